@@ -1,0 +1,114 @@
+"""Named places where a test may stop, kill or delay the process; off, each costs one look at an empty dict.
+
+``ERRATA_FAILPOINTS="publish.before_commit=kill"`` in the environment, or :func:`arm` in the same process. Actions:
+``kill`` (SIGKILL to this process), ``raise``, ``pause:<path>`` (creates the file and waits until it is deleted, at
+most 60 s), each optionally ``@n`` for the n-th hit only. Every name is listed in ``NAMES``; an unknown one is an
+error, and a test walks the list so that each boundary is exercised.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from errata.errors import EngineError, UsageError
+
+__all__ = ["NAMES", "arm", "failpoint"]
+
+NAMES = (
+    "plan.before_record",
+    "plan.after_record",
+    "plan.after_pin",
+    "run.after_start",
+    "run.after_guard",
+    "run.after_branch",
+    "chunk.after_claim",
+    "stage.before_commit",
+    "stage.after_commit",
+    "stage.after_adopt",
+    "run.before_staged",
+    "candidate.after_intent",
+    "candidate.after_commit",
+    "validate.after_measure",
+    "validate.after_verdict",
+    "publish.after_intent",
+    "publish.after_undo",
+    "publish.before_commit",
+    "publish.after_commit",
+    "publish.after_record",
+    "settle.after_fence",
+    "rollback.after_intent",
+    "rollback.after_undo",
+    "rollback.before_commit",
+    "rollback.after_commit",
+    "rollback.after_record",
+    "cleanup.after_remove",
+)
+
+_PAUSE_LIMIT_SECONDS = 60.0
+_armed: dict[str, Callable[[], None]] = {}
+
+
+def failpoint(name: str) -> None:
+    """Do what a test asked for at this point; nothing otherwise."""
+    if _armed and (action := _armed.get(name)):
+        action()
+
+
+@contextmanager
+def arm(name: str, action: Callable[[], None]) -> Iterator[None]:
+    """Run ``action`` whenever the point is passed inside this block (in this process)."""
+    _known(name)
+    _armed[name] = action
+    try:
+        yield
+    finally:
+        del _armed[name]
+
+
+def _known(name: str) -> None:
+    if name not in NAMES:
+        raise UsageError(f"failpoint {name!r} is not known; expected one of {', '.join(NAMES)}")
+
+
+def _action(text: str) -> Callable[[], None]:
+    verb, _, nth = text.partition("@")
+    wanted, seen, lock = int(nth or 0), [0], threading.Lock()
+
+    def act() -> None:
+        with lock:
+            seen[0] += 1
+            if wanted and seen[0] != wanted:
+                return
+        if verb == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif verb == "raise":
+            raise EngineError("a failpoint raised here")
+        elif verb.startswith("pause:"):
+            _pause(Path(verb.removeprefix("pause:")))
+        else:
+            raise UsageError(f"failpoint action {verb!r} is not known; expected kill, raise or pause:<path>")
+
+    return act
+
+
+def _pause(marker: Path) -> None:
+    marker.touch()
+    until = time.monotonic() + _PAUSE_LIMIT_SECONDS
+    while marker.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+
+
+def _from_environment(text: str) -> None:
+    for item in filter(None, text.split(",")):
+        name, _, action = item.partition("=")
+        _known(name)
+        _armed[name] = _action(action)
+
+
+_from_environment(os.environ.get("ERRATA_FAILPOINTS", ""))

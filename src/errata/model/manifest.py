@@ -1,0 +1,161 @@
+"""The run manifest: everything a run will read, run and write, resolved before anyone approves it. Pure.
+
+Its canonical bytes (RFC 8785) are what is digested, stored and approved. Long lists (the files of an input, the files
+expected live in the target) are *parts*: stored beside the manifest, named in it by their own digest. Snapshot ids
+are text, because 64 bits do not survive every JSON reader. No clock value is in here: the same request on the same
+world gives the same manifest. ``as_of`` is the newest instant among the pinned facts and serves as the run's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from errata.model.partition import Grain
+from errata.model.product import Check, Comparison, Limits, Reconciliation
+
+__all__ = ["FORMAT", "Chunk", "Code", "Estimate", "ExpectedFile", "InputPin", "Manifest", "Override", "SourceFile", "TargetPin"]
+
+FORMAT = "errata.manifest/1"
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedFile:
+    """A data or delete file that is live in a partition: what the publication will find and take out."""
+
+    path: str
+    rows: int
+    content: str  # data | position_deletes | equality_deletes
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A pinned source file."""
+
+    path: str
+    size: int
+    version: str  # "mtime:<ns>" or "etag:<…>"
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Whole partitions computed by one Spark job."""
+
+    chunk_id: str
+    partitions: tuple[str, ...]
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class InputPin:
+    """One input as it will be read."""
+
+    name: str
+    kind: str  # table | files
+    location: str  # table identifier or file pattern
+    partition: str | None
+    column_type: str | None  # date | timestamp | timestamptz | string | int | long, of the partition column
+    lookback: int  # in partitions of the product's grain
+    lookahead: int
+    input_partitions: tuple[str, ...]  # what is read; wider than what is published when there is look-back
+    fingerprints: Mapping[str, str]  # per input partition
+    rows: int
+    bytes: int
+    file_count: int
+    reference: str | None = None
+    snapshot_id: str | None = None
+    table_uuid: str | None = None
+    files_part: str | None = None  # digest of {partition: [SourceFile…]}
+
+
+@dataclass(frozen=True, slots=True)
+class TargetPin:
+    """The target as it was when the run was planned, read before any input."""
+
+    table: str
+    table_uuid: str
+    base_snapshot_id: str | None  # None: the table had no snapshot yet
+    schema_id: int
+    spec_id: int
+    column: str
+    column_type: str  # date | timestamp | timestamptz | string | int | long
+    transform: str  # identity | hour | day | month | year
+    grain: Grain
+    columns: Mapping[str, str]  # name → Iceberg type text, the contract of the output
+    key: tuple[str, ...]
+    expected_part: str  # digest of {partition: [ExpectedFile…]}
+    fingerprints: Mapping[str, str]  # per partition in scope
+    total_partitions: int
+    mode: str = "metadata"  # how it will be published
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """The code that will run."""
+
+    call: str
+    version: str
+    config: Mapping[str, Any]
+    zip_digest: str
+    config_digest: str
+    lock_digest: str | None
+    jars: Mapping[str, str]
+    git_commit: str | None
+    git_dirty: bool
+    errata_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What the run will probably cost, and from what that was concluded."""
+
+    rows: int
+    bytes: int
+    seconds_low: int
+    seconds_high: int
+    usd: str
+    basis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A guardrail that a named person set aside, and why."""
+
+    rule: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One sealed plan."""
+
+    format: str
+    ledger_id: str
+    project: str
+    product: str
+    owner: str
+    kind: str
+    reason: str
+    requested_by: str
+    single_user: bool
+    as_of: str  # ISO instant, UTC
+    partitions: tuple[str, ...]  # the publish range, oldest first
+    order: str
+    target: TargetPin
+    inputs: tuple[InputPin, ...]
+    code: Code
+    chunks: tuple[Chunk, ...]  # in the order they run
+    estimate: Estimate
+    limits: Limits
+    checks: tuple[Check, ...] = ()
+    reconcile: tuple[Reconciliation, ...] = ()
+    compare: tuple[Comparison, ...] = ()
+    lineage_columns: tuple[str, ...] = ()
+    consumers: tuple[str, ...] = ()
+    rollback_window: str = "30d"
+    overrides: tuple[Override, ...] = ()
+    supersedes: str | None = None
+    canary: int = 0
+    extra: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,229 @@
+"""Partitions: the unit readers know, and the unit of correction and of rollback. Pure.
+
+A partition is written as text everywhere (manifest, ledger, command line): ``2026-01-03``, ``2026-01-03T05``,
+``2026-01``, ``2026``, or the value itself; ``null`` is the partition of rows without a value. Time partitions are UTC
+and have an *ordinal* (hours, days, months or years since 1970), which is also how Iceberg stores its transforms.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from itertools import pairwise
+
+from errata.errors import UsageError
+
+__all__ = [
+    "NULL",
+    "Grain",
+    "expand",
+    "fold",
+    "fold_text",
+    "from_ordinal",
+    "list_text",
+    "newest_first",
+    "oldest_first",
+    "ordinal",
+    "parse",
+    "parse_list",
+    "shift",
+    "start_of",
+    "value_of",
+    "value_text",
+    "widen",
+]
+
+NULL = "null"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Grain(StrEnum):
+    """How wide a partition is; ``value`` means the column's own value, without order or spans."""
+
+    HOUR = "hour"
+    DAY = "day"
+    MONTH = "month"
+    YEAR = "year"
+    VALUE = "value"
+
+    @property
+    def is_time(self) -> bool:
+        """Whether partitions of this grain are intervals of time."""
+        return self is not Grain.VALUE
+
+
+_FORMATS = {Grain.HOUR: "%Y-%m-%dT%H", Grain.DAY: "%Y-%m-%d", Grain.MONTH: "%Y-%m", Grain.YEAR: "%Y"}
+_EXAMPLES = {Grain.HOUR: "2026-01-03T05", Grain.DAY: "2026-01-03", Grain.MONTH: "2026-01", Grain.YEAR: "2026"}
+
+
+def parse(grain: Grain, text: str) -> str:
+    """The canonical text of one partition, or a usage error that says how one is written.
+
+    >>> parse(Grain.DAY, "2026-01-03")
+    '2026-01-03'
+    """
+    if grain is Grain.VALUE or text == NULL:
+        if not text:
+            raise UsageError("an empty partition value was refused; expected a value, or null for rows without one")
+        return text
+    try:
+        start = datetime.strptime(text, _FORMATS[grain]).replace(tzinfo=UTC)
+    except ValueError:
+        raise UsageError(
+            f"partition {text!r} was refused; expected a {grain} such as {_EXAMPLES[grain]}",
+            partition=text,
+            grain=str(grain),
+        ) from None
+    return _text(grain, start)
+
+
+def _text(grain: Grain, start: datetime) -> str:
+    # strftime does not pad years below 1000 on every platform
+    return f"{start.year:04d}" + start.strftime(_FORMATS[grain].removeprefix("%Y"))
+
+
+def start_of(grain: Grain, text: str) -> datetime:
+    """The first instant of a time partition."""
+    return datetime.strptime(text, _FORMATS[grain]).replace(tzinfo=UTC)
+
+
+def ordinal(grain: Grain, text: str) -> int:
+    """Hours, days, months or years since 1970-01-01 UTC, as Iceberg counts them.
+
+    >>> ordinal(Grain.DAY, "1970-01-02"), ordinal(Grain.MONTH, "1971-02"), ordinal(Grain.YEAR, "1969")
+    (1, 13, -1)
+    """
+    start = start_of(grain, text)
+    match grain:
+        case Grain.HOUR:
+            return (start - EPOCH) // timedelta(hours=1)
+        case Grain.DAY:
+            return (start - EPOCH).days
+        case Grain.MONTH:
+            return (start.year - 1970) * 12 + start.month - 1
+        case Grain.YEAR:
+            return start.year - 1970
+        case Grain.VALUE:
+            raise UsageError("a partition by value has no place in time")
+
+
+def from_ordinal(grain: Grain, number: int) -> str:
+    """The inverse of :func:`ordinal`.
+
+    >>> from_ordinal(Grain.HOUR, 5), from_ordinal(Grain.MONTH, 13)
+    ('1970-01-01T05', '1971-02')
+    """
+    match grain:
+        case Grain.HOUR:
+            return _text(grain, EPOCH + timedelta(hours=number))
+        case Grain.DAY:
+            return _text(grain, EPOCH + timedelta(days=number))
+        case Grain.MONTH:
+            return f"{1970 + number // 12:04d}-{number % 12 + 1:02d}"
+        case Grain.YEAR:
+            return f"{1970 + number:04d}"
+        case Grain.VALUE:
+            raise UsageError("a partition by value has no place in time")
+
+
+def expand(grain: Grain, start: str, end: str) -> tuple[str, ...]:
+    """Every partition of the half-open range ``[start, end)``, oldest first.
+
+    >>> expand(Grain.DAY, "2026-01-30", "2026-02-02")
+    ('2026-01-30', '2026-01-31', '2026-02-01')
+    """
+    if not grain.is_time:
+        raise UsageError("a range was refused; partitions by value have no order: list them with --partitions")
+    first, last = ordinal(grain, parse(grain, start)), ordinal(grain, parse(grain, end))
+    if last <= first:
+        raise UsageError(f"the range {start} … {end} is empty; expected --to after --from (half-open)")
+    return tuple(from_ordinal(grain, n) for n in range(first, last))
+
+
+def parse_list(grain: Grain, text: str) -> tuple[str, ...]:
+    """A list of values and inclusive spans: ``2026-01-03,2026-01-10..2026-01-14``; oldest first, no repeats."""
+    found: list[str] = []
+    for item in filter(None, (piece.strip() for piece in text.split(","))):
+        first, dots, last = item.partition("..")
+        if dots and grain.is_time:
+            after = from_ordinal(grain, ordinal(grain, parse(grain, last)) + 1)
+            found.extend(expand(grain, first, after))
+        else:
+            found.append(parse(grain, item))
+    if not found:
+        raise UsageError("an empty partition list was refused; expected at least one partition")
+    return oldest_first(grain, set(found))
+
+
+def oldest_first(grain: Grain, partitions: Iterable[str]) -> tuple[str, ...]:
+    """Partitions in time order (values in text order), NULL first."""
+    if not grain.is_time:
+        return tuple(sorted(partitions, key=lambda text: (text != NULL, text)))
+    return tuple(sorted(partitions, key=lambda text: (text != NULL, text == NULL or ordinal(grain, text))))
+
+
+def newest_first(grain: Grain, partitions: Iterable[str]) -> tuple[str, ...]:
+    """Partitions newest first, NULL last."""
+    return oldest_first(grain, partitions)[::-1]
+
+
+def fold(grain: Grain, partitions: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Runs of neighbouring partitions as inclusive (first, last) pairs, oldest first.
+
+    >>> fold(Grain.DAY, ["2026-01-01", "2026-01-02", "2026-01-05"])
+    (('2026-01-01', '2026-01-02'), ('2026-01-05', '2026-01-05'))
+    """
+    ordered = oldest_first(grain, partitions)
+    if not ordered:
+        return ()
+    if not grain.is_time:
+        return tuple((text, text) for text in ordered)
+    breaks = [
+        n for n, (a, b) in enumerate(pairwise(ordered), 1) if a == NULL or ordinal(grain, b) != ordinal(grain, a) + 1
+    ]
+    edges = [0, *breaks, len(ordered)]
+    return tuple((ordered[a], ordered[b - 1]) for a, b in pairwise(edges))
+
+
+def fold_text(grain: Grain, partitions: Iterable[str]) -> str:
+    """Folded ranges for people: ``2026-01-01 … 2026-01-02, 2026-01-05``."""
+    return ", ".join(a if a == b else f"{a} … {b}" for a, b in fold(grain, partitions))
+
+
+def list_text(grain: Grain, partitions: Iterable[str]) -> str:
+    """Folded ranges as ``--partitions`` takes them: ``2026-01-01..2026-01-02,2026-01-05``."""
+    return ",".join(a if a == b else f"{a}..{b}" for a, b in fold(grain, partitions))
+
+
+def value_text(value: str | None) -> str:
+    """The text of a partition by value; a string that would read as NULL is quoted.
+
+    >>> value_text("EU"), value_text(None), value_text("null")
+    ('EU', 'null', '"null"')
+    """
+    if value is None:
+        return NULL
+    return json.dumps(value) if value == NULL or value.startswith('"') else value
+
+
+def value_of(text: str) -> str | None:
+    """The inverse of :func:`value_text`."""
+    if text == NULL:
+        return None
+    return str(json.loads(text)) if text.startswith('"') else text
+
+
+def shift(grain: Grain, text: str, by: int) -> str:
+    """The partition ``by`` steps later (earlier when negative)."""
+    return from_ordinal(grain, ordinal(grain, text) + by)
+
+
+def widen(grain: Grain, partitions: Sequence[str], back: int, ahead: int) -> tuple[str, ...]:
+    """The partitions whose input is needed: each one, ``back`` steps before it and ``ahead`` steps after it."""
+    if not grain.is_time or not (back or ahead):
+        return oldest_first(grain, set(partitions))
+    numbers = {ordinal(grain, text) + step for text in partitions if text != NULL for step in range(-back, ahead + 1)}
+    nulls = {NULL} & set(partitions)
+    return oldest_first(grain, nulls | {from_ordinal(grain, n) for n in numbers})

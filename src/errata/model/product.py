@@ -1,0 +1,218 @@
+"""Products and projects as the rest of Errata knows them. Pure.
+
+These are the values; ``errata.project`` reads them from YAML and says what is wrong with a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from errata.model.partition import Grain
+
+__all__ = [
+    "LINEAGE_COLUMNS",
+    "Catalog",
+    "Check",
+    "Comparison",
+    "Input",
+    "Limits",
+    "Metric",
+    "Person",
+    "Product",
+    "Project",
+    "Protect",
+    "Reconciliation",
+    "Role",
+    "Target",
+    "Threshold",
+    "Transform",
+]
+
+LINEAGE_COLUMNS = (
+    "produced_by_run_id",
+    "produced_by_transform",
+    "transform_version",
+    "input_snapshot_id",
+    "input_range_start",
+    "input_range_end",
+    "processing_mode",
+    "reference_data_version",
+    "restatement_reason",
+)
+
+
+class Role(StrEnum):
+    """What a person may do."""
+
+    REQUESTER = "requester"
+    OPERATOR = "operator"
+    APPROVER = "approver"
+    PUBLISHER = "publisher"
+
+
+class Metric(StrEnum):
+    """The library metrics of the Open Data Contract Standard, and one for a row condition."""
+
+    ROW_COUNT = "rowCount"
+    NULL_VALUES = "nullValues"
+    MISSING_VALUES = "missingValues"
+    INVALID_VALUES = "invalidValues"
+    DUPLICATE_VALUES = "duplicateValues"
+    EXPRESSION = "expression"
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """``mustBe…`` of a check: an operator name of the standard and its operand (a decimal as text, or a pair)."""
+
+    operator: str  # mustBe mustNotBe mustBeGreaterThan mustBeGreaterOrEqualTo mustBeLessThan mustBeLessOrEqualTo mustBeBetween mustNotBeBetween
+    operand: str
+    upper: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One data-quality rule, judged per partition."""
+
+    name: str
+    metric: Metric
+    threshold: Threshold
+    columns: tuple[str, ...] = ()
+    expression: str | None = None
+    valid_values: tuple[str, ...] = ()
+    pattern: str | None = None
+    missing_values: tuple[str, ...] = ()
+    unit: str = "rows"  # rows | percent
+    severity: str = "block"  # warn | block
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciliation:
+    """An aggregate of an input that must equal an aggregate of the output, per partition."""
+
+    name: str
+    input: str
+    source: str
+    target: str
+    tolerance: str = "0"  # absolute decimal, or "0.5%"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """An aggregate of the candidate against the same of the output accepted before."""
+
+    name: str
+    metric: str
+    warn: str | None = None  # "5%" or an absolute decimal
+    block: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The governed table."""
+
+    table: str  # catalog.namespace.table
+    column: str
+    grain: Grain
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """Which function computes the product."""
+
+    call: str  # module:function
+    version: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What a transform reads: an Iceberg table or files; ``partition`` None means read whole (reference data)."""
+
+    name: str
+    table: str | None = None
+    files: str | None = None
+    partition: str | None = None
+    lookback: str = "0d"
+    lookahead: str = "0d"
+    reference: str | None = None  # as_recorded | corrected_truth | current | as_decided
+
+
+@dataclass(frozen=True, slots=True)
+class Protect:
+    """Partitions that need a named override to be touched."""
+
+    recent: str = "0d"
+    locked: tuple[str, ...] = ()  # partitions or inclusive spans
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One governed table, as its product file declares it."""
+
+    name: str
+    owner: str
+    target: Target
+    transform: Transform
+    inputs: tuple[Input, ...]
+    description: str = ""
+    mode: str = "replace_partitions"
+    rollback_window: str = "30d"
+    checks: tuple[Check, ...] = ()
+    reconcile: tuple[Reconciliation, ...] = ()
+    compare: tuple[Comparison, ...] = ()
+    protect: Protect = field(default_factory=Protect)
+    lineage_columns: tuple[str, ...] = ()
+    consumers: tuple[str, ...] = ()
+    path: str = ""  # the file, relative to the project
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """An Iceberg catalog; ``uri`` and ``warehouse`` are absolute by now."""
+
+    name: str
+    type: str  # jdbc | rest | glue | hive
+    uri: str | None = None
+    warehouse: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Someone who may act, and in which roles."""
+
+    name: str
+    roles: tuple[Role, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one request may touch without a named override."""
+
+    max_partitions: int = 180
+    max_rows: int | None = None
+    max_bytes: int | None = None
+    max_usd: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """``errata.yaml`` and the products beside it. ``people`` empty means single-user mode."""
+
+    name: str
+    root: str  # absolute
+    ledger: str  # SQLAlchemy URL, absolute
+    catalogs: Mapping[str, Catalog]
+    products: Mapping[str, Product]
+    spark_master: str = "local[2]"
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
+    people: Mapping[str, Person] = field(default_factory=dict)
+    single_user: bool = False
+    limits: Limits = field(default_factory=Limits)
+    core_hour_usd: str = "0"
+    chunk_bytes: int = 512 * 1024 * 1024

@@ -1,0 +1,114 @@
+"""The life of a run: its states and the moves the ledger allows. Pure.
+
+The same table seeds the triggers of the ledger, so whoever writes the database directly meets it too.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = ["ACTIVE", "ATTEMPT_MOVES", "CHUNK_MOVES", "FINAL", "PUBLICATION_MOVES", "RUN_MOVES", "AttemptState", "ChunkState", "PublicationState", "RunState"]
+
+
+class RunState(StrEnum):
+    """Where a run stands."""
+
+    PLANNED = "planned"
+    APPROVED = "approved"
+    DECLINED = "declined"
+    RUNNING = "running"
+    PAUSED = "paused"
+    STAGED = "staged"
+    REJECTED = "rejected"
+    VALIDATED = "validated"
+    PUBLISHING = "publishing"
+    PART_PUBLISHED = "part_published"
+    PUBLISHED = "published"
+    ROLLED_BACK = "rolled_back"
+    SUPERSEDED = "superseded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+S = RunState
+_STOP = frozenset({S.CANCELLED, S.EXPIRED})
+
+RUN_MOVES: dict[RunState, frozenset[RunState]] = {
+    S.PLANNED: frozenset({S.APPROVED, S.DECLINED}) | _STOP,
+    S.APPROVED: frozenset({S.RUNNING}) | _STOP,
+    S.RUNNING: frozenset({S.PAUSED, S.STAGED, S.FAILED}) | _STOP,
+    S.PAUSED: frozenset({S.RUNNING}) | _STOP,
+    S.FAILED: frozenset({S.RUNNING}) | _STOP,
+    S.STAGED: frozenset({S.VALIDATED, S.REJECTED}) | _STOP,
+    S.REJECTED: frozenset({S.VALIDATED, S.REJECTED}) | _STOP,
+    S.VALIDATED: frozenset({S.PUBLISHING, S.REJECTED}) | _STOP,
+    S.PUBLISHING: frozenset({S.PUBLISHED, S.PART_PUBLISHED, S.VALIDATED}),
+    S.PART_PUBLISHED: frozenset({S.PUBLISHING, S.ROLLED_BACK, S.SUPERSEDED}),
+    S.PUBLISHED: frozenset({S.ROLLED_BACK, S.SUPERSEDED}),
+    # a later run was rolled back, and what this run published is the truth again
+    S.SUPERSEDED: frozenset({S.PUBLISHED, S.PART_PUBLISHED, S.ROLLED_BACK}),
+    S.ROLLED_BACK: frozenset(),
+    S.DECLINED: frozenset(),
+    S.CANCELLED: frozenset(),
+    S.EXPIRED: frozenset(),
+}
+
+FINAL = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.SUPERSEDED, S.PUBLISHED})
+"""Nothing is under way; the run no longer holds its partitions against other plans."""
+
+ACTIVE = frozenset(RunState) - FINAL
+
+
+class ChunkState(StrEnum):
+    """Where a chunk stands; a running chunk has exactly one attempt whose fence is the chunk's."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    QUARANTINED = "quarantined"
+
+
+C = ChunkState
+CHUNK_MOVES: dict[ChunkState, frozenset[ChunkState]] = {
+    C.PENDING: frozenset({C.RUNNING}),
+    C.RUNNING: frozenset({C.RUNNING, C.DONE, C.FAILED, C.PENDING, C.QUARANTINED}),
+    C.FAILED: frozenset({C.PENDING, C.RUNNING, C.QUARANTINED}),
+    C.QUARANTINED: frozenset({C.PENDING}),
+    C.DONE: frozenset(),
+}
+
+
+class AttemptState(StrEnum):
+    """Where an attempt stands."""
+
+    RUNNING = "running"
+    ADOPTED = "adopted"
+    FAILED = "failed"
+    LOST = "lost"
+
+
+A = AttemptState
+ATTEMPT_MOVES: dict[AttemptState, frozenset[AttemptState]] = {
+    A.RUNNING: frozenset({A.ADOPTED, A.FAILED, A.LOST}),
+    A.ADOPTED: frozenset(),
+    A.FAILED: frozenset(),
+    A.LOST: frozenset(),
+}
+
+
+class PublicationState(StrEnum):
+    """Where a publication or rollback stands; ``intended`` is settled by looking at the table."""
+
+    INTENDED = "intended"
+    COMMITTED = "committed"
+    ABANDONED = "abandoned"
+
+
+P = PublicationState
+PUBLICATION_MOVES: dict[PublicationState, frozenset[PublicationState]] = {
+    P.INTENDED: frozenset({P.COMMITTED, P.ABANDONED}),
+    P.COMMITTED: frozenset(),
+    P.ABANDONED: frozenset(),
+}
