@@ -1,0 +1,81 @@
+# Errata: everything a developer runs. `make` alone lists the targets.
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+UV := .tools/bin/uv
+LOCKS := requirements/tools.lock requirements/build.lock requirements/dev.lock
+JARS := src/errata/jars/jars.toml
+
+export UV_PYTHON_DOWNLOADS := never
+export SPARK_LOCAL_IP := 127.0.0.1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test test-slow check fix bench lock clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: .tools/jars.stamp ## private .venv with locked packages, and verified jars in the user cache
+	@$(BIN)/python -m errata.jars check >/dev/null 2>&1 || $(BIN)/python -m errata.jars fetch
+
+demo: setup ## replay the FinSight incident from bug to correction, rollback and audit
+	@$(BIN)/python examples/finsight/demo.py
+
+test: setup ## the default test suite
+	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+
+test-slow: setup ## crash matrices, long property tests, second Spark line
+	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+
+check: setup ## formatting, lint, types, import contracts, no addresses in locks
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	@scripts/no-addresses $(LOCKS) $(JARS)
+
+fix: setup ## let ruff format the code and repair what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup ## ratios against bare Spark; never part of the tests
+	$(BIN)/python -m benchmarks
+
+# Locks carry versions and SHA-256 digests but no index addresses, so that they hold with any mirror.
+COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+	--no-emit-index-url --no-emit-find-links --no-annotate --no-header
+
+lock: .tools/uv.stamp ## resolve the locks again (add UPGRADE=--upgrade for newer versions)
+	$(COMPILE) $(UPGRADE) requirements/tools.in -o requirements/tools.lock >/dev/null
+	$(COMPILE) $(UPGRADE) requirements/build.in -o requirements/build.lock >/dev/null
+	$(COMPILE) $(UPGRADE) -c requirements/constraints.txt pyproject.toml --extra spark --extra dev \
+		-o requirements/dev.lock >/dev/null
+	@scripts/no-addresses $(LOCKS)
+
+clean: ## remove the virtual environments, caches and build output (not the jars in the user cache)
+	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# The stamps say for which inputs a step is done, so that a second `make setup` does nothing.
+
+.tools/uv.stamp: requirements/tools.lock scripts/preflight
+	@scripts/preflight $(PYTHON)
+	$(PYTHON) -m venv --clear .tools
+	.tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/tools.lock
+	@touch $@
+
+.tools/packages.stamp: .tools/uv.stamp requirements/dev.lock requirements/build.lock
+	$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
+	$(UV) pip sync --python $(BIN)/python --require-hashes --build-constraints requirements/build.lock requirements/dev.lock
+	@touch $@
+
+.tools/errata.stamp: .tools/packages.stamp pyproject.toml
+	$(UV) pip install --python $(BIN)/python --quiet --no-deps --build-constraints requirements/build.lock -e .
+	@touch $@
+
+.tools/jars.stamp: .tools/errata.stamp $(JARS)
+	$(BIN)/python -m errata.jars fetch
+	@touch $@

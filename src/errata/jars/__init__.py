@@ -1,0 +1,13 @@
+"""The pinned Java archives that Spark needs, and the user cache that holds them.
+
+``jars.toml`` names every archive by coordinate and SHA-256, grouped by use. ``fetch`` is the only thing that downloads:
+it runs in ``errata jars fetch`` and ``make setup``, never while a plan or a run is under way. ``require`` hands
+verified paths to the Spark session and never downloads. The digests are what a run manifest records.
+
+It does not start Spark and does not decide which groups a project needs; that is the caller's knowledge.
+"""
+
+from errata.jars.fetch import fetch
+from errata.jars.store import Jar, default_cache_dir, groups, listed, require
+
+__all__ = ["Jar", "default_cache_dir", "fetch", "groups", "listed", "require"]

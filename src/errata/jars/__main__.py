@@ -1,0 +1,36 @@
+"""``python -m errata.jars fetch|check [GROUP…]``: the jar cache without the rest of the command line.
+
+``make setup`` uses it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from errata.errors import ErrataError
+from errata.jars import default_cache_dir, fetch, listed, require
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one of the two actions; the exit code is that of the error."""
+    parser = argparse.ArgumentParser(prog="python -m errata.jars", description="The pinned jars in the user cache.")
+    parser.add_argument("action", choices=("fetch", "check"), help="download what is missing, or only verify")
+    parser.add_argument("group", nargs="*", help="groups of the jar list; spark if none is named")
+    chosen = parser.parse_args(arguments)
+    try:
+        jars = listed(*chosen.group)
+        count = len(fetch(jars=jars) if chosen.action == "fetch" else require(jars=jars))
+    except ErrataError as error:
+        print(f"error[{error.code}]: {error.message}", file=sys.stderr)
+        if error.state:
+            print(f"  {error.state}", file=sys.stderr)
+        if error.hint:
+            print(f"\nhint: {error.hint}", file=sys.stderr)
+        return error.exit_code
+    print(f"{count} jars verified in {default_cache_dir()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

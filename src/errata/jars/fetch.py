@@ -1,0 +1,153 @@
+"""Download listed jars into the user cache, with the Ivy that pip's pyspark brings along. Network and files.
+
+Ivy resolves through its own defaults, or through ``$ERRATA_IVY_SETTINGS`` where a company runs a repository of its own;
+nothing here names a host. Ivy pins versions, not contents, so every file is held against its SHA-256 before it is moved
+into the cache; what does not match never gets there.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from errata.errors import SetupError
+from errata.jars.store import FETCH_COMMAND, Jar, default_cache_dir, digest_if_wrong, listed, mismatch, sha256_of
+
+Resolver = Callable[[Sequence[Jar], Path], None]
+"""Puts each jar, under its file name, into a directory."""
+
+_TIMEOUT_SECONDS = 1200
+_ADDRESS = re.compile(r"\S+://\S+")
+
+
+def fetch(
+    cache_dir: Path | None = None, *, jars: Sequence[Jar] | None = None, resolve: Resolver | None = None
+) -> list[Jar]:
+    """Make the cache hold every listed jar, verified, and return them all. Idempotent; needs the network only for what
+    is missing or wrong. After a crash the cache holds whole verified files and perhaps a directory ``.fetch-*``.
+    """
+    cache = cache_dir or default_cache_dir()
+    wanted = list(listed() if jars is None else jars)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise SetupError(
+            f"cannot create the jar cache {cache}: {problem.strerror}",
+            hint="set ERRATA_CACHE to a directory you can write",
+        ) from problem
+    needed = [jar for jar in wanted if not jar.path(cache).is_file() or digest_if_wrong(jar, cache) is not None]
+    if needed:
+        # In the cache itself, so that the move into place is a rename within one file system.
+        with tempfile.TemporaryDirectory(dir=cache, prefix=".fetch-") as scratch:
+            (resolve or resolve_with_ivy)(needed, Path(scratch))
+            for jar in needed:
+                _accept(jar, Path(scratch), cache)
+    return wanted
+
+
+def _accept(jar: Jar, scratch: Path, cache: Path) -> None:
+    arrived = scratch / jar.file_name
+    if not arrived.is_file():
+        raise SetupError(f"{jar.coordinate} was not found in any repository", hint=FETCH_COMMAND, jar=jar.coordinate)
+    found = sha256_of(arrived)
+    if found != jar.sha256:
+        arrived.unlink()
+        jar.path(cache).unlink(missing_ok=True)
+        raise mismatch(
+            jar,
+            found,
+            state="the downloaded file was removed; the cache does not hold this jar",
+            hint=f"{FETCH_COMMAND} (if it happens again, the repository in use serves a different file)",
+        )
+    with arrived.open("rb") as stream:
+        os.fsync(stream.fileno())
+    os.replace(arrived, jar.path(cache))
+    digest_if_wrong(jar, cache)
+
+
+def resolve_with_ivy(jars: Sequence[Jar], directory: Path) -> None:
+    """Run Ivy on exactly these coordinates, without their dependencies."""
+    module = directory / "ivy.xml"
+    module.write_text(ivy_module(jars), encoding="utf-8")
+    command = [
+        _java(),
+        # Its own home, so that neither a user's Ivy files decide what is found nor new ones are left behind.
+        f"-Divy.home={directory / 'ivy-home'}",
+        *("-jar", str(_ivy_jar())),
+        *_settings(),
+        *("-error", "-cache", str(directory / "ivy-cache"), "-ivy", str(module)),
+        *("-confs", "default", "-types", "jar", "bundle"),
+        *("-retrieve", str(directory / "[artifact]-[revision].[ext]")),
+    ]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as late:
+        raise SetupError(
+            f"fetching {len(jars)} jars took longer than {_TIMEOUT_SECONDS // 60} minutes", hint=FETCH_COMMAND
+        ) from late
+    if done.returncode != 0:
+        raise SetupError(
+            f"could not fetch {', '.join(jar.coordinate for jar in jars)}: {_complaint(done.stdout + done.stderr)}",
+            hint=f"{FETCH_COMMAND} again when the network is there; ERRATA_IVY_SETTINGS names an ivysettings.xml "
+            "if jars come from a repository of your own",
+        )
+
+
+def ivy_module(jars: Sequence[Jar]) -> str:
+    """The ``ivy.xml`` that asks for these jars and nothing else."""
+    dependencies = "\n".join(
+        f"    <dependency org={quoteattr(jar.group_id)} name={quoteattr(jar.artifact)} rev={quoteattr(jar.version)}"
+        ' conf="default->master" transitive="false"/>'
+        for jar in jars
+    )
+    return f"""<ivy-module version="2.0">
+  <info organisation="errata" module="jars"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</ivy-module>
+"""
+
+
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which(Path(home) / "bin" / "java" if home else "java")
+    if java is None:
+        where = f"JAVA_HOME={home}" if home else "PATH"
+        raise SetupError(
+            f"Java 17 or 21 is needed; found none in {where}", hint="apt-get install openjdk-17-jre-headless"
+        )
+    return java
+
+
+def _ivy_jar() -> Path:
+    # Located without importing it: only errata.engines.spark may import pyspark.
+    spec = importlib.util.find_spec("pyspark")
+    for location in (spec and spec.submodule_search_locations) or ():
+        for jar in sorted(Path(location).glob("jars/ivy-*.jar")):
+            return jar
+    raise SetupError("pyspark with its jars is needed to fetch jars; found none", hint="pip install 'errata[spark]'")
+
+
+def _settings() -> tuple[str, ...]:
+    own = os.environ.get("ERRATA_IVY_SETTINGS")
+    return ("-settings", own) if own else ()
+
+
+def _complaint(output: str) -> str:
+    lines = [line.strip(" :\t") for line in output.splitlines()]
+    telling = [line for line in lines if "unresolved" in line.lower() or "not found" in line.lower()] or [
+        line for line in lines if line
+    ]
+    # Addresses of repositories may carry credentials; an error must not repeat them.
+    return _ADDRESS.sub("…", "; ".join(dict.fromkeys(telling[:6]))) or "Ivy gave no reason"

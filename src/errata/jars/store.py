@@ -1,0 +1,174 @@
+"""The jar list and the verified files in the user cache. Reads files; never downloads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from errata.errors import SetupError
+
+FETCH_COMMAND = "errata jars fetch"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Jar:
+    """One archive of the list: Maven coordinate and the only content it may have."""
+
+    group_id: str
+    artifact: str
+    version: str
+    sha256: str
+
+    @property
+    def coordinate(self) -> str:
+        """``group:artifact:version``, as in the list."""
+        return f"{self.group_id}:{self.artifact}:{self.version}"
+
+    @property
+    def file_name(self) -> str:
+        """The name of the file in the cache."""
+        return f"{self.artifact}-{self.version}.jar"
+
+    def path(self, cache_dir: Path) -> Path:
+        """Where the file is, or would be, in that cache."""
+        return cache_dir / self.file_name
+
+
+def parse(text: str) -> dict[str, tuple[Jar, ...]]:
+    """The groups of a jar list; a malformed coordinate or digest is an error, because it could never be verified."""
+    groups: dict[str, tuple[Jar, ...]] = {}
+    for group, entries in tomllib.loads(text).items():
+        jars = []
+        for coordinate, digest in entries.items():
+            parts = coordinate.split(":")
+            # Names become file names and Ivy arguments: nothing but plain names gets that far.
+            if len(parts) != 3 or not all(_NAME.fullmatch(part) for part in parts):
+                raise SetupError(
+                    f"jar list, group {group}: expected group:artifact:version, found {coordinate!r}", group=group
+                )
+            if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
+                raise SetupError(
+                    f"jar list, {coordinate}: expected a SHA-256 of 64 hex digits, found {digest!r}", jar=coordinate
+                )
+            group_id, artifact, version = parts
+            jars.append(Jar(group_id, artifact, version, digest))
+        groups[group] = tuple(jars)
+    return groups
+
+
+def groups() -> dict[str, tuple[Jar, ...]]:
+    """The list that ships with Errata, by group."""
+    return parse(files("errata.jars").joinpath("jars.toml").read_text(encoding="utf-8"))
+
+
+def listed(*names: str) -> tuple[Jar, ...]:
+    """The jars of these groups (``spark`` if none is named), in list order."""
+    known = groups()
+    chosen: list[Jar] = []
+    for name in names or ("spark",):
+        if name not in known:
+            raise SetupError(f"no jar group {name!r}; there are: {', '.join(sorted(known))}", group=name)
+        chosen.extend(jar for jar in known[name] if jar not in chosen)
+    return tuple(chosen)
+
+
+def default_cache_dir() -> Path:
+    """``$ERRATA_CACHE/jars``, else ``$XDG_CACHE_HOME/errata/jars``, else ``~/.cache/errata/jars``."""
+    if own := os.environ.get("ERRATA_CACHE"):
+        return Path(own).expanduser().absolute() / "jars"
+    shared = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG rules say that a relative path is to be ignored.
+    base = Path(shared) if Path(shared).is_absolute() else Path.home() / ".cache"
+    return base / "errata" / "jars"
+
+
+def require(cache_dir: Path | None = None, *, jars: Sequence[Jar] | None = None) -> list[Path]:
+    """The paths of the listed jars, each verified. Raises ``SetupError`` naming all that are missing or wrong.
+
+    A file is hashed once; after that its size and modification time vouch for it until one of them changes.
+    """
+    cache = cache_dir or default_cache_dir()
+    wanted = listed() if jars is None else jars
+    missing = [jar for jar in wanted if not jar.path(cache).is_file()]
+    if missing:
+        raise SetupError(
+            f"jars not in {cache}: {', '.join(jar.coordinate for jar in missing)}",
+            hint=FETCH_COMMAND,
+            missing=[jar.coordinate for jar in missing],
+        )
+    for jar in wanted:
+        if (found := digest_if_wrong(jar, cache)) is not None:
+            raise mismatch(jar, found, hint=FETCH_COMMAND)
+    return [jar.path(cache) for jar in wanted]
+
+
+def digest_if_wrong(jar: Jar, cache_dir: Path) -> str | None:
+    """None when the file in the cache is the listed one, else the digest it has instead."""
+    path = jar.path(cache_dir)
+    before = path.stat()
+    if _stamp(path) == _vouch(jar, before):
+        return None
+    found = sha256_of(path)
+    if found != jar.sha256:
+        return found
+    # A cache that is mounted read-only has no stamps; then every use hashes, which is slow but right.
+    with suppress(OSError):
+        write_atomically(_stamp_path(path), json.dumps(_vouch(jar, before)).encode())
+    return None
+
+
+def mismatch(jar: Jar, found: str, *, hint: str, state: str | None = None) -> SetupError:
+    """The error for a file that is not the listed one."""
+    return SetupError(
+        f"{jar.coordinate}: expected SHA-256 {jar.sha256}, found {found}",
+        hint=hint,
+        state=state,
+        jar=jar.coordinate,
+        expected=jar.sha256,
+        found=found,
+    )
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, as 64 hex digits."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Put the content in place whole or not at all, also with another process doing the same."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _stamp_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.verified")
+
+
+def _stamp(path: Path) -> object:
+    try:
+        return json.loads(_stamp_path(path).read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _vouch(jar: Jar, status: os.stat_result) -> dict[str, object]:
+    return {"sha256": jar.sha256, "size": status.st_size, "mtime_ns": status.st_mtime_ns}
