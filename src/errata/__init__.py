@@ -1,0 +1,1 @@
+"""Governed backfill for Spark lakehouses."""

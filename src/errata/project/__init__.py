@@ -1,0 +1,1 @@
+"""Reads errata.yaml and the product files."""

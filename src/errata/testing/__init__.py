@@ -1,0 +1,1 @@
+"""What users need to test against Errata: fakes, failpoints and contract suites."""
