@@ -27,7 +27,7 @@ demo: setup ## replay the FinSight incident from bug to correction, rollback and
 test: setup ## the default test suite
 	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
 
-test-slow: setup ## crash matrices, long property tests, second Spark line
+test-slow: setup ## the tests marked slow: minutes rather than seconds
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
 
 check: setup ## formatting, lint, types, import contracts, no addresses in locks
