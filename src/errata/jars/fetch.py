@@ -82,7 +82,7 @@ def resolve_with_ivy(jars: Sequence[Jar], directory: Path) -> None:
         f"-Divy.home={directory / 'ivy-home'}",
         *("-jar", str(_ivy_jar())),
         *_settings(),
-        *("-error", "-cache", str(directory / "ivy-cache"), "-ivy", str(module)),
+        *("-warn", "-cache", str(directory / "ivy-cache"), "-ivy", str(module)),
         *("-confs", "default", "-types", "jar", "bundle"),
         *("-retrieve", str(directory / "[artifact]-[revision].[ext]")),
     ]
