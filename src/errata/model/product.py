@@ -5,10 +5,12 @@ These are the values; ``errata.project`` reads them from YAML and says what is w
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 from errata.model.partition import Grain
 
@@ -177,9 +179,10 @@ class Catalog:
 
     name: str
     type: str  # jdbc | rest | glue | hive
-    uri: str | None = None
-    warehouse: str | None = None
-    properties: Mapping[str, str] = field(default_factory=dict)
+    # not in repr: they may hold credentials that came from the environment
+    uri: str | None = field(default=None, repr=False)
+    warehouse: str | None = field(default=None, repr=False)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +209,29 @@ class Project:
 
     name: str
     root: str  # absolute
-    ledger: str  # SQLAlchemy URL, absolute
+    ledger: str = field(repr=False)  # SQLAlchemy URL, absolute; may hold a password
     catalogs: Mapping[str, Catalog]
-    products: Mapping[str, Product]
+    products: Mapping[str, Product] = field(repr=False)
     spark_master: str = "local[2]"
-    spark_conf: Mapping[str, str] = field(default_factory=dict)
+    spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     people: Mapping[str, Person] = field(default_factory=dict)
     single_user: bool = False
     limits: Limits = field(default_factory=Limits)
     core_hour_usd: str = "0"
     chunk_bytes: int = 512 * 1024 * 1024
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # what each ``${NAME}`` stood for
+
+    def redact(self, text: str) -> str:
+        """Text for people, logs and records, with every value from the environment as ``${NAME}`` again.
+
+        Values of fewer than four characters are left alone: they would turn ordinary words into noise.
+        """
+        spellings = {
+            spelling: name
+            for name, value in self.secrets.items()
+            if len(value) >= 4
+            for spelling in (value, json.dumps(value)[1:-1], quote(value, safe=""), quote_plus(value))
+        }
+        for spelling in sorted(spellings, key=len, reverse=True):
+            text = text.replace(spelling, f"${{{spellings[spelling]}}}")
+        return text

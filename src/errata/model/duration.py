@@ -1,0 +1,62 @@
+"""Durations as project files write them: ``12h``, ``3d``, ``2w``, ``1mo``, ``1y``. Pure.
+
+Hours, days and weeks are lengths; months and years are calendar steps, so a month is never read as 30 days. ``m`` is
+refused rather than guessed: it would be minutes to one reader and months to the next.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from datetime import datetime, timedelta
+
+from errata.errors import UsageError
+from errata.model.partition import Grain
+
+__all__ = ["DURATION", "before", "steps"]
+
+DURATION = r"\d{1,6}(h|d|w|mo|y)"
+"""The grammar, for schemas."""
+
+_HOURS = {"h": 1, "d": 24, "w": 168}
+_MONTHS = {"mo": 1, "y": 12}
+_GRAIN_HOURS = {Grain.HOUR: 1, Grain.DAY: 24}
+_GRAIN_MONTHS = {Grain.MONTH: 1, Grain.YEAR: 12}
+
+
+def _split(text: str) -> tuple[int, str]:
+    found = re.fullmatch(r"(\d{1,6})(h|d|w|mo|y)", text, re.ASCII)
+    if not found:
+        raise UsageError(f"duration {text!r} was refused; expected a whole number and h, d, w, mo or y, such as 3d")
+    return int(found[1]), found[2]
+
+
+def steps(text: str, grain: Grain) -> int:
+    """How many partitions of this grain a duration spans; refused when it is not a whole number of them.
+
+    >>> steps("2w", Grain.DAY), steps("1d", Grain.HOUR), steps("2y", Grain.MONTH)
+    (14, 24, 24)
+    """
+    count, unit = _split(text)
+    if count == 0:
+        return 0
+    lengths, per_step = (_HOURS, _GRAIN_HOURS) if unit in _HOURS else (_MONTHS, _GRAIN_MONTHS)
+    if grain not in per_step or (count * lengths[unit]) % per_step[grain]:
+        expected = "0d, because partitions by value have no order" if grain is Grain.VALUE else f"whole {grain}s"
+        raise UsageError(f"duration {text!r} was refused; expected {expected}")
+    return count * lengths[unit] // per_step[grain]
+
+
+def before(text: str, instant: datetime) -> datetime:
+    """The instant this long before another; month ends are kept inside their month.
+
+    >>> from datetime import UTC
+    >>> before("1mo", datetime(2026, 3, 31, tzinfo=UTC)).date().isoformat()
+    '2026-02-28'
+    """
+    count, unit = _split(text)
+    if unit in _HOURS:
+        return instant - timedelta(hours=count * _HOURS[unit])
+    year, month = divmod(instant.year * 12 + instant.month - 1 - count * _MONTHS[unit], 12)
+    day = min(instant.day, calendar.monthrange(year, month + 1)[1])
+    return instant.replace(year=year, month=month + 1, day=day)

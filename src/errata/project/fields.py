@@ -1,0 +1,248 @@
+"""The kinds of value that project files hold, each with its grammar and its JSON schema. Pure.
+
+Every refusal says what was expected and nothing else; what was found is added from the file, so that a value from
+the environment cannot get into a message.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from errata.model.duration import DURATION
+from errata.project.tree import MappingNode, Node, ScalarNode
+
+__all__ = [
+    "Amount",
+    "Bytes",
+    "Call",
+    "Column",
+    "Count",
+    "DecimalText",
+    "Duration",
+    "EnvText",
+    "Identifier",
+    "InputName",
+    "Json",
+    "Line",
+    "PersonName",
+    "Plain",
+    "ProductName",
+    "ScalarText",
+    "Slug",
+    "TableName",
+    "Text",
+    "Title",
+    "YesNo",
+    "data_of",
+    "expected",
+]
+
+IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
+DECIMAL = r"-?[0-9]{1,30}(\.[0-9]{1,18})?"
+AMOUNT = r"[0-9]{1,30}(\.[0-9]{1,18})?%?"
+MAX_SAFE_INTEGER = 2**53 - 1
+_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_BINARY_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """An unquoted number or boolean, as written."""
+
+    kind: str
+    text: str
+
+
+class EnvText(str):
+    """Text that a variable was put into: it may serve as text and as a number."""
+
+    __slots__ = ()
+
+
+def data_of(node: Node) -> Any:
+    """A tree as pydantic takes it: dicts, lists, text, None and :class:`Plain`."""
+    if isinstance(node, ScalarNode):
+        if node.kind == "null":
+            return None
+        if node.kind == "env":
+            return EnvText(node.value)
+        return node.value if node.kind == "str" else Plain(node.kind, node.value)
+    if isinstance(node, MappingNode):
+        return {key: data_of(entry.value) for key, entry in node.entries.items()}
+    return [data_of(item) for item in node.items]
+
+
+def expected(what: str) -> PydanticCustomError:
+    """The refusal of a value: ``expected …``."""
+    return PydanticCustomError("errata", "{what}", {"what": f"expected {what}"})
+
+
+def _as_text(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise expected(what)
+    return str(value)
+
+
+def _as_scalar(value: Any, what: str) -> str:
+    return value.text if isinstance(value, Plain) else _as_text(value, what)
+
+
+def _matching(grammar: str, what: str, *, numbers: bool = False) -> Callable[[Any], str]:
+    compiled = re.compile(grammar, re.ASCII)
+
+    def check(value: Any) -> str:
+        text = _as_scalar(value, what) if numbers else _as_text(value, what)
+        if not compiled.fullmatch(text):
+            raise expected(what)
+        return text
+
+    return check
+
+
+def _text(value: Any) -> str:
+    return _as_text(value, "text")
+
+
+def _scalar_text(value: Any) -> str:
+    return _as_scalar(value, "a single value")
+
+
+def _line(value: Any) -> str:
+    text = _as_text(value, "one line of text")
+    if not text.strip() or not text.isprintable() or len(text) > 200:
+        raise expected("one line of text")
+    return text
+
+
+def _title(value: Any) -> str:
+    # `--accept NAME=WHY` takes names apart at the equals sign; `empty` is the name of the built-in check
+    what = 'a name: one line of text without "=", other than "empty"'
+    text = _line(value)
+    if "=" in text or text == "empty":
+        raise expected(what)
+    return text
+
+
+def _input_name(value: Any) -> str:
+    what = "a name that can be a parameter of the transform, other than ctx"
+    text = _as_text(value, what)
+    if not re.fullmatch(IDENTIFIER, text, re.ASCII) or keyword.iskeyword(text) or text == "ctx":
+        raise expected(what)
+    return text
+
+
+def _count(value: Any) -> int:
+    what = "a whole number from 1"
+    text = _as_scalar(value, what) if isinstance(value, (Plain, EnvText)) else ""
+    if not re.fullmatch(r"[0-9]{1,15}", text, re.ASCII) or int(text) < 1:
+        raise expected(what)
+    return int(text)
+
+
+def _bytes(value: Any) -> int:
+    what = "a number of bytes such as 1000000 or 500GB"
+    found = re.fullmatch(r"([0-9]{1,15}) ?([KMGT]i?B|)", _as_scalar(value, what), re.ASCII)
+    if not found or int(found[1]) < 1:
+        raise expected(what)
+    return int(found[1]) * (_UNITS | _BINARY_UNITS)[found[2]]
+
+
+def _yes_no(value: Any) -> bool:
+    if not isinstance(value, Plain) or value.kind != "bool":
+        raise expected("true or false")
+    return value.text.lower() == "true"
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_json(item) for item in value]
+    return _number(value) if isinstance(value, Plain) else value
+
+
+def _number(value: Plain) -> bool | int | float:
+    if value.kind == "bool":
+        return value.text.lower() == "true"
+    if value.kind == "int":
+        number = int(value.text, 0) if value.text[:2] in ("0o", "0x") else int(value.text)
+        if abs(number) > MAX_SAFE_INTEGER:
+            raise expected("numbers below 2^53; quote longer ones")
+        return number
+    if "n" in value.text.lower():
+        raise expected("finite numbers")
+    return float(value.text)
+
+
+_SINGLE = {"type": ["string", "number", "boolean"]}
+
+
+def _pattern(grammar: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^{grammar}$"})
+
+
+def _numeric(grammar: str) -> WithJsonSchema:
+    return WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "pattern": f"^{grammar}$"}]})
+
+
+_TABLE = rf"{IDENTIFIER}(\.{IDENTIFIER}){{2,}}"
+_CALL = rf"{IDENTIFIER}(\.{IDENTIFIER})*:{IDENTIFIER}"
+_PRODUCT = rf"{IDENTIFIER}(\.{IDENTIFIER})*"
+_SLUG = r"[A-Za-z][A-Za-z0-9_-]{0,62}"
+_PERSON = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}"
+
+Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": "string"})]
+ScalarText = Annotated[str, BeforeValidator(_scalar_text), WithJsonSchema(_SINGLE)]
+Line = Annotated[str, BeforeValidator(_line), WithJsonSchema({"type": "string", "minLength": 1})]
+Title = Annotated[str, BeforeValidator(_title), _pattern("[^=]+")]
+YesNo = Annotated[bool, BeforeValidator(_yes_no), WithJsonSchema({"type": "boolean"})]
+Count = Annotated[int, BeforeValidator(_count), WithJsonSchema({"type": "integer", "minimum": 1})]
+Bytes = Annotated[
+    int,
+    BeforeValidator(_bytes),
+    WithJsonSchema(
+        {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": "^[0-9]{1,15} ?[KMGT]i?B$"}]}
+    ),
+]
+Slug = Annotated[
+    str, BeforeValidator(_matching(_SLUG, "a name of letters, digits, _ and -, with a letter first")), _pattern(_SLUG)
+]
+Identifier = Annotated[
+    str, BeforeValidator(_matching(IDENTIFIER, "a name of letters, digits and _")), _pattern(IDENTIFIER)
+]
+Column = Annotated[
+    str, BeforeValidator(_matching(IDENTIFIER, "a column name of letters, digits and _")), _pattern(IDENTIFIER)
+]
+InputName = Annotated[str, BeforeValidator(_input_name), _pattern(IDENTIFIER)]
+PersonName = Annotated[
+    str, BeforeValidator(_matching(_PERSON, "a person's name of letters, digits and . _ @ + -")), _pattern(_PERSON)
+]
+ProductName = Annotated[
+    str, BeforeValidator(_matching(_PRODUCT, "a name such as fin.daily_revenue")), _pattern(_PRODUCT)
+]
+# no pattern in the schema, because ${NAME} may stand here; it is put in before the grammar is checked
+TableName = Annotated[
+    str, BeforeValidator(_matching(_TABLE, "catalog.namespace.table")), WithJsonSchema({"type": "string"})
+]
+Call = Annotated[str, BeforeValidator(_matching(_CALL, "package.module:function")), _pattern(_CALL)]
+Duration = Annotated[
+    str,
+    BeforeValidator(_matching(DURATION, "a whole number and h, d, w, mo or y, such as 3d", numbers=True)),
+    _pattern(DURATION),
+]
+DecimalText = Annotated[
+    str, BeforeValidator(_matching(DECIMAL, "a decimal number such as 0.5", numbers=True)), _numeric(DECIMAL)
+]
+Amount = Annotated[
+    str,
+    BeforeValidator(_matching(AMOUNT, "a decimal number or a percentage, such as 0.5 or 5%", numbers=True)),
+    _numeric(AMOUNT),
+]
+Json = Annotated[Any, BeforeValidator(_json), WithJsonSchema({})]

@@ -1,0 +1,110 @@
+"""Reads ``errata.yaml`` and ``products/*.yaml``. Touches: those files and the environment, to read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from errata.errors import ProjectFileError
+from errata.model.product import Product, Project
+from errata.project.environment import Allowed, anywhere, data_places, resolve
+from errata.project.files import ProductFile, ProjectFile
+from errata.project.problems import Problem, Report, refuse
+from errata.project.rules import product_of, project_of
+from errata.project.tree import MAX_BYTES, TreeError, parse_tree
+from errata.project.words import read_model
+
+__all__ = ["PRODUCTS", "PROJECT_FILE", "load_project"]
+
+PROJECT_FILE = "errata.yaml"
+PRODUCTS = "products"
+
+
+def load_project(path: Path | str, *, environ: Mapping[str, str] | None = None) -> Project:
+    """The project in a directory (or of its ``errata.yaml``); raises one ``ProjectFileError`` with all problems."""
+    given = Path(path)
+    root = (given.parent if given.name == PROJECT_FILE else given).resolve()
+    _must_exist(given, root)
+    environ = os.environ if environ is None else environ
+    problems: list[Problem] = []
+    secrets: dict[str, str] = {}
+    project = _read_project(root, environ, problems, secrets)
+    catalogs = None if project is None else tuple(project.catalogs)
+    products: dict[str, Product] = {}
+    for file in _product_files(root, problems):
+        product = _read_product(file, root, catalogs, environ, problems, secrets)
+        if product is None:
+            continue
+        if product.name in products:
+            said = f'the product "{product.name}" is also in {products[product.name].path}; expected one file each'
+            problems.append(Problem(product.path, 1, 1, said, "product"))
+        products.setdefault(product.name, product)
+    refuse(problems)
+    assert project is not None  # noqa: S101 (a project that could not be read left problems)
+    return replace(project, products=products, secrets=secrets)
+
+
+def _must_exist(given: Path, root: Path) -> None:
+    if (root / PROJECT_FILE).is_file():
+        return
+    message = f"no {PROJECT_FILE} in {given}; expected a project directory or its {PROJECT_FILE}"
+    raise ProjectFileError(
+        message,
+        hint="errata init makes a starter project; -C DIR picks another one",
+        problems=[{"file": PROJECT_FILE, "line": None, "column": None, "message": message, "key": ""}],
+    )
+
+
+def _read_project(
+    root: Path, environ: Mapping[str, str], problems: list[Problem], secrets: dict[str, str]
+) -> Project | None:
+    report = _read_tree(root / PROJECT_FILE, PROJECT_FILE, environ, anywhere, secrets)
+    file = read_model(ProjectFile, report.root, report) if report.root else None
+    project = project_of(file, root, report) if file else None
+    problems.extend(report.problems)
+    return project
+
+
+def _read_product(
+    path: Path,
+    root: Path,
+    catalogs: tuple[str, ...] | None,
+    environ: Mapping[str, str],
+    problems: list[Problem],
+    secrets: dict[str, str],
+) -> Product | None:
+    report = _read_tree(path, f"{PRODUCTS}/{path.name}", environ, data_places, secrets)
+    file = read_model(ProductFile, report.root, report) if report.root else None
+    product = product_of(file, root, catalogs, report) if file else None
+    problems.extend(report.problems)
+    return product
+
+
+def _read_tree(path: Path, name: str, environ: Mapping[str, str], allowed: Allowed, secrets: dict[str, str]) -> Report:
+    report = Report(name)
+    try:
+        with path.open("rb") as stream:
+            root, duplicates = parse_tree(stream.read(MAX_BYTES + 1))
+    except OSError as error:
+        report.at_mark(None, f"cannot be read: {error.strerror}")
+        return report
+    except TreeError as error:
+        report.at_mark(error.mark, error.message)
+        return report
+    report.root = root
+    for mark, message, key in duplicates:
+        report.at_mark(mark, message, key)
+    secrets.update(resolve(root, environ, allowed, report))
+    return report
+
+
+def _product_files(root: Path, problems: list[Problem]) -> list[Path]:
+    folder = root / PRODUCTS
+    if not folder.is_dir():
+        return []
+    for stray in sorted(folder.glob("[!.]*.yml")):
+        said = "expected the ending .yaml; this file would not be read"
+        problems.append(Problem(f"{PRODUCTS}/{stray.name}", None, None, said))
+    return sorted(folder.glob("[!.]*.yaml"))

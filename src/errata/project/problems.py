@@ -1,0 +1,106 @@
+"""What is wrong with project files, all of it, with file and line. Pure.
+
+A message never contains a value that came from the environment: what was *found* is always quoted from the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from errata.errors import ProjectFileError
+from errata.model.codec import plain
+from errata.project.tree import MappingNode, Mark, Node, ScalarNode, SequenceNode
+
+__all__ = ["Path", "Problem", "Report", "path_text", "refuse"]
+
+Path = tuple[str | int, ...]
+"""Where in a file: keys and positions from its top."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong in one file; ``line`` and ``column`` count from 1, ``line`` is None for the file itself."""
+
+    file: str
+    line: int | None
+    column: int | None
+    message: str
+    key: str = ""
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place}: {self.message}"
+
+
+def path_text(path: Path) -> str:
+    """A place as people write it.
+
+    >>> path_text(("checks", 2, "column"))
+    'checks[2].column'
+    """
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.removeprefix(".")
+
+
+class Report:
+    """Collects the problems of one file, by place."""
+
+    def __init__(self, file: str, root: Node | None = None) -> None:
+        self.file = file
+        self.root = root
+        self.problems: list[Problem] = []
+
+    def at_mark(self, mark: Mark | None, message: str, key: str = "") -> None:
+        """A problem at a known line."""
+        line, column = (mark.line, mark.column) if mark else (None, None)
+        self.problems.append(Problem(self.file, line, column, message, key))
+
+    def at_key(self, path: Path, message: str) -> None:
+        """A problem with a key rather than with its value."""
+        node, mark = self._find(path[:-1])
+        if isinstance(node, MappingNode) and path[-1] in node.entries:
+            mark = node.entries[str(path[-1])].key_mark
+        self.at_mark(mark, message, path_text(path))
+
+    def at(self, path: Path, message: str, *, found: bool = True) -> None:
+        """A problem with the value at a place, or with the nearest thing around it that is written down."""
+        node, mark = self._find(path)
+        if isinstance(node, ScalarNode) and node.unresolved:
+            return  # that its variable is missing has been said
+        key = path_text(path)
+        message = f"{key}: {message}" if key else message
+        if found and node is not None:
+            message += f"; found {node.shown()}"
+        self.at_mark(mark, message, key)
+
+    def text_at(self, path: Path) -> str:
+        """What the file says at a place; nothing when there is no single value."""
+        node, _ = self._find(path)
+        return node.text if isinstance(node, ScalarNode) else ""
+
+    def _find(self, path: Path) -> tuple[Node | None, Mark | None]:
+        node, mark = self.root, self.root.mark if self.root else None
+        for step in path:
+            if isinstance(node, MappingNode) and step in node.entries:
+                node = node.entries[str(step)].value
+            elif isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.items):
+                node = node.items[step]
+            else:
+                return None, mark
+            mark = node.mark
+        return node, mark
+
+
+def refuse(problems: Sequence[Problem]) -> None:
+    """Raise all problems as one error; no problems, no error."""
+    if not problems:
+        return
+    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    lines = "".join(f"\n  {problem}" for problem in problems)
+    raise ProjectFileError(
+        f"the project files were refused: {count}{lines}",
+        state="nothing was read or changed",
+        hint="correct the lines above, then: errata check",
+        problems=[plain(problem) for problem in problems],
+    )

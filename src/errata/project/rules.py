@@ -1,0 +1,210 @@
+"""Files as read → the values Errata works with, judging what takes more than one key to judge. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+from errata.errors import UsageError
+from errata.model.duration import steps
+from errata.model.partition import Grain, parse_list
+from errata.model.product import (
+    LINEAGE_COLUMNS,
+    Catalog,
+    Comparison,
+    Input,
+    Limits,
+    Person,
+    Product,
+    Project,
+    Protect,
+    Reconciliation,
+    Role,
+    Target,
+    Transform,
+)
+from errata.project.checks import checks_of
+from errata.project.files import CatalogFile, CompareFile, InputFile, ProductFile, ProjectFile
+from errata.project.places import absolute, absolute_url
+from errata.project.problems import Report
+from errata.project.words import nearest
+
+__all__ = ["product_of", "project_of"]
+
+_NEEDS = {"jdbc": ("uri", "warehouse"), "rest": ("uri",), "glue": ("warehouse",), "hive": ("uri",)}
+
+
+def project_of(file: ProjectFile, root: Path, report: Report) -> Project:
+    """The project without its products."""
+    if not re.match(r"(sqlite|postgresql)(\+[a-z0-9_]+)?://", file.ledger):
+        report.at(("ledger",), "expected sqlite:///path or postgresql+psycopg://…")
+    people = {} if file.people == "single-user" else file.people
+    for name, person in people.items():
+        _no_repeats(person.roles, ("people", name, "roles"), report)
+    return Project(
+        name=file.project,
+        root=str(root),
+        ledger=absolute_url(root, file.ledger),
+        catalogs={name: _catalog(name, catalog, root, report) for name, catalog in file.catalogs.items()},
+        products={},
+        spark_master=file.spark.master,
+        spark_conf=file.spark.conf,
+        people={name: Person(name, tuple(Role(role) for role in person.roles)) for name, person in people.items()},
+        single_user=file.people == "single-user",
+        limits=Limits(**file.limits.model_dump()),
+        core_hour_usd=file.price.core_hour_usd if file.price else "0",
+        chunk_bytes=file.chunk_bytes,
+    )
+
+
+def _catalog(name: str, file: CatalogFile, root: Path, report: Report) -> Catalog:
+    for key in _NEEDS[file.type]:
+        if getattr(file, key) is None:
+            said = f'missing key "{key}" in catalogs.{name}, which type {file.type} needs'
+            report.at_key(("catalogs", name, key), said)
+    return Catalog(
+        name=name,
+        type=file.type,
+        uri=None if file.uri is None else absolute_url(root, file.uri),
+        warehouse=None if file.warehouse is None else absolute(root, file.warehouse),
+        properties=file.properties,
+    )
+
+
+def product_of(file: ProductFile, root: Path, catalogs: Sequence[str] | None, report: Report) -> Product:
+    """One product; ``catalogs`` None means that they are not known because errata.yaml is in error."""
+    grain = Grain(file.target.partition.grain)
+    _table(file.target.table, ("target", "table"), catalogs, report)
+    _no_repeats(file.target.key, ("target", "key"), report)
+    inputs = tuple(_input(name, given, grain, root, catalogs, report) for name, given in file.inputs.items())
+    _locked(file, grain, report)
+    checks = checks_of(file.checks, report)
+    product = Product(
+        name=file.product,
+        owner=file.owner,
+        target=Target(file.target.table, file.target.partition.column, grain, tuple(file.target.key)),
+        transform=Transform(file.transform.call, file.transform.version, file.transform.config),
+        inputs=inputs,
+        description=file.description,
+        mode=file.publish.mode,
+        rollback_window=file.publish.rollback_window,
+        checks=checks,
+        reconcile=_reconcile(file, report),
+        compare=tuple(_compare(n, given, report) for n, given in enumerate(file.compare)),
+        protect=Protect(file.protect.recent, tuple(file.protect.locked)),
+        lineage_columns=_lineage(file.lineage_columns, report),
+        consumers=tuple(file.consumers),
+        path=report.file,
+    )
+    _unique_names(product, report)
+    return product
+
+
+def _table(table: str, path: tuple[str, ...], catalogs: Sequence[str] | None, report: Report) -> None:
+    catalog = table.partition(".")[0]
+    if catalogs is not None and catalog not in catalogs:
+        report.at(path, f"expected a table of a catalog in errata.yaml ({', '.join(catalogs)})")
+
+
+def _input(
+    name: str, file: InputFile, grain: Grain, root: Path, catalogs: Sequence[str] | None, report: Report
+) -> Input:
+    path = ("inputs", name)
+    if (file.table is None) == (file.files is None):
+        report.at(path, "expected either table or files", found=False)
+    if file.table is not None:
+        _table(file.table, (*path, "table"), catalogs, report)
+    if file.files is not None:
+        _pattern(file.files, file.partition, (*path, "files"), report)
+    for key, duration in (("lookback", file.lookback), ("lookahead", file.lookahead)):
+        _span(duration, grain, file.partition, (*path, key), report)
+    return Input(
+        name=name,
+        table=file.table,
+        files=None if file.files is None else absolute(root, file.files),
+        partition=file.partition,
+        lookback=file.lookback,
+        lookahead=file.lookahead,
+        reference=file.reference,
+    )
+
+
+def _pattern(pattern: str, partition: str | None, path: tuple[str, ...], report: Report) -> None:
+    holes = set(re.findall(r"\{([^{}]*)\}", pattern))
+    if partition is None and holes:
+        report.at(path, "a place for the partition needs the key partition beside files")
+    elif partition is not None and holes != {partition}:
+        report.at(path, f"expected {{{partition}}} where the partition stands, and nothing else in braces")
+
+
+def _span(duration: str, grain: Grain, partition: str | None, path: tuple[str, ...], report: Report) -> None:
+    try:
+        wide = steps(duration, grain)
+    except UsageError:
+        wanted = f"whole {grain}s, the grain of the target" if grain.is_time else "0d, because values have no order"
+        report.at(path, f"expected {wanted}")
+        return
+    if wide and partition is None:
+        report.at(path, "a look-back or look-ahead needs the key partition, the column it goes by")
+
+
+def _locked(file: ProductFile, grain: Grain, report: Report) -> None:
+    for n, locked in enumerate(file.protect.locked):
+        try:
+            parse_list(grain, locked)
+        except (UsageError, OverflowError):
+            spans = " or an inclusive span such as 2026-01-10..2026-01-14" if grain is Grain.DAY else ""
+            report.at(("protect", "locked", n), f"expected a partition of grain {grain}{spans}")
+
+
+def _reconcile(file: ProductFile, report: Report) -> tuple[Reconciliation, ...]:
+    for n, given in enumerate(file.reconcile):
+        if given.input not in file.inputs:
+            close = nearest(given.input, file.inputs)
+            hint = f' (nearest: "{close}")' if close else ""
+            report.at(("reconcile", n, "input"), f"expected one of the inputs {', '.join(file.inputs)}{hint}")
+    return tuple(Reconciliation(r.name, r.input, r.source, r.target, r.tolerance) for r in file.reconcile)
+
+
+def _compare(n: int, file: CompareFile, report: Report) -> Comparison:
+    if file.warn is None and file.block is None:
+        report.at(("compare", n), "expected warn or block or both", found=False)
+    elif file.warn is not None and file.block is not None:
+        same_unit = file.warn.endswith("%") == file.block.endswith("%")
+        if same_unit and Decimal(file.warn.rstrip("%")) > Decimal(file.block.rstrip("%")):
+            report.at(("compare", n, "warn"), f"expected no more than block, {report.text_at(('compare', n, 'block'))}")
+    if file.name is None and "=" in file.metric:
+        report.at_key(("compare", n, "name"), f'missing key "name" in compare[{n}], whose metric has an "=" in it')
+    return Comparison(file.name or file.metric, file.metric, file.warn, file.block)
+
+
+def _lineage(wanted: bool | list[str], report: Report) -> tuple[str, ...]:
+    if isinstance(wanted, list):
+        _no_repeats(wanted, ("lineage_columns",), report)
+        return tuple(column for column in LINEAGE_COLUMNS if column in wanted)
+    return LINEAGE_COLUMNS if wanted else ()
+
+
+def _unique_names(product: Product, report: Report) -> None:
+    """`--accept NAME=WHY` and every verdict name a rule, so no two rules share a name."""
+    seen: set[str] = set()
+    sections = {
+        "checks": [check.name for check in product.checks],
+        "reconcile": [rule.name for rule in product.reconcile],
+        "compare": [rule.name for rule in product.compare],
+    }
+    for section, names in sections.items():
+        for n, name in enumerate(names):
+            if name in seen:
+                report.at((section, n), f'expected a name of its own; "{name}" is taken', found=False)
+            seen.add(name)
+
+
+def _no_repeats(items: Iterable[str], path: tuple[str, ...], report: Report) -> None:
+    seen: set[str] = set()
+    for n, item in enumerate(items):
+        if item in seen:
+            report.at((*path, n), "given twice")
+        seen.add(item)
