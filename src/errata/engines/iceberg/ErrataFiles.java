@@ -1,0 +1,176 @@
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Set;
+
+import org.apache.iceberg.AppendFiles;
+import org.apache.iceberg.ContentFile;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.OverwriteFiles;
+import org.apache.iceberg.PartitionField;
+import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableScan;
+import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.io.CloseableIterable;
+
+/**
+ * File lists in bulk, inside the JVM.
+ *
+ * <p>One call across the gateway costs over a millisecond, so nothing here is per file from Python: lists stay in Java,
+ * and what Python must see arrives as one string. Records are separated by newline, fields by U+001F; a field that is
+ * absent is U+0000. Compiled at start-up by the Janino that Spark brings, so it keeps to Java without lambdas.
+ */
+public class ErrataFiles {
+  private static final String FIELD = "\u001f";
+  private static final String NONE = "\u0000";
+
+  /** The live data files of a snapshot that may match, with statistics and the deletes that apply to each. */
+  public List scan(Table table, long snapshotId, Expression filter) throws Exception {
+    TableScan scan = table.newScan().useSnapshot(snapshotId);
+    scan = (TableScan) scan.filter(filter);
+    scan = (TableScan) scan.includeColumnStats();
+    List tasks = new ArrayList();
+    CloseableIterable planned = scan.planFiles();
+    try {
+      for (Iterator i = planned.iterator(); i.hasNext(); ) {
+        tasks.add(i.next());
+      }
+    } finally {
+      planned.close();
+    }
+    return tasks;
+  }
+
+  /** One record per file: path, rows, bytes, partition value, then path/rows/content of each delete file. */
+  public String describe(Table table, List tasks, int sourceId, String transform) {
+    StringBuilder out = new StringBuilder();
+    for (Iterator i = tasks.iterator(); i.hasNext(); ) {
+      FileScanTask task = (FileScanTask) i.next();
+      describe(out, table, (ContentFile) task.file(), sourceId, transform);
+      for (Iterator d = task.deletes().iterator(); d.hasNext(); ) {
+        DeleteFile delete = (DeleteFile) d.next();
+        out.append(FIELD).append(delete.location()).append(FIELD).append(delete.recordCount());
+        out.append(FIELD).append(delete.content().toString());
+      }
+      out.append("\n");
+    }
+    return out.toString();
+  }
+
+  /** What one commit changed: "+" or "-", then path, rows, bytes, partition value, content. */
+  public String changes(Table table, long snapshotId, int sourceId, String transform) {
+    Snapshot snapshot = table.snapshot(snapshotId);
+    StringBuilder out = new StringBuilder();
+    changes(out, "+", table, snapshot.addedDataFiles(table.io()), sourceId, transform);
+    changes(out, "-", table, snapshot.removedDataFiles(table.io()), sourceId, transform);
+    changes(out, "+", table, snapshot.addedDeleteFiles(table.io()), sourceId, transform);
+    changes(out, "-", table, snapshot.removedDeleteFiles(table.io()), sourceId, transform);
+    return out.toString();
+  }
+
+  /** Delete the listed files from the table; answers how many of them were found among the tasks. */
+  public int remove(OverwriteFiles operation, List tasks, String paths) {
+    Set wanted = lines(paths);
+    int found = 0;
+    for (Iterator i = tasks.iterator(); i.hasNext(); ) {
+      DataFile file = (DataFile) ((FileScanTask) i.next()).file();
+      if (wanted.contains(file.location())) {
+        operation.deleteFile(file);
+        found += 1;
+      }
+    }
+    return found;
+  }
+
+  /** Add the listed files to the table, as an overwrite. */
+  public int add(OverwriteFiles operation, List tasks, String paths) {
+    Set wanted = lines(paths);
+    int found = 0;
+    for (Iterator i = tasks.iterator(); i.hasNext(); ) {
+      DataFile file = (DataFile) ((FileScanTask) i.next()).file();
+      if (wanted.contains(file.location())) {
+        operation.addFile(file);
+        found += 1;
+      }
+    }
+    return found;
+  }
+
+  /** Add the listed files to a branch, as an append. */
+  public int append(AppendFiles operation, List tasks, String paths) {
+    Set wanted = lines(paths);
+    int found = 0;
+    for (Iterator i = tasks.iterator(); i.hasNext(); ) {
+      DataFile file = (DataFile) ((FileScanTask) i.next()).file();
+      if (wanted.contains(file.location())) {
+        operation.appendFile(file);
+        found += 1;
+      }
+    }
+    return found;
+  }
+
+  /** One record per snapshot the table still knows: id, parent, operation, timestamp, and the summary as k=v fields. */
+  public String snapshots(Table table) {
+    StringBuilder out = new StringBuilder();
+    for (Iterator i = table.snapshots().iterator(); i.hasNext(); ) {
+      Snapshot snapshot = (Snapshot) i.next();
+      out.append(snapshot.snapshotId()).append(FIELD);
+      out.append(snapshot.parentId() == null ? NONE : snapshot.parentId().toString()).append(FIELD);
+      out.append(snapshot.operation() == null ? "" : snapshot.operation()).append(FIELD).append(snapshot.timestampMillis());
+      for (Iterator e = snapshot.summary().entrySet().iterator(); e.hasNext(); ) {
+        java.util.Map.Entry entry = (java.util.Map.Entry) e.next();
+        out.append(FIELD).append(entry.getKey()).append("=").append(entry.getValue());
+      }
+      out.append("\n");
+    }
+    return out.toString();
+  }
+
+  private static void changes(StringBuilder out, String sign, Table table, Iterable files, int sourceId, String transform) {
+    for (Iterator i = files.iterator(); i.hasNext(); ) {
+      ContentFile file = (ContentFile) i.next();
+      out.append(sign).append(FIELD);
+      describe(out, table, file, sourceId, transform);
+      out.append(FIELD).append(file.content().toString()).append("\n");
+    }
+  }
+
+  private static void describe(StringBuilder out, Table table, ContentFile file, int sourceId, String transform) {
+    out.append(file.location()).append(FIELD).append(file.recordCount()).append(FIELD).append(file.fileSizeInBytes());
+    out.append(FIELD);
+    PartitionSpec spec = (PartitionSpec) table.specs().get(Integer.valueOf(file.specId()));
+    int position = position(spec, sourceId, transform);
+    if (position < 0) {
+      out.append("?");
+      return;
+    }
+    Object value = file.partition().get(position, Object.class);
+    if (value == null) {
+      out.append(NONE);
+    } else {
+      out.append("=").append(value.toString());
+    }
+  }
+
+  private static int position(PartitionSpec spec, int sourceId, String transform) {
+    List fields = spec.fields();
+    for (int n = 0; n < fields.size(); n += 1) {
+      PartitionField field = (PartitionField) fields.get(n);
+      if (field.sourceId() == sourceId && field.transform().toString().equals(transform)) {
+        return n;
+      }
+    }
+    return -1;
+  }
+
+  private static Set lines(String paths) {
+    return new HashSet(Arrays.asList(paths.split("\n")));
+  }
+}

@@ -1,0 +1,151 @@
+"""The Java side of Iceberg through a py4j gateway: catalogs, tables, scope expressions and bulk file lists.
+
+Needs a JVM but no SparkContext. Every table handle it gives out is one metadata version: a transaction is opened first,
+and what is checked and what is committed both come from that transaction's base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib.resources import files
+from typing import Any
+
+from errata.engines.iceberg.catalogs import java_properties
+from errata.errors import NotFound
+from errata.model.manifest import ExpectedFile, TargetPin
+from errata.model.partition import NULL, Grain, fold, from_ordinal, shift, start_of, value_of, value_text
+from errata.model.product import Catalog
+from errata.model.table import DataFile
+
+__all__ = ["JavaIceberg", "partition_text", "rows_of"]
+
+_FIELD, _NONE = "\x1f", "\x00"
+_CONTENT = {"POSITION_DELETES": "position_deletes", "EQUALITY_DELETES": "equality_deletes", "DATA": "data"}
+
+
+class JavaIceberg:
+    """Iceberg catalogs in one JVM."""
+
+    def __init__(self, gateway: Any, catalogs: Mapping[str, Catalog], hadoop: Mapping[str, str] | None = None) -> None:
+        self._gateway = gateway
+        self._catalogs = catalogs
+        self._hadoop = hadoop or {}
+        self._open: dict[str, Any] = {}
+
+    @property
+    def jvm(self) -> Any:
+        """The gateway's view of the JVM."""
+        return self._gateway.jvm
+
+    @cached_property
+    def bulk(self) -> Any:
+        """``ErrataFiles``, compiled in this JVM."""
+        compiler = self.jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(self.jvm.Thread.currentThread().getContextClassLoader())
+        compiler.cook(files("errata.engines.iceberg").joinpath("ErrataFiles.java").read_text("utf-8"))
+        kind = compiler.getClassLoader().loadClass("ErrataFiles")
+        none = self._gateway.new_array(self.jvm.Class, 0)
+        return kind.getDeclaredConstructor(none).newInstance(self._gateway.new_array(self.jvm.Object, 0))
+
+    def load(self, table: str) -> Any:
+        """A fresh table handle; nothing is cached."""
+        name, *rest = table.split(".")
+        identifier = self.jvm.org.apache.iceberg.catalog.TableIdentifier.parse(".".join(rest))
+        catalog = self._catalog(name)
+        if not catalog.tableExists(identifier):
+            raise NotFound(f"table {table} is not in catalog {name}", table=table)
+        return catalog.loadTable(identifier)
+
+    def _catalog(self, name: str) -> Any:
+        if name not in self._open:
+            conf = self.jvm.org.apache.hadoop.conf.Configuration()
+            for key, value in self._hadoop.items():
+                conf.set(key, value)
+            properties = self.jvm.java.util.HashMap()
+            for key, value in java_properties(self._catalogs[name]).items():
+                properties.put(key, value)
+            self._open[name] = self.jvm.org.apache.iceberg.CatalogUtil.buildIcebergCatalog(name, properties, conf)
+        return self._open[name]
+
+    def scope(self, target: TargetPin, partitions: Sequence[str]) -> Any:
+        """The partitions as a predicate on the source column: typed half-open ranges, which prune by any transform.
+
+        Never ``in(column, days)`` for a transform: that found none of the files of ``days(ts)``.
+        """
+        expressions = self.jvm.org.apache.iceberg.expressions.Expressions
+        either = getattr(expressions, "or")
+        both = getattr(expressions, "and")
+        found = expressions.alwaysFalse()
+        for first, last in fold(target.grain, partitions):
+            if first == NULL:
+                found = either(found, expressions.isNull(target.column))
+                if last == NULL:
+                    continue
+            low, high = _bounds(target, first, last)
+            after = expressions.greaterThanOrEqual(target.column, low)
+            if high is None:
+                found = either(found, expressions.equal(target.column, low))
+            else:
+                found = either(found, both(after, expressions.lessThan(target.column, high)))
+        return found
+
+    def scan(self, table: Any, snapshot_id: str, target: TargetPin, partitions: Sequence[str]) -> Any:
+        """Tasks (in Java) of the data files that may hold the partitions, with statistics."""
+        return self.bulk.scan(table, int(snapshot_id), self.scope(target, partitions))
+
+    def describe(self, table: Any, tasks: Any, target: TargetPin) -> tuple[DataFile, ...]:
+        """Those tasks as values."""
+        source, transform = self.field(table, target)
+        return tuple(_data_file(target, row) for row in rows_of(self.bulk.describe(table, tasks, source, transform)))
+
+    def field(self, table: Any, target: TargetPin) -> tuple[int, str]:
+        """Source id and transform of the partition field: how it is found in any spec, at any position."""
+        return table.schema().findField(target.column).fieldId(), target.transform
+
+
+def rows_of(text: str) -> Iterator[list[str]]:
+    """Records of a bulk answer."""
+    return (line.split(_FIELD) for line in text.split("\n") if line)
+
+
+def partition_text(target: TargetPin, raw: str) -> str | None:
+    """A raw partition value of the bulk lists as canonical text; None when the file's spec lacks the field."""
+    if raw == "?":
+        return None
+    if raw == _NONE:
+        return NULL
+    value = raw.removeprefix("=")
+    if target.transform == "identity" and target.column_type != "date":
+        return value_text(value)
+    grain = Grain.DAY if target.transform == "identity" else Grain(target.transform)
+    return from_ordinal(grain, int(value))
+
+
+def _data_file(target: TargetPin, row: list[str]) -> DataFile:
+    path, rows, size, raw, *rest = row
+    deletes = tuple(
+        ExpectedFile(rest[n], int(rest[n + 1]), _CONTENT[rest[n + 2]]) for n in range(0, len(rest), 3)
+    )
+    return DataFile(path, int(rows), int(size), partition_text(target, raw), deletes)
+
+
+def _bounds(target: TargetPin, first: str, last: str) -> tuple[Any, Any]:
+    """Lower bound and exclusive upper bound as Iceberg literals; no upper bound means equality."""
+    if target.column_type in ("int", "long"):
+        return int(first), None
+    if target.column_type == "string" and not target.grain.is_time:
+        return value_of(first), None
+    if target.column_type == "string":
+        # canonical time text sorts as time does, so a span of text is a span of time
+        return first, shift(target.grain, last, 1)
+    end = shift(target.grain, last, 1)
+    if target.column_type == "date":
+        return start_of(target.grain, first).date().isoformat(), start_of(target.grain, end).date().isoformat()
+    zone = "+00:00" if target.column_type == "timestamptz" else ""
+    return tuple(start_of(target.grain, text).replace(tzinfo=None).isoformat() + zone for text in (first, end))  # type: ignore[return-value]
+
+
+def java_paths(paths: Iterable[str]) -> str:
+    """Paths as the one string that ``ErrataFiles`` takes."""
+    return "\n".join(paths)

@@ -1,0 +1,257 @@
+"""Publishing on Iceberg: one metadata version, one compare-and-swap, an undo branch and a fence (``iceberg.md`` §1.5–7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from errata.engines.iceberg.java import JavaIceberg, java_paths, partition_text, rows_of
+from errata.engines.iceberg.refs import DAY_MS, age_for, ensure_guard, main_head, refs_of, retrying
+from errata.errors import EngineError, RunExpired
+from errata.model.manifest import TargetPin
+from errata.model.refs import pre_tag, pub_tag, undo_branch
+from errata.model.table import Commit, DataFile, History, Touch
+from errata.publisher.ports import Landed, Outcome, PublicationCommit, PublishTable, TableVersion
+
+__all__ = ["IcebergPublishing", "RowWriter"]
+
+PUB_TAG_DAYS = 7
+
+
+class RowWriter(Protocol):
+    """Spark, as far as publishing ever needs it: rows of a snapshot written as new files on a branch."""
+
+    def copy_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], branch: str, mark: str) -> None:
+        """Append the rows of these partitions to the branch, with ``errata.rewrite`` set to the mark."""
+
+
+class IcebergVersion:
+    """One metadata version: the base of one transaction."""
+
+    def __init__(self, java: JavaIceberg, target: TargetPin) -> None:
+        self._java = java
+        self._target = target
+        # newTransaction() refreshes, so it comes first and everything is read from its base
+        self._transaction = java.load(target.table).newTransaction()
+        self._table = self._transaction.table()
+
+    @property
+    def snapshot_id(self) -> str:
+        """Main's head."""
+        return main_head(self._table) or ""
+
+    @property
+    def table_uuid(self) -> str:
+        """The table's own id."""
+        return str(self._table.uuid().toString())
+
+    @property
+    def schema_id(self) -> int:
+        """The current schema."""
+        return int(self._table.schema().schemaId())
+
+    @property
+    def spec_id(self) -> int:
+        """The current partition spec."""
+        return int(self._table.spec().specId())
+
+    @property
+    def refs(self) -> frozenset[str]:
+        """Names of all branches and tags."""
+        return frozenset(refs_of(self._table))
+
+    def live(self, partitions: Sequence[str]) -> tuple[DataFile, ...]:
+        """Data files live at main's head in these partitions, wholly or in part."""
+        tasks = self._java.scan(self._table, self.snapshot_id, self._target, partitions)
+        return _inside(self._java.describe(self._table, tasks, self._target), partitions)
+
+    def history(self, base_snapshot_id: str | None, partitions: Sequence[str]) -> History:
+        """Walk the parents of main's head back to the base."""
+        known = {row[0]: row for row in rows_of(self._java.bulk.snapshots(self._table))}
+        commits: list[Commit] = []
+        current: str | None = self.snapshot_id
+        while current and current != base_snapshot_id and current in known:
+            row = known[current]
+            commits.append(self._commit_of(row, frozenset(partitions)))
+            current = row[1] if row[1] != "\x00" else None
+        return History(tuple(commits), complete=current == base_snapshot_id)
+
+    def _commit_of(self, row: list[str], partitions: frozenset[str]) -> Commit:
+        snapshot_id, _, operation, at, *pairs = row
+        summary = dict(pair.split("=", 1) for pair in pairs)
+        source, transform = self._java.field(self._table, self._target)
+        touched: dict[str, Touch] = {}
+        everything = False
+        for sign, _path, count, _size, raw, content in rows_of(
+            self._java.bulk.changes(self._table, int(snapshot_id), source, transform)
+        ):
+            partition = partition_text(self._target, raw)
+            everything = everything or partition is None
+            if partition in partitions:
+                touched[partition] = _touch(touched.get(partition, Touch()), sign, content, int(count))
+        application = summary.get("spark.app.id") or summary.get("app-id") or summary.get("engine-name") or "unknown"
+        return Commit(snapshot_id, operation, int(at), application, touched, everything, summary)
+
+    def commit(self, publication: PublicationCommit) -> str:
+        """One overwrite, two tags and a touch of every ref relied on, in one compare-and-swap."""
+        java, target, transaction = self._java, self._target, self._transaction
+        head = self.snapshot_id
+        partitions = publication.partitions
+        old = java.scan(self._table, head, target, partitions)
+        scope = java.scope(target, partitions)
+        overwrite = transaction.newOverwrite().conflictDetectionFilter(scope).validateFromSnapshot(int(head))
+        overwrite = overwrite.validateNoConflictingData().validateNoConflictingDeletes()
+        removed = java.bulk.remove(overwrite, old, java_paths(publication.remove)) if publication.remove else 0
+        added = 0
+        for source in publication.add_from if publication.add else ():
+            tasks = java.scan(self._table, source, target, partitions)
+            added += java.bulk.add(overwrite, tasks, java_paths(publication.add))
+        if removed != len(publication.remove) or added != len(publication.add):
+            raise EngineError(
+                f"{target.table}: {removed} of {len(publication.remove)} files to remove and {added} of "
+                f"{len(publication.add)} files to add were found",
+                state="main is unchanged",
+            )
+        for key, value in publication.properties.items():
+            overwrite = overwrite.set(key, value)
+        overwrite.commit()
+        made = str(transaction.table().currentSnapshot().snapshotId())
+        self._tag(publication, head, made)
+        transaction.commitTransaction()
+        return made
+
+    def _tag(self, publication: PublicationCommit, head: str, made: str) -> None:
+        table = self._transaction.table()
+        before, after = pre_tag(publication.publication_id), pub_tag(publication.publication_id)
+        manage = self._transaction.manageSnapshots()
+        manage = manage.createTag(before, int(head)).setMaxRefAgeMs(before, age_for(table, head, publication.pre_days))
+        manage = manage.createTag(after, int(made)).setMaxRefAgeMs(after, PUB_TAG_DAYS * DAY_MS)
+        refs = refs_of(table)
+        for ref, days in publication.keep_refs.items():
+            # a REST catalog asserts only the refs a commit touches, so touch the ones this commit relies on
+            manage = manage.setMaxRefAgeMs(ref, age_for(table, refs[ref], days))
+        manage.commit()
+
+
+class IcebergPublishing:
+    """The target as publications see it."""
+
+    def __init__(self, java: JavaIceberg, rows: RowWriter) -> None:
+        self._java = java
+        self._rows = rows
+
+    def version(self, target: TargetPin) -> IcebergVersion:
+        """The newest metadata version, read once."""
+        return IcebergVersion(self._java, target)
+
+    def files_of(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> tuple[DataFile, ...]:
+        """The data files of any snapshot the table still has."""
+        table = self._java.load(target.table)
+        if table.snapshot(int(snapshot_id)) is None:
+            raise RunExpired(f"snapshot {snapshot_id} of {target.table} is gone", state="main is unchanged")
+        tasks = self._java.scan(table, snapshot_id, target, partitions)
+        return _inside(self._java.describe(table, tasks, target), partitions)
+
+    def look(self, target: TargetPin, publication_id: str) -> Landed:
+        """By the tag, and only when its snapshot carries this publication's id; then by what the table remembers."""
+        table = self._java.load(target.table)
+        tagged = refs_of(table).get(pub_tag(publication_id))
+        if tagged is not None:
+            summary = table.snapshot(int(tagged)).summary()
+            if summary.get("errata.publication") == publication_id:
+                return Landed(Outcome.LANDED, tagged)
+            return Landed(Outcome.FENCED)
+        for row in rows_of(self._java.bulk.snapshots(table)):
+            if f"errata.publication={publication_id}" in row[4:]:
+                return Landed(Outcome.LANDED, row[0])
+        return Landed(Outcome.ABSENT)
+
+    def fence(self, target: TargetPin, publication_id: str) -> None:
+        """The publication's own tag on the guard: its late commit finds the tag taken and cannot land."""
+        guard, _ = ensure_guard(self._java, target.table)
+
+        def act() -> None:
+            table = self._java.load(target.table)
+            tag = pub_tag(publication_id)
+            if tag not in refs_of(table):
+                age = age_for(table, guard, PUB_TAG_DAYS)
+                table.manageSnapshots().createTag(tag, int(guard)).setMaxRefAgeMs(tag, age).commit()
+
+        retrying(act)
+
+    def write_undo(
+        self,
+        target: TargetPin,
+        publication_id: str,
+        from_snapshot: str,
+        partitions: Sequence[str],
+        paths: Sequence[str],
+        days: int,
+    ) -> str:
+        """Guard-rooted, exactly these files, with statistics: a promise of 30 days pins them and nothing else."""
+        return retrying(lambda: self._try_undo(target, publication_id, from_snapshot, partitions, paths, days))
+
+    def _try_undo(
+        self,
+        target: TargetPin,
+        publication_id: str,
+        from_snapshot: str,
+        partitions: Sequence[str],
+        paths: Sequence[str],
+        days: int,
+    ) -> str:
+        java, branch = self._java, undo_branch(publication_id)
+        guard, _ = ensure_guard(java, target.table)
+        transaction = java.load(target.table).newTransaction()
+        table = transaction.table()
+        manage = transaction.manageSnapshots()
+        if branch in refs_of(table):
+            manage = manage.replaceBranch(branch, int(guard))
+        else:
+            manage = manage.createBranch(branch, int(guard))
+        manage.setMaxRefAgeMs(branch, age_for(table, guard, days)).commit()
+        append = transaction.newFastAppend().toBranch(branch).set("errata.undo", publication_id)
+        tasks = java.scan(table, from_snapshot, target, partitions)
+        if paths and java.bulk.append(append, tasks, java_paths(paths)) != len(paths):
+            raise EngineError(f"not every file to be kept for the undo of {publication_id} is in {from_snapshot}")
+        append.commit()
+        transaction.commitTransaction()
+        return refs_of(java.load(target.table))[branch]
+
+    def ensure_guard(self, target: TargetPin) -> tuple[str, bool]:
+        """The guard's snapshot id, and whether it had to be made."""
+        return ensure_guard(self._java, target.table)
+
+    def rewrite(self, target: TargetPin, publication_id: str, from_snapshot: str, partitions: Sequence[str]) -> str:
+        """Rows as that snapshot reads, in new files without delete files, on the publication's own branch."""
+        guard, _ = ensure_guard(self._java, target.table)
+        branch = f"{undo_branch(publication_id)}_rows"
+
+        def start() -> None:
+            table = self._java.load(target.table)
+            if branch not in refs_of(table):
+                age = age_for(table, guard, PUB_TAG_DAYS)
+                table.manageSnapshots().createBranch(branch, int(guard)).setMaxRefAgeMs(branch, age).commit()
+
+        retrying(start)
+        self._rows.copy_rows(target, from_snapshot, partitions, branch, publication_id)
+        return refs_of(self._java.load(target.table))[branch]
+
+
+def _inside(files: Sequence[DataFile], partitions: Sequence[str]) -> tuple[DataFile, ...]:
+    wanted = set(partitions)
+    return tuple(file for file in files if file.partition is None or file.partition in wanted)
+
+
+def _touch(touch: Touch, sign: str, content: str, rows: int) -> Touch:
+    if content != "DATA":
+        return Touch(touch.added_rows, touch.removed_rows, touch.added_deletes + (sign == "+"))
+    if sign == "+":
+        return Touch(touch.added_rows + rows, touch.removed_rows, touch.added_deletes)
+    return Touch(touch.added_rows, touch.removed_rows + rows, touch.added_deletes)
+
+
+_conforms: type[PublishTable] = IcebergPublishing
+_version_conforms: type[TableVersion] = IcebergVersion
+
+

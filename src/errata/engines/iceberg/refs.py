@@ -1,0 +1,139 @@
+"""Branches and tags on the target: the guard, retention that really lasts, idempotent creation and removal.
+
+Retention counts from the snapshot's timestamp and not from the ref's creation, so every age set here is the wanted
+time plus the age of the snapshot.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+
+from errata.engines.iceberg.java import JavaIceberg
+from errata.model.refs import GUARD
+
+__all__ = ["DAY_MS", "GUARD", "age_for", "drop_refs", "ensure_branch", "ensure_guard", "main_head", "refs_of", "retrying"]
+
+
+DAY_MS = 86_400_000
+FOR_EVER_DAYS = 36_500
+T = TypeVar("T")
+
+
+def refs_of(table: Any) -> dict[str, str]:
+    """Name → snapshot id of every ref, main included."""
+    entries = table.refs().entrySet().iterator()
+    found = {}
+    while entries.hasNext():
+        entry = entries.next()
+        found[str(entry.getKey())] = str(entry.getValue().snapshotId())
+    return found
+
+
+def main_head(table: Any) -> str | None:
+    """Main's current snapshot, if it has one."""
+    snapshot = table.currentSnapshot()
+    return None if snapshot is None else str(snapshot.snapshotId())
+
+
+def age_for(table: Any, snapshot_id: str, days: int) -> int:
+    """The max-ref-age that keeps a ref on this snapshot for ``days`` from now."""
+    age = max(0, int(time.time() * 1000) - table.snapshot(int(snapshot_id)).timestampMillis())
+    return int(days * DAY_MS + age)
+
+
+def retrying(act: Callable[[], T], attempts: int = 8) -> T:
+    """Repeat an idempotent act that reloads the table itself, while other writers move the pointer."""
+    retry = Retrying(
+        stop=stop_after_attempt(attempts),
+        wait=wait_random_exponential(multiplier=0.05, max=1.0),
+        retry=retry_if_exception(_is_lost_race),
+        reraise=True,
+    )
+    return retry(act)
+
+
+def _is_lost_race(error: BaseException) -> bool:
+    text = str(getattr(error, "java_exception", "") or "")
+    return "CommitFailedException" in text or "PendingUpdateFailedException" in text or "SQLITE_BUSY" in text
+
+
+def ensure_guard(java: JavaIceberg, name: str) -> tuple[str, bool]:
+    """The guard: a branch whose head has no parent and no files; root of all our branches.
+
+    Its presence alone makes every Java expiry walk what is reachable instead of trusting what commits said they
+    removed, which after a rollback would delete live files.
+    """
+    table = java.load(name)
+    if GUARD in refs_of(table) and _is_empty_root(table, refs_of(table)[GUARD]):
+        return refs_of(table)[GUARD], False
+    if main_head(table) is None:
+        retrying(lambda: java.load(name).newAppend().commit())
+    return retrying(lambda: _make_guard(java, name)), True
+
+
+def _make_guard(java: JavaIceberg, name: str) -> str:
+    table = java.load(name)
+    everything = java.jvm.org.apache.iceberg.expressions.Expressions.alwaysTrue()
+    table.newDelete().deleteFromRowFilter(everything).toBranch(GUARD).commit()
+    table.newAppend().toBranch(GUARD).commit()
+    table.refresh()
+    head = refs_of(table)[GUARD]
+    parent = table.snapshot(int(head)).parentId()
+    age = FOR_EVER_DAYS * DAY_MS
+    table.manageSnapshots().setMaxRefAgeMs(GUARD, age).setMaxSnapshotAgeMs(GUARD, age).commit()
+    if parent is not None:
+        _forget_snapshot(java, table, parent)
+    return head
+
+
+def _is_empty_root(table: Any, snapshot_id: str) -> bool:
+    snapshot = table.snapshot(int(snapshot_id))
+    if snapshot is None or snapshot.allManifests(table.io()).size():
+        return False
+    parent = snapshot.parentId()
+    return parent is None or table.snapshot(parent) is None
+
+
+def _forget_snapshot(java: JavaIceberg, table: Any, snapshot_id: int) -> None:
+    # expireSnapshots() would also apply the table's own age limits to everything else; this takes out one snapshot
+    operations = table.operations()
+    base = operations.refresh()
+    ids = java.jvm.java.util.HashSet()
+    ids.add(snapshot_id)
+    operations.commit(base, java.jvm.org.apache.iceberg.TableMetadata.buildFrom(base).removeSnapshots(ids).build())
+
+
+def ensure_branch(java: JavaIceberg, name: str, branch: str, snapshot_id: str, days: int) -> None:
+    """A branch at this snapshot that keeps every one of its snapshots for ``days``; left alone when it exists."""
+
+    def act() -> None:
+        table = java.load(name)
+        if branch in refs_of(table):
+            return
+        age = age_for(table, snapshot_id, days)
+        manage = table.manageSnapshots().createBranch(branch, int(snapshot_id))
+        manage.setMaxRefAgeMs(branch, age).setMaxSnapshotAgeMs(branch, FOR_EVER_DAYS * DAY_MS).commit()
+
+    retrying(act)
+
+
+def drop_refs(java: JavaIceberg, name: str, refs: Iterable[str]) -> tuple[str, ...]:
+    """Remove branches and tags in one commit; those that are gone already are left out. Answers what was removed."""
+
+    def act() -> tuple[str, ...]:
+        table = java.load(name)
+        present = table.refs()
+        found = tuple(ref for ref in refs if present.containsKey(ref))
+        if not found:
+            return ()
+        manage = table.manageSnapshots()
+        for ref in found:
+            manage = manage.removeBranch(ref) if present.get(ref).isBranch() else manage.removeTag(ref)
+        manage.commit()
+        return found
+
+    return retrying(act)

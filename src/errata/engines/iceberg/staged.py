@@ -1,0 +1,129 @@
+"""Staging on Iceberg: the run branch, what attempts appended, and the candidate (``iceberg.md`` §1, steps 1–4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from errata.engines.iceberg.java import JavaIceberg, java_paths, partition_text, rows_of
+from errata.engines.iceberg.refs import age_for, ensure_branch, ensure_guard, main_head, refs_of, retrying
+from errata.errors import EngineError, RunExpired
+from errata.model.manifest import TargetPin
+from errata.model.refs import run_branch
+from errata.model.table import DataFile
+from errata.staging.ports import Candidate, StagedOutput, StagingTable
+
+__all__ = ["IcebergStaging"]
+
+
+class IcebergStaging:
+    """The target as the executor and the candidate builder use it."""
+
+    def __init__(self, java: JavaIceberg) -> None:
+        self._java = java
+
+    def prepare(self, target: TargetPin, run_id: str, keep_days: int) -> str:
+        """Guard and run branch; the branch is rooted on the guard, so it holds only what attempts append."""
+        guard, _ = ensure_guard(self._java, target.table)
+        ensure_branch(self._java, target.table, run_branch(run_id), guard, keep_days)
+        return guard
+
+    def find_attempt(self, target: TargetPin, attempt: str) -> StagedOutput | None:
+        """The snapshot that carries this attempt's property; ``append()`` itself answers nothing."""
+        table = self._java.load(target.table)
+        found = [
+            self._added(table, target, row[0])
+            for row in rows_of(self._java.bulk.snapshots(table))
+            if f"errata.attempt={attempt}" in row[4:]
+        ]
+        if not found:
+            return None
+        if any({f.path for f in other.files} != {f.path for f in found[0].files} for other in found[1:]):
+            raise EngineError(f"attempt {attempt} left two different snapshots; neither is used", attempt=attempt)
+        return found[0]
+
+    def staged(self, target: TargetPin, snapshot_id: str) -> StagedOutput:
+        """The files that one adopted snapshot added."""
+        table = self._java.load(target.table)
+        if table.snapshot(int(snapshot_id)) is None:
+            raise RunExpired(
+                f"staged snapshot {snapshot_id} of {target.table} is gone: it was expired or its branch was dropped",
+                state="main is unchanged",
+                hint="plan the request again with --supersede",
+            )
+        return self._added(table, target, snapshot_id)
+
+    def _added(self, table: Any, target: TargetPin, snapshot_id: str) -> StagedOutput:
+        source, transform = self._java.field(table, target)
+        rows = rows_of(self._java.bulk.changes(table, int(snapshot_id), source, transform))
+        files = tuple(
+            DataFile(path, int(count), int(size), partition_text(target, raw))
+            for sign, path, count, size, raw, content in rows
+            if sign == "+" and content == "DATA"
+        )
+        return StagedOutput(snapshot_id, files)
+
+    def find_candidate(self, target: TargetPin, branch: str) -> Candidate | None:
+        """The branch's head, if it is the snapshot that was made for it."""
+        table = self._java.load(target.table)
+        head = refs_of(table).get(branch)
+        if head is None:
+            return None
+        snapshot = table.snapshot(int(head))
+        if snapshot.summary().get("errata.candidate") != branch:
+            return None
+        return Candidate(branch, str(snapshot.parentId()), head)
+
+    def make_candidate(
+        self,
+        target: TargetPin,
+        run_id: str,
+        branch: str,
+        partitions: Sequence[str],
+        paths: Sequence[str],
+        keep_days: int,
+    ) -> Candidate:
+        """Branch at main's head plus one overwrite on it, in one transaction on one metadata version."""
+        return retrying(lambda: self._try_candidate(target, run_id, branch, partitions, paths, keep_days))
+
+    def _try_candidate(
+        self,
+        target: TargetPin,
+        run_id: str,
+        branch: str,
+        partitions: Sequence[str],
+        paths: Sequence[str],
+        keep_days: int,
+    ) -> Candidate:
+        if found := self.find_candidate(target, branch):
+            return found
+        java = self._java
+        transaction = java.load(target.table).newTransaction()
+        table = transaction.table()
+        head, run_head = main_head(table), refs_of(table).get(run_branch(run_id))
+        if head is None or run_head is None:
+            raise RunExpired(f"the run branch {run_branch(run_id)} of {target.table} is gone", state="main is unchanged")
+        old = java.scan(table, head, target, partitions)
+        new = java.scan(table, run_head, target, partitions)
+        removing = [f.path for f in java.describe(table, old, target) if f.partition in set(partitions)]
+        age = age_for(table, head, keep_days)
+        transaction.manageSnapshots().createBranch(branch, int(head)).setMaxRefAgeMs(branch, age).commit()
+        scope = java.scope(target, partitions)
+        overwrite = transaction.newOverwrite().toBranch(branch).conflictDetectionFilter(scope)
+        overwrite = overwrite.validateFromSnapshot(int(head)).validateNoConflictingData().validateNoConflictingDeletes()
+        removed = java.bulk.remove(overwrite, old, java_paths(removing))
+        added = java.bulk.add(overwrite, new, java_paths(paths))
+        if removed != len(removing) or added != len(set(paths)):
+            raise EngineError(
+                f"the candidate of {target.table} could not be assembled: {added} of {len(paths)} staged files found",
+                state="main is unchanged",
+            )
+        overwrite.set("errata.candidate", branch).set("errata.run", run_id).commit()
+        transaction.commitTransaction()
+        made = self.find_candidate(target, branch)
+        if made is None:
+            raise EngineError(f"the candidate branch {branch} did not appear on {target.table}")
+        return made
+
+
+_conforms: type[StagingTable] = IcebergStaging

@@ -1,0 +1,65 @@
+"""Files and commits of a table, as the rules about staging, publishing and undoing see them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from errata.model.manifest import ExpectedFile
+
+__all__ = ["Commit", "DataFile", "FileSets", "History", "Touch", "by_partition"]
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A data file with the delete files that apply to it; ``partition`` None: it holds the scope only in part."""
+
+    path: str
+    rows: int
+    bytes: int
+    partition: str | None
+    deletes: tuple[ExpectedFile, ...] = ()
+
+
+FileSets = Mapping[str, tuple[ExpectedFile, ...]]
+"""Partition → the data and delete files that are live in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """What one commit did to one partition."""
+
+    added_rows: int = 0
+    removed_rows: int = 0
+    added_deletes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit on main, as far as it concerns a scope."""
+
+    snapshot_id: str
+    operation: str
+    at_ms: int
+    application: str
+    touched: Mapping[str, Touch]
+    touches_everything: bool = False
+    summary: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The commits from main's head back to a base, newest first; incomplete when the base was not reached."""
+
+    commits: tuple[Commit, ...]
+    complete: bool
+
+
+def by_partition(files: Iterable[DataFile], partitions: Iterable[str]) -> dict[str, tuple[ExpectedFile, ...]]:
+    """File sets of the given partitions; a partition without files has an empty set."""
+    sets: dict[str, set[ExpectedFile]] = {partition: set() for partition in partitions}
+    for file in files:
+        if file.partition in sets:
+            sets[file.partition].add(ExpectedFile(file.path, file.rows, "data"))
+            sets[file.partition].update(file.deletes)
+    return {name: tuple(sorted(found, key=lambda f: (f.content, f.path))) for name, found in sets.items()}

@@ -1,0 +1,63 @@
+"""Did anyone but us change these partitions? Pure.
+
+Files that differ from the expected set are explained by the commits since the base: rewrites whose row counts balance
+are compaction; anything else is a write. Where the commits cannot tell (history was cut, main was rolled back, a
+rewrite that does not balance), only the content can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from errata.model.table import Commit, FileSets, History
+
+__all__ = ["Judgement", "differing", "judge"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What became of the partitions whose files differ from the expected set."""
+
+    compacted: tuple[str, ...] = ()
+    written: Mapping[str, tuple[Commit, ...]] = field(default_factory=dict)
+    unclear: tuple[str, ...] = ()
+
+    def settled(self, same_content: Iterable[str]) -> Judgement:
+        """The judgement once the content of the unclear partitions was compared."""
+        same = set(same_content)
+        changed = {name: self.written.get(name, ()) for name in self.unclear if name not in same}
+        return Judgement((*self.compacted, *(n for n in self.unclear if n in same)), {**self.written, **changed})
+
+
+def differing(expected: FileSets, live: FileSets) -> tuple[str, ...]:
+    """Partitions whose live files are not exactly the expected ones."""
+    names = [name for name in expected if _paths(expected, name) != _paths(live, name)]
+    return tuple(names)
+
+
+def judge(expected: FileSets, live: FileSets, history: History) -> Judgement:
+    """Tell compaction from writes for every partition that differs."""
+    compacted: list[str] = []
+    unclear: list[str] = []
+    written: dict[str, tuple[Commit, ...]] = {}
+    for name in differing(expected, live):
+        commits = tuple(commit for commit in history.commits if commit.touches_everything or name in commit.touched)
+        if not history.complete or not commits:
+            unclear.append(name)
+        elif any(commit.operation != "replace" for commit in commits):
+            written[name] = tuple(commit for commit in commits if commit.operation != "replace")
+        elif all(_balances(commit, name) for commit in commits):
+            compacted.append(name)
+        else:
+            unclear.append(name)
+    return Judgement(tuple(compacted), written, tuple(unclear))
+
+
+def _balances(commit: Commit, partition: str) -> bool:
+    touch = commit.touched.get(partition)
+    return touch is not None and touch.added_rows == touch.removed_rows and not touch.added_deletes
+
+
+def _paths(sets: FileSets, partition: str) -> frozenset[tuple[str, str]]:
+    return frozenset((file.content, file.path) for file in sets.get(partition, ()))

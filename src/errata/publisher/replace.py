@@ -1,0 +1,232 @@
+"""Carry out one replacement: intent, undo set, one commit, confirmation. Publishing and rolling back both are one.
+
+Each try reads one metadata version, checks it against what was promised, and commits on exactly that version. A try
+that raises is never explained by its exception: the next step looks at the table. "It did not happen" is concluded
+only behind a fence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from errata.errors import ErrataError, PublishConflict, RunExpired
+from errata.failpoints import failpoint
+from errata.model.manifest import TargetPin
+from errata.model.refs import GUARD, undo_branch
+from errata.model.table import DataFile, FileSets, by_partition
+from errata.publisher.conflict import Judgement, judge
+from errata.publisher.ports import ContentPort, IntentLog, Outcome, PublicationCommit, PublishTable, TableVersion
+from errata.publisher.wording import conflict_error, contention_error, drift_error
+
+__all__ = ["Replaced", "Replacement", "carry_out", "examine", "settle"]
+
+TRIES = 6
+_FOR_EVER_DAYS = 36_500
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Take out what is live in these partitions, put in these files, if nobody else changed them meanwhile."""
+
+    kind: str  # publish | rollback
+    run_id: str
+    manifest_digest: str
+    target: TargetPin
+    partitions: tuple[str, ...]
+    expected: FileSets
+    base_snapshot_id: str | None  # where the explanation of a difference starts, and whose content counts
+    add: tuple[str, ...]
+    add_from: tuple[str, ...]
+    undo_days: int
+    keep_refs: Mapping[str, int]
+    rewrite: tuple[str, ...] = ()  # partitions whose old files carry deletes: their rows are written anew
+    rewrite_from: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What one metadata version says: the files to remove, and what was found to be compaction."""
+
+    snapshot_id: str
+    remove: tuple[DataFile, ...]
+    compacted: tuple[str, ...]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Paths to remove."""
+        return tuple(file.path for file in self.remove)
+
+    @property
+    def with_deletes(self) -> tuple[str, ...]:
+        """Partitions whose undo will have to write rows, because their files carry deletes."""
+        return tuple(sorted({file.partition or "" for file in self.remove if file.deletes}))
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A replacement that landed."""
+
+    publication_id: str
+    snapshot_id: str
+    base_snapshot_id: str
+    removed: int
+    added: int
+    compacted: tuple[str, ...]
+    data_files_written: int
+
+
+def examine(order: Replacement, version: TableVersion, content: ContentPort) -> Examined:
+    """Compare one version with what was promised; raises ``PublishConflict`` naming partitions, commits, writers."""
+    target = order.target
+    if version.table_uuid != target.table_uuid:
+        raise drift_error(order.run_id, target.table, "table", target.table_uuid, version.table_uuid)
+    if order.kind == "publish" and version.schema_id != target.schema_id:
+        raise drift_error(order.run_id, target.table, "schema id", target.schema_id, version.schema_id)
+    if version.spec_id != target.spec_id:
+        raise drift_error(order.run_id, target.table, "partition spec id", target.spec_id, version.spec_id)
+    files = version.live(order.partitions)
+    if partial := [file for file in files if file.partition is None]:
+        raise drift_error(order.run_id, target.table, "files by partition", 0, f"{len(partial)} of another spec")
+    live = by_partition(files, order.partitions)
+    verdict = judge(order.expected, live, version.history(order.base_snapshot_id, order.partitions))
+    if verdict.unclear:
+        verdict = verdict.settled(_same_content(order, version.snapshot_id, verdict, content))
+    if verdict.written:
+        raise conflict_error(order.kind, order.run_id, target.grain, order.partitions, verdict.written)
+    return Examined(version.snapshot_id, files, verdict.compacted)
+
+
+def _same_content(order: Replacement, head: str, verdict: Judgement, content: ContentPort) -> Sequence[str]:
+    if order.base_snapshot_id is None:
+        return ()
+    try:
+        before = content.content(order.target, order.base_snapshot_id, verdict.unclear)
+    except RunExpired:
+        return ()
+    now = content.content(order.target, head, verdict.unclear)
+    return [name for name in verdict.unclear if before[name] == now[name]]
+
+
+def carry_out(order: Replacement, table: PublishTable, content: ContentPort, log: IntentLog) -> Replaced:
+    """Publish or roll back; raises ``PublishConflict`` with main untouched, or answers what landed."""
+    table.ensure_guard(order.target)
+    first = examine(order, table.version(order.target), content)
+    publication_id = log.intend(_detail(order, first))
+    failpoint(f"{order.kind}.after_intent")
+    written = 0
+    if order.rewrite:
+        order, written = _rewritten(order, publication_id, table)
+    try:
+        return _until_landed(order, publication_id, written, table, content, log)
+    except PublishConflict as conflict:
+        landed = settle(order.target, publication_id, table, log, reason=conflict.message)
+        if landed is None:
+            raise
+        return Replaced(publication_id, landed, "", len(first.paths), len(order.add), first.compacted, written)
+
+
+def _until_landed(
+    order: Replacement, publication_id: str, written: int, table: PublishTable, content: ContentPort, log: IntentLog
+) -> Replaced:
+    kept: tuple[str, ...] | None = None
+    found: Examined | None = None
+    for _ in range(2 * TRIES):
+        if table.look(order.target, publication_id).outcome is Outcome.FENCED:
+            raise contention_error(order.run_id, "another process closed this publication")
+        version = table.version(order.target)
+        found = examine(order, version, content)
+        if found.paths != kept:
+            log.update(publication_id, _detail(order, found))
+            table.write_undo(
+                order.target, publication_id, found.snapshot_id, order.partitions, found.paths, order.undo_days
+            )
+            kept = found.paths
+            failpoint(f"{order.kind}.after_undo")
+            continue
+        failpoint(f"{order.kind}.before_commit")
+        landed = _try(order, publication_id, found, version, table)
+        if landed is not None:
+            failpoint(f"{order.kind}.after_commit")
+            done = Replaced(
+                publication_id, landed, found.snapshot_id, len(found.paths), len(order.add), found.compacted, written
+            )
+            log.committed(publication_id, landed, _detail(order, found) | {"data_files_written": written})
+            failpoint(f"{order.kind}.after_record")
+            return done
+    raise contention_error(order.run_id, f"main moved during each of {TRIES} tries")
+
+
+def _try(
+    order: Replacement, publication_id: str, found: Examined, version: TableVersion, table: PublishTable
+) -> str | None:
+    commit = PublicationCommit(
+        publication_id=publication_id,
+        run_id=order.run_id,
+        manifest_digest=order.manifest_digest,
+        partitions=order.partitions,
+        remove=found.paths,
+        add=order.add,
+        add_from=order.add_from,
+        keep_refs={**order.keep_refs, undo_branch(publication_id): order.undo_days, GUARD: _FOR_EVER_DAYS},
+        pre_days=order.undo_days if found.with_deletes else 3,
+        properties={
+            "errata.publication": publication_id,
+            "errata.run": order.run_id,
+            "errata.manifest": order.manifest_digest,
+            "errata.kind": order.kind,
+            **order.properties,
+        },
+    )
+    try:
+        return version.commit(commit)
+    except ErrataError:
+        raise
+    except Exception:  # noqa: BLE001  whatever was raised, only the table knows what happened
+        return table.look(order.target, publication_id).snapshot_id
+
+
+def _rewritten(order: Replacement, publication_id: str, table: PublishTable) -> tuple[Replacement, int]:
+    assert order.rewrite_from is not None
+    source = table.rewrite(order.target, publication_id, order.rewrite_from, order.rewrite)
+    paths = tuple(file.path for file in table.files_of(order.target, source, order.rewrite))
+    return replace(order, add=order.add + paths, add_from=(*order.add_from, source)), len(paths)
+
+
+def settle(
+    target: TargetPin,
+    publication_id: str,
+    table: PublishTable,
+    log: IntentLog,
+    *,
+    reason: str,
+    landed_detail: Callable[[], Mapping[str, Any]] = dict,
+) -> str | None:
+    """Close an open intent by looking: look, fence, look again, record. Answers the snapshot when it had landed."""
+    found = table.look(target, publication_id)
+    if found.outcome is Outcome.ABSENT:
+        table.fence(target, publication_id)
+        failpoint("settle.after_fence")
+        found = table.look(target, publication_id)
+    if found.outcome is Outcome.LANDED and found.snapshot_id:
+        log.committed(publication_id, found.snapshot_id, landed_detail())
+        return found.snapshot_id
+    log.abandoned(publication_id, reason)
+    return None
+
+
+def _detail(order: Replacement, found: Examined) -> dict[str, Any]:
+    by_name = by_partition(found.remove, order.partitions)
+    return {
+        "kind": order.kind,
+        "partitions": list(order.partitions),
+        "base_snapshot_id": found.snapshot_id,
+        "remove": {name: [[f.content, f.path, f.rows] for f in files] for name, files in by_name.items()},
+        "add": sorted(order.add),
+        "add_from": list(order.add_from),
+        "compacted": list(found.compacted),
+        "with_deletes": list(found.with_deletes),
+        "rewrite": list(order.rewrite),
+    }

@@ -1,0 +1,77 @@
+"""What the publisher says when it refuses: partitions, commits, writers, and the way on. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from errata.errors import PublishConflict
+from errata.model.partition import Grain, list_text, oldest_first
+from errata.model.table import Commit
+
+__all__ = ["conflict_error", "contention_error", "drift_error"]
+
+_VERBS = {"append": "appended", "overwrite": "overwritten", "delete": "deleted", "replace": "rewritten"}
+_UNTOUCHED = "main is unchanged; the staged output is kept"
+
+
+def conflict_error(
+    kind: str, run_id: str, grain: Grain, scope: Sequence[str], written: Mapping[str, tuple[Commit, ...]]
+) -> PublishConflict:
+    """Someone else wrote partitions of the scope."""
+    since = "after planning" if kind == "publish" else "after they were published"
+    names = oldest_first(grain, written)
+    lines = [f"{len(names)} of {len(scope)} partitions were written by someone else {since}"]
+    lines += [f"  {name}  {_story(written[name])}" for name in names[:20]]
+    if len(names) > 20:
+        lines.append(f"  … and {len(names) - 20} more")
+    others = [name for name in scope if name not in written]
+    listed = list_text(grain, names)
+    if kind == "publish":
+        hint = f'errata plan PRODUCT --partitions {listed} --supersede {run_id} --reason "…"'
+        rest = f"or publish the other {len(others)}: errata publish {run_id} --partitions {list_text(grain, others)}"
+    else:
+        hint = f"a rollback would lose those writes; plan a correction instead: errata plan PRODUCT --partitions {listed}"
+        rest = (
+            f"or roll back the other {len(others)}: errata rollback {run_id} "
+            f'--partitions {list_text(grain, others)} --reason "…"'
+        )
+    return PublishConflict(
+        "\n".join(lines),
+        state=_UNTOUCHED,
+        hint=f"{hint}\n{rest}" if others else hint,
+        run_id=run_id,
+        partitions=list(names),
+        snapshots=sorted({commit.snapshot_id for commits in written.values() for commit in commits}),
+    )
+
+
+def _story(commits: Sequence[Commit]) -> str:
+    if not commits:
+        return "its content is not what it was; history does not say by whom"
+    newest = commits[0]
+    at = datetime.fromtimestamp(newest.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    more = f" and {len(commits) - 1} more commits" if len(commits) > 1 else ""
+    verb = _VERBS.get(newest.operation, "written")
+    return f"{verb} by snapshot {newest.snapshot_id} ({newest.application}, {at}Z){more}"
+
+
+def drift_error(run_id: str, table: str, what: str, expected: object, found: object) -> PublishConflict:
+    """The table itself is not the one that was planned."""
+    return PublishConflict(
+        f"{table} changed after planning: expected {what} {expected}, found {found}",
+        state=_UNTOUCHED,
+        hint=f'errata plan PRODUCT … --supersede {run_id} --reason "…"',
+        run_id=run_id,
+        table=table,
+    )
+
+
+def contention_error(run_id: str, reason: str) -> PublishConflict:
+    """The table moves too fast, or someone else closed the intent."""
+    return PublishConflict(
+        f"the publication did not land: {reason}",
+        state=_UNTOUCHED,
+        hint=f"hold the live writer for a moment and repeat: errata publish {run_id}",
+        run_id=run_id,
+    )
