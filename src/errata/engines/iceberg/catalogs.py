@@ -1,0 +1,111 @@
+"""One catalog, three dialects of configuration: pyiceberg, the Java API, Spark. Pure.
+
+Both sides must use the same catalog name and database, because the JDBC catalog keys its rows by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import unquote, urlsplit
+
+from errata.errors import UsageError
+from errata.model.product import Catalog
+
+__all__ = ["java_properties", "pyiceberg_properties", "spark_conf", "split_table", "sqlite_path"]
+
+_TYPES = ("jdbc", "rest", "glue", "hive")
+_SQLITE_OPTIONS = "busy_timeout=30000&journal_mode=WAL"
+_SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+
+
+def split_table(table: str) -> tuple[str, tuple[str, ...]]:
+    """``lake.fin.daily`` as catalog and identifier.
+
+    >>> split_table("lake.fin.daily")
+    ('lake', ('fin', 'daily'))
+    """
+    catalog, *identifier = table.split(".")
+    if len(identifier) < 2 or not all(identifier):
+        raise UsageError(f"table {table!r} was refused; expected catalog.namespace.table")
+    return catalog, tuple(identifier)
+
+
+def sqlite_path(uri: str | None) -> str | None:
+    """The database file of a SQLite address in either dialect, None for any other.
+
+    >>> sqlite_path("sqlite:////lake/c.db"), sqlite_path("jdbc:sqlite:/lake/c.db?x=1"), sqlite_path("postgresql://h/d")
+    ('/lake/c.db', '/lake/c.db', None)
+    """
+    text = (uri or "").removeprefix("jdbc:").partition("?")[0]
+    if not text.startswith("sqlite:"):
+        return None
+    path = text.removeprefix("sqlite:")
+    return path.removeprefix("//").removeprefix("/") if path.startswith("////") else path.removeprefix("//")
+
+
+def pyiceberg_properties(catalog: Catalog) -> dict[str, str]:
+    """What ``pyiceberg.catalog.load_catalog(catalog.name, **…)`` takes."""
+    _known(catalog)
+    found = {"type": "sql" if catalog.type == "jdbc" else catalog.type, **_warehouse(catalog)}
+    if catalog.uri:
+        found["uri"] = _sqlalchemy_uri(catalog.uri) if catalog.type == "jdbc" else catalog.uri
+    return found | dict(catalog.properties)
+
+
+def java_properties(catalog: Catalog) -> dict[str, str]:
+    """What ``CatalogUtil.buildIcebergCatalog`` takes, and Spark under ``spark.sql.catalog.<name>.``."""
+    _known(catalog)
+    found = {"type": catalog.type, "cache-enabled": "false", **_warehouse(catalog)}
+    if catalog.type == "jdbc":
+        found |= {"jdbc.schema-version": "V1", **_jdbc(catalog.uri or "")}
+    elif catalog.uri:
+        found["uri"] = catalog.uri
+    found |= dict(catalog.properties)
+    if "s3.region" in found:
+        found.setdefault("client.region", found["s3.region"])
+    return found
+
+
+def spark_conf(catalog: Catalog) -> dict[str, str]:
+    """The Spark settings of the catalog; session extensions are the session's."""
+    prefix = f"spark.sql.catalog.{catalog.name}"
+    return {prefix: _SPARK_CATALOG} | {f"{prefix}.{key}": value for key, value in java_properties(catalog).items()}
+
+
+def _known(catalog: Catalog) -> None:
+    if catalog.type not in _TYPES:
+        raise UsageError(f"catalog {catalog.name!r} has type {catalog.type!r}; expected one of {', '.join(_TYPES)}")
+    if catalog.type == "jdbc" and not catalog.uri:
+        raise UsageError(f"catalog {catalog.name!r} has no uri; expected sqlite:///… or postgresql+psycopg://…")
+
+
+def _warehouse(catalog: Catalog) -> Mapping[str, str]:
+    if not catalog.warehouse:
+        return {}
+    local = catalog.warehouse.startswith("/")
+    return {"warehouse": f"file://{catalog.warehouse}" if local else catalog.warehouse}
+
+
+def _sqlalchemy_uri(uri: str) -> str:
+    if path := sqlite_path(uri):
+        return f"sqlite:///{path}?timeout=30"
+    text = uri.removeprefix("jdbc:")
+    scheme, colon, rest = text.partition(":")
+    return "postgresql+psycopg" + colon + rest if scheme == "postgresql" else text
+
+
+def _jdbc(uri: str) -> dict[str, str]:
+    if path := sqlite_path(uri):
+        return {"uri": f"jdbc:sqlite:{path}?{_SQLITE_OPTIONS}"}
+    if uri.startswith("jdbc:"):
+        return {"uri": uri}
+    parts = urlsplit(uri)
+    host = parts.hostname or "localhost"
+    port = f":{parts.port}" if parts.port else ""
+    query = f"?{parts.query}" if parts.query else ""
+    found = {"uri": f"jdbc:{parts.scheme.partition('+')[0]}://{host}{port}{parts.path}{query}"}
+    if parts.username:
+        found["jdbc.user"] = unquote(parts.username)
+    if parts.password:
+        found["jdbc.password"] = unquote(parts.password)
+    return found

@@ -1,0 +1,155 @@
+"""Table metadata without a JVM: the planner's reading ports on pyiceberg. Reads manifests, opens no data file.
+
+One pass over the live entries of the current snapshot serves totals, expected sets and fingerprints. Every answer
+comes from one metadata version: the table is loaded once per call and never refreshed inside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from errata.engines.iceberg.catalogs import pyiceberg_properties, split_table, sqlite_path
+from errata.errors import EngineError, NotFound, UsageError
+from errata.model.partition import Grain
+from errata.model.product import Catalog, Input
+from errata.planner.ports import (
+    InputFacts,
+    InputReader,
+    TableFacts,
+    TableReader,
+    TargetFacts,
+    TargetReader,
+)
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog as IcebergCatalog
+    from pyiceberg.table import Table
+
+__all__ = ["IcebergMetadata", "TableLoader"]
+
+
+class TableLoader:
+    """Opens catalogs once and tables every time."""
+
+    def __init__(self, catalogs: Mapping[str, Catalog]) -> None:
+        self._catalogs = catalogs
+        self._open: dict[str, IcebergCatalog] = {}
+
+    def load(self, table: str) -> Table:
+        """The table at its newest metadata version."""
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+        name, identifier = split_table(table)
+        try:
+            return self._catalog(name).load_table(identifier)
+        except (NoSuchTableError, NoSuchNamespaceError):
+            raise NotFound(
+                f"table {table} was not found in catalog {name}; expected an Iceberg table",
+                hint="errata check",
+                table=table,
+            ) from None
+        except OSError as problem:
+            raise EngineError(f"table {table} could not be read: {problem}", table=table) from problem
+
+    def _catalog(self, name: str) -> IcebergCatalog:
+        from pyiceberg.catalog import load_catalog
+
+        if name in self._open:
+            return self._open[name]
+        if name not in self._catalogs:
+            known = ", ".join(sorted(self._catalogs)) or "none"
+            raise UsageError(f"catalog {name!r} is not in errata.yaml; expected one of: {known}", catalog=name)
+        catalog = self._catalogs[name]
+        path = sqlite_path(catalog.uri) if catalog.type == "jdbc" else None
+        # SQLite creates a missing file on connect, and a plan must not leave an empty catalog behind
+        if path and not Path(path).exists():
+            raise NotFound(f"catalog {name} was not found; expected a SQLite database at {path}", catalog=name)
+        self._open[name] = load_catalog(name, **pyiceberg_properties(catalog))
+        return self._open[name]
+
+
+class IcebergMetadata:
+    """Reads targets, inputs and table descriptions."""
+
+    def __init__(self, catalogs: Mapping[str, Catalog]) -> None:
+        self._tables = TableLoader(catalogs)
+
+    def describe(self, table: str) -> TableFacts:
+        """Columns and partition fields, for `check` and `adopt`."""
+        from errata.engines.iceberg.fields import columns, partition_fields
+
+        found = self._tables.load(table)
+        schema, snapshot = found.schema(), found.metadata.current_snapshot()
+        return TableFacts(
+            table=table,
+            table_uuid=str(found.metadata.table_uuid),
+            columns=columns(schema),
+            partition_fields=partition_fields(found.spec(), schema),
+            snapshot_id=str(snapshot.snapshot_id) if snapshot else None,
+            format_version=found.metadata.format_version,
+            identifier_columns=tuple(sorted(schema.identifier_field_names())),
+            properties=dict(found.properties),
+        )
+
+    def read_target(self, table: str, column: str, grain: Grain, partitions: Sequence[str]) -> TargetFacts:
+        """Totals of every partition, and the expected set of those asked for."""
+        from errata.engines.iceberg.entries import scan_target
+        from errata.engines.iceberg.fields import columns, field_of, partition_fields
+
+        found = self._tables.load(table)
+        schema, spec, snapshot = found.schema(), found.spec(), found.metadata.current_snapshot()
+        live = scan_target(found, snapshot, column, grain, partitions)
+        return TargetFacts(
+            table=table,
+            table_uuid=str(found.metadata.table_uuid),
+            base_snapshot_id=str(snapshot.snapshot_id) if snapshot else None,
+            base_timestamp_ms=snapshot.timestamp_ms if snapshot else None,
+            schema_id=schema.schema_id,
+            spec_id=spec.spec_id,
+            format_version=found.metadata.format_version,
+            columns=columns(schema),
+            partition_fields=partition_fields(spec, schema),
+            partition_field=field_of(spec, schema, column, grain),
+            partitions=live.totals,
+            expected=live.expected,
+            fingerprints=live.fingerprints,
+            foreign_spec_files=live.foreign,
+            unreadable_values=live.unreadable,
+            properties=dict(found.properties),
+            refs={name: str(ref.snapshot_id) for name, ref in found.metadata.refs.items()},
+        )
+
+    def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputFacts:
+        """The input's current snapshot, mapped onto partitions of the product."""
+        from errata.engines.iceberg.entries import scan_input
+
+        if source.table is None:
+            raise UsageError(f"input {source.name} names no table")
+        found = self._tables.load(source.table)
+        schema, snapshot = found.schema(), found.metadata.current_snapshot()
+        known = {field.name: str(field.field_type) for field in schema.fields}
+        problem = None
+        if source.partition is not None and source.partition not in known:
+            problem = f"input {source.name}: {source.table} has no column {source.partition}"
+        live = scan_input(found, snapshot, None if problem else source.partition, grain, partitions)
+        return InputFacts(
+            name=source.name,
+            kind="table",
+            location=source.table,
+            column_type=known.get(source.partition or ""),
+            partitions=live.partitions,
+            whole=live.whole,
+            snapshot_id=str(snapshot.snapshot_id) if snapshot else None,
+            table_uuid=str(found.metadata.table_uuid),
+            newest_ms=snapshot.timestamp_ms if snapshot else None,
+            oldest=live.oldest,
+            note=live.note,
+            problem=problem,
+        )
+
+
+_target: type[TargetReader] = IcebergMetadata
+_input: type[InputReader] = IcebergMetadata
+_table: type[TableReader] = IcebergMetadata

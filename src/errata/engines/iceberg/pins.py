@@ -1,0 +1,107 @@
+"""Tags that keep a pinned snapshot alive, created and removed with pyiceberg: no JVM, no data.
+
+Creating and removing are idempotent and safe to repeat after a crash. A tag's age counts from its *snapshot's*
+timestamp, so the age of the snapshot is added to what is wanted. A catalog that does not let us tag is a warning:
+the run goes on and becomes ``expired`` if the snapshot is gone when it is needed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from errata.engines.iceberg.metadata import TableLoader
+from errata.errors import EngineError
+from errata.model.product import Catalog
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+__all__ = ["IcebergPins", "Pin"]
+
+_TRIES = 8
+_FIRST_WAIT_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """What became of one tag."""
+
+    table: str
+    tag: str
+    snapshot_id: str
+    outcome: str  # created | already | not_pinned | removed | absent
+    warning: str | None = None
+
+
+class IcebergPins:
+    """Creates, removes and looks up tags."""
+
+    def __init__(self, catalogs: Mapping[str, Catalog], *, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._tables = TableLoader(catalogs)
+        self._sleep = sleep
+
+    def refs(self, table: str) -> dict[str, str]:
+        """Every branch and tag with its snapshot."""
+        refs = self._tables.load(table).metadata.refs
+        return {name: str(ref.snapshot_id) for name, ref in refs.items()}
+
+    def snapshot_exists(self, table: str, snapshot_id: str) -> bool:
+        """Whether a pinned snapshot is still in the table's metadata."""
+        return self._tables.load(table).metadata.snapshot_by_id(int(snapshot_id)) is not None
+
+    def create(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> Pin:
+        """Tag a snapshot for ``keep_ms`` from now; the same tag on the same snapshot is ``already``."""
+
+        def attempt(found: Table) -> Pin:
+            held, snapshot = found.metadata.refs.get(tag), found.metadata.snapshot_by_id(int(snapshot_id))
+            if held and held.snapshot_id == int(snapshot_id):
+                return Pin(table, tag, snapshot_id, "already")
+            if held or snapshot is None:
+                what = f"is on snapshot {held.snapshot_id}" if held else "cannot be set: the snapshot is gone"
+                return Pin(table, tag, snapshot_id, "not_pinned", f"tag {tag} of {table} {what}")
+            age = max(0, now_ms - snapshot.timestamp_ms)
+            found.manage_snapshots().create_tag(int(snapshot_id), tag, max_ref_age_ms=keep_ms + age).commit()
+            return Pin(table, tag, snapshot_id, "created")
+
+        return self._retrying(table, tag, snapshot_id, attempt)
+
+    def remove(self, table: str, tag: str) -> Pin:
+        """Remove a tag; one that is not there is ``absent``."""
+
+        def attempt(found: Table) -> Pin:
+            held = found.metadata.refs.get(tag)
+            if held is None:
+                return Pin(table, tag, "", "absent")
+            found.manage_snapshots().remove_tag(tag).commit()
+            return Pin(table, tag, str(held.snapshot_id), "removed")
+
+        return self._retrying(table, tag, "", attempt)
+
+    def _retrying(self, table: str, tag: str, snapshot_id: str, attempt: Callable[[Table], Pin]) -> Pin:
+        from pyiceberg.exceptions import (
+            BadRequestError,
+            CommitFailedException,
+            CommitStateUnknownException,
+            ForbiddenError,
+            UnauthorizedError,
+            WaitingForLockException,
+        )
+
+        wait = _FIRST_WAIT_SECONDS
+        for _ in range(_TRIES):
+            try:
+                return attempt(self._tables.load(table))
+            except (CommitFailedException, CommitStateUnknownException, WaitingForLockException):
+                # the next try loads the table again and sees whether this one landed after all
+                self._sleep(wait)
+                wait *= 2
+            except (BadRequestError, ForbiddenError, NotImplementedError, PermissionError, UnauthorizedError) as no:
+                return Pin(table, tag, snapshot_id, "not_pinned", f"{table} cannot be tagged: {type(no).__name__} {no}")
+        raise EngineError(
+            f"tag {tag} of {table} could not be committed in {_TRIES} tries: others keep committing",
+            state="no data was changed",
+            table=table,
+        )

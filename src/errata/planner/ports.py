@@ -1,0 +1,159 @@
+"""What the planner asks of tables, files and the ledger: read-only ports and the facts they return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from errata.model.manifest import ExpectedFile, SourceFile
+from errata.model.partition import Grain
+from errata.model.product import Input
+
+__all__ = [
+    "WHOLE",
+    "ActiveRun",
+    "Column",
+    "InputFacts",
+    "InputReader",
+    "PartitionField",
+    "PartitionSize",
+    "PastRun",
+    "TableFacts",
+    "TableReader",
+    "TargetFacts",
+    "TargetReader",
+]
+
+WHOLE = "*"
+"""The key under which an input that is read whole keeps its fingerprint."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSize:
+    """What a partition holds by metadata; ``fingerprint`` changes when its files do."""
+
+    rows: int
+    bytes: int
+    files: int
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table."""
+
+    name: str
+    type: str  # Iceberg type text
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionField:
+    """One field of a table's current partition spec."""
+
+    column: str
+    column_type: str
+    transform: str  # identity | hour | day | month | year | bucket[16] | …
+    grain: Grain | None  # the grain a product would declare; None: not a unit of correction
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """A table as `check` and `adopt` need it."""
+
+    table: str
+    table_uuid: str
+    columns: tuple[Column, ...]
+    partition_fields: tuple[PartitionField, ...]
+    snapshot_id: str | None
+    format_version: int
+    identifier_columns: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFacts:
+    """The target at one metadata version."""
+
+    table: str
+    table_uuid: str
+    base_snapshot_id: str | None
+    base_timestamp_ms: int | None
+    schema_id: int
+    spec_id: int
+    format_version: int
+    columns: tuple[Column, ...]
+    partition_fields: tuple[PartitionField, ...]
+    partition_field: PartitionField | None  # the one that carries the product's partitions; None: the spec has none
+    partitions: Mapping[str, PartitionSize]  # every partition of the table, without fingerprints
+    expected: Mapping[str, tuple[ExpectedFile, ...]]  # partitions asked for; an absent one has an empty set
+    fingerprints: Mapping[str, str]
+    foreign_spec_files: tuple[str, ...] = ()  # hold rows of the scope, but not only
+    unreadable_values: tuple[str, ...] = ()  # partition values that are no partition of this grain
+    properties: Mapping[str, str] = field(default_factory=dict)
+    refs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class InputFacts:
+    """One input at one moment. ``partitions`` has those asked for that exist; empty and ``whole`` set: read whole."""
+
+    name: str
+    kind: str  # table | files
+    location: str
+    column_type: str | None
+    partitions: Mapping[str, PartitionSize]
+    whole: PartitionSize | None = None
+    snapshot_id: str | None = None
+    table_uuid: str | None = None
+    newest_ms: int | None = None  # snapshot time, or the newest modification among the files
+    files: Mapping[str, tuple[SourceFile, ...]] | None = None
+    oldest: str | None = None  # the oldest partition that exists at all, where that is cheap to know
+    rows_known: bool = True
+    note: str = ""  # said in the plan
+    problem: str | None = None  # refuses the plan
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveRun:
+    """A run that still holds its partitions."""
+
+    run_id: str
+    digest: str
+    state: str
+    table: str
+    partitions: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """What a published run of the same product really took."""
+
+    run_id: str
+    bytes: int
+    core_seconds: float
+
+
+class TargetReader(Protocol):
+    """Reads the target's metadata; opens no data file, starts no JVM, changes nothing."""
+
+    def read_target(self, table: str, column: str, grain: Grain, partitions: Sequence[str]) -> TargetFacts:
+        """Facts of one metadata version; raises ``NotFound`` or ``EngineError``."""
+        ...
+
+
+class InputReader(Protocol):
+    """Resolves an input to what will be read; opens no data file, changes nothing."""
+
+    def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputFacts:
+        """Facts about the partitions asked for (look-back included); raises ``NotFound`` or ``EngineError``."""
+        ...
+
+
+class TableReader(Protocol):
+    """Describes a table for `check` and `adopt`."""
+
+    def describe(self, table: str) -> TableFacts:
+        """Columns and partition fields; raises ``NotFound`` or ``EngineError``."""
+        ...
