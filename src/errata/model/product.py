@@ -212,7 +212,7 @@ class Project:
     ledger: str = field(repr=False)  # SQLAlchemy URL, absolute; may hold a password
     catalogs: Mapping[str, Catalog]
     products: Mapping[str, Product] = field(repr=False)
-    spark_master: str = "local[2]"
+    spark_master: str = field(default="local[2]", repr=False)
     spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     people: Mapping[str, Person] = field(default_factory=dict)
     single_user: bool = False

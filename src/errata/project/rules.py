@@ -98,7 +98,8 @@ def product_of(file: ProductFile, root: Path, catalogs: Sequence[str] | None, re
         consumers=tuple(file.consumers),
         path=report.file,
     )
-    _unique_names(product, report)
+    if len(checks) == len(file.checks):  # else positions have moved, and the reason has been said
+        _unique_names(product, report)
     return product
 
 

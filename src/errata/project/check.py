@@ -1,0 +1,132 @@
+"""Whether what the project files say agrees with the code and the tables. Touches: project files, to read; tables
+only through the reader it is given. Changes nothing and returns all problems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path as FilePath
+
+from errata.errors import ErrataError
+from errata.model.partition import Grain
+from errata.model.product import Input, Product, Project, Role
+from errata.project.ports import PartitionFacts, TableFacts, TableReader
+from errata.project.problems import Path, Problem, Report
+from errata.project.transforms import check_transform
+from errata.project.tree import TreeError, parse_tree
+from errata.project.words import nearest
+
+__all__ = ["add_columns", "check_project"]
+
+
+def check_project(project: Project, reader: TableReader | None = None) -> tuple[Problem, ...]:
+    """Every problem of a loaded project; without a reader the tables are left out."""
+    problems = _check_people(project)
+    for product in project.products.values():
+        report = _report(project, product.path)
+        check_transform(FilePath(project.root), product, report)
+        if reader is not None:
+            _check_target(project, product, reader, report)
+            for source in product.inputs:
+                _check_input(project, source, reader, report)
+        problems += report.problems
+    return tuple(problems)
+
+
+def add_columns(table: str, columns: Iterable[str]) -> str:
+    """The statement that gives a table the lineage columns it lacks."""
+    return f"ALTER TABLE {table} ADD COLUMNS ({', '.join(f'{column} STRING' for column in columns)})"
+
+
+def _report(project: Project, file: str) -> Report:
+    """A report that knows the lines of a file that has loaded before."""
+    try:
+        root, _ = parse_tree((FilePath(project.root) / file).read_bytes())
+    except (OSError, TreeError):
+        return Report(file)
+    return Report(file, root)
+
+
+def _check_people(project: Project) -> list[Problem]:
+    report = _report(project, "errata.yaml")
+    if project.single_user:
+        return []
+
+    def who(role: Role) -> set[str]:
+        return {name for name, person in project.people.items() if role in person.roles}
+
+    for role in Role:
+        if not who(role):
+            report.at(("people",), f"nobody has the role {role}", found=False)
+    for role in (Role.APPROVER, Role.PUBLISHER):
+        pairs = {(asker, other) for asker in who(Role.REQUESTER) for other in who(role) if asker != other}
+        if who(role) and who(Role.REQUESTER) and not pairs:
+            report.at(
+                ("people",), f"nobody but the requester has the role {role}; expected another person", found=False
+            )
+    return report.problems
+
+
+def _describe(project: Project, table: str, path: Path, reader: TableReader, report: Report) -> TableFacts | None:
+    try:
+        return reader.describe(table)
+    except ErrataError as error:
+        report.at(path, project.redact(error.message), found=False)
+        return None
+
+
+def _check_target(project: Project, product: Product, reader: TableReader, report: Report) -> None:
+    target = product.target
+    facts = _describe(project, target.table, ("target", "table"), reader, report)
+    if facts is None:
+        return
+    names = [column.name for column in facts.columns]
+    wanted: list[tuple[Path, str]] = [(("target", "partition", "column"), target.column)]
+    wanted += [(("target", "key", n), column) for n, column in enumerate(target.key)]
+    for n, check in enumerate(product.checks):
+        many = len(check.columns) > 1
+        wanted += [
+            (("checks", n, "columns", m) if many else ("checks", n, "column"), column)
+            for m, column in enumerate(check.columns)
+        ]
+    for path, column in wanted:
+        _check_column(path, column, names, target.table, report)
+    if target.column in names:
+        _check_spec(product, facts.partition_fields, report)
+    missing = [column for column in product.lineage_columns if column not in names]
+    if missing:
+        statement = add_columns(target.table, missing)
+        report.at(("lineage_columns",), f"{target.table} lacks {', '.join(missing)}; add: {statement}", found=False)
+
+
+def _check_column(path: Path, column: str, names: list[str], table: str, report: Report) -> None:
+    if column not in names:
+        close = nearest(column, names)
+        report.at(path, f"expected a column of {table}" + (f' (nearest: "{close}")' if close else ""))
+
+
+def _check_spec(product: Product, fields: Iterable[PartitionFacts], report: Report) -> None:
+    target, mine = product.target, [field for field in fields if field.column == product.target.column]
+    if any(_agrees(field, target.grain) for field in mine):
+        return
+    if not mine:
+        report.at(("target", "partition", "column"), f"{target.table} is not partitioned by this column")
+        return
+    usable = [str(field.grain) for field in mine if field.grain is not None]
+    spec = ", ".join(f"{field.transform}({field.column})" for field in mine)
+    fits = f"; expected {' or '.join(usable)}" if usable else "; no grain fits that"
+    report.at(("target", "partition", "grain"), f"{target.table} is partitioned by {spec}{fits}")
+
+
+def _agrees(field: PartitionFacts, grain: Grain) -> bool:
+    dates_as_text = field.grain is Grain.VALUE and field.column_type == "string" and grain.is_time
+    return field.grain is grain or dates_as_text
+
+
+def _check_input(project: Project, source: Input, reader: TableReader, report: Report) -> None:
+    if source.table is None:
+        return
+    facts = _describe(project, source.table, ("inputs", source.name, "table"), reader, report)
+    if facts is not None and source.partition is not None:
+        names = [column.name for column in facts.columns]
+        _check_column(("inputs", source.name, "partition"), source.partition, names, source.table, report)

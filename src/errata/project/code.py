@@ -1,0 +1,99 @@
+"""The project's code, fixed: the zip that workers import, its git state, its lock. Reads project files and asks git."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from errata.canonical import digest_of, sha256
+from errata.errors import UsageError
+
+__all__ = ["git_state", "lock_digest", "zip_code"]
+
+MAX_CODE_BYTES = 50_000_000
+_LEFT_OUT = frozenset({"__pycache__", "tests"})
+_LOCKS = ("requirements*.lock", "requirements/*.lock", "uv.lock", "poetry.lock", "requirements.txt")
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest a zip can say
+
+
+def zip_code(root: Path | str) -> tuple[bytes, str]:
+    """Every ``*.py`` of the project as a zip that depends on names and contents only, and its SHA-256."""
+    base = Path(root)
+    files = {path.relative_to(base).as_posix(): path for path in _python_files(base)}
+    buffer, size = io.BytesIO(), 0
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(files):
+            content = files[name].read_bytes()
+            size += len(content)
+            if size > MAX_CODE_BYTES:
+                raise UsageError(
+                    f"the project's code was refused; expected at most {MAX_CODE_BYTES} bytes of *.py under {base}",
+                    hint="keep data, generated code and other projects out of the project directory",
+                )
+            archive.writestr(_member(name), content)
+    return buffer.getvalue(), sha256(buffer.getvalue())
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    member = zipfile.ZipInfo(name, date_time=_EPOCH)
+    member.create_system = 3  # Unix everywhere, or the same files would give other bytes on another system
+    member.external_attr = 0o100644 << 16
+    member.compress_type = zipfile.ZIP_STORED
+    return member
+
+
+def _python_files(base: Path) -> Iterator[Path]:
+    for folder, inner, names in os.walk(base):
+        here = Path(folder)
+        inner[:] = [name for name in inner if not _is_left_out(here / name)]
+        yield from (here / name for name in names if name.endswith(".py") and (here / name).is_file())
+
+
+def _is_left_out(folder: Path) -> bool:
+    return folder.name.startswith(".") or folder.name in _LEFT_OUT or (folder / "pyvenv.cfg").exists()
+
+
+def git_state(root: Path | str) -> tuple[str | None, bool]:
+    """The commit the project directory is at, and whether it holds anything else than that commit does.
+
+    Without git, outside a repository, or in a directory that the repository ignores: ``(None, False)``.
+    """
+    base = Path(root)
+    if _git(base, "rev-parse", "--git-dir") is None or _git(base, "check-ignore", "-q", ".") is not None:
+        return None, False
+    commit = _git(base, "rev-parse", "--verify", "HEAD")
+    changes = _git(base, "status", "--porcelain", "--untracked-files=all", "--", ".", ":(exclude).errata")
+    return (commit.strip() if commit else None), bool(changes)
+
+
+def lock_digest(root: Path | str) -> str | None:
+    """One digest over the lock files of the project, or else of the repository it is in; None when there are none."""
+    base = Path(root)
+    top = _git(base, "rev-parse", "--show-toplevel")
+    for folder in (base, *([Path(top.strip())] if top else [])):
+        locks = {
+            path.relative_to(folder).as_posix(): path
+            for pattern in _LOCKS
+            for path in folder.glob(pattern)
+            if path.is_file()
+        }
+        if locks:
+            return digest_of({name: sha256(path.read_bytes()) for name, path in locks.items()})
+    return None
+
+
+def _git(base: Path, *arguments: str) -> str | None:
+    """What git says, None when it fails or is not there. It takes no locks and starts no monitor."""
+    command = ["git", "-C", str(base), "-c", "core.fsmonitor=false", *arguments]
+    # GIT_DIR and its like, set inside hooks, would make git answer for another repository
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environ["GIT_OPTIONAL_LOCKS"] = "0"
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, env=environ, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None

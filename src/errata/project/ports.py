@@ -1,0 +1,57 @@
+"""What checking and adopting ask of tables, as shapes: whatever describes tables so will do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from errata.model.partition import Grain
+
+__all__ = ["ColumnFacts", "PartitionFacts", "TableFacts", "TableReader"]
+
+
+class ColumnFacts(Protocol):
+    """One column."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> str:
+        """Iceberg type text."""
+        ...
+
+
+class PartitionFacts(Protocol):
+    """One field of the table's partition spec."""
+
+    @property
+    def column(self) -> str: ...
+    @property
+    def column_type(self) -> str: ...
+    @property
+    def transform(self) -> str: ...
+    @property
+    def grain(self) -> Grain | None:
+        """The grain a product would declare; None: not a unit of correction."""
+        ...
+
+
+class TableFacts(Protocol):
+    """A table as it is."""
+
+    @property
+    def table(self) -> str: ...
+    @property
+    def columns(self) -> Sequence[ColumnFacts]: ...
+    @property
+    def partition_fields(self) -> Sequence[PartitionFacts]: ...
+    @property
+    def identifier_columns(self) -> Sequence[str]: ...
+
+
+class TableReader(Protocol):
+    """Describes tables; reads only."""
+
+    def describe(self, table: str) -> TableFacts:
+        """Columns and partition fields; raises ``NotFound`` or ``EngineError``."""
+        ...

@@ -1,0 +1,45 @@
+"""The JSON schemas of project files, for editors: made from the models, kept beside this module. Touches: those files.
+
+``python -m errata.project.schema`` writes them again after a model changed; a test fails until that is done.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from errata.project.files import ProductFile, ProjectFile
+
+__all__ = ["FOLDER", "read_schema", "schemas"]
+
+FOLDER = Path(__file__).parent
+_MODELS: dict[str, type[BaseModel]] = {"errata": ProjectFile, "product": ProductFile}
+
+
+def schemas() -> dict[str, str]:
+    """File name → schema text, from the models as they are now."""
+    return {f"{name}.schema.json": _text(model.model_json_schema()) for name, model in _MODELS.items()}
+
+
+def read_schema(name: str) -> str:
+    """The shipped schema of ``errata`` or ``product`` files."""
+    return (FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
+
+
+def _text(schema: dict[str, Any]) -> str:
+    headed = {"$schema": "https://json-schema.org/draft/2020-12/schema", **_without_titles(schema)}
+    return json.dumps(headed, indent=2, ensure_ascii=False) + "\n"
+
+
+def _without_titles(schema: Any, *, names: bool = False) -> Any:
+    """pydantic titles every key with its own name, which an editor shows anyway."""
+    if isinstance(schema, dict):
+        return {
+            key: _without_titles(value, names=key in ("properties", "$defs") and not names)
+            for key, value in schema.items()
+            if names or key != "title"
+        }
+    return [_without_titles(item) for item in schema] if isinstance(schema, list) else schema
