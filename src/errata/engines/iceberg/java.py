@@ -57,6 +57,16 @@ class JavaIceberg:
             raise NotFound(f"table {table} is not in catalog {name}", table=table)
         return catalog.loadTable(identifier)
 
+    def begin(self, table: str) -> tuple[Any, Any]:
+        """A table handle and a transaction on it, both on one metadata version.
+
+        ``newTransaction()`` refreshes the handle, so it comes first; transaction tables cannot be scanned, so the
+        handle is what is read, and it is never refreshed again.
+        """
+        handle = self.load(table)
+        transaction = handle.newTransaction()
+        return handle, transaction
+
     def _catalog(self, name: str) -> Any:
         if name not in self._open:
             conf = self.jvm.org.apache.hadoop.conf.Configuration()

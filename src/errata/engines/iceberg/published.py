@@ -31,9 +31,7 @@ class IcebergVersion:
     def __init__(self, java: JavaIceberg, target: TargetPin) -> None:
         self._java = java
         self._target = target
-        # newTransaction() refreshes, so it comes first and everything is read from its base
-        self._transaction = java.load(target.table).newTransaction()
-        self._table = self._transaction.table()
+        self._table, self._transaction = java.begin(target.table)
 
     @property
     def snapshot_id(self) -> str:
@@ -121,15 +119,14 @@ class IcebergVersion:
         return made
 
     def _tag(self, publication: PublicationCommit, head: str, made: str) -> None:
-        table = self._transaction.table()
         before, after = pre_tag(publication.publication_id), pub_tag(publication.publication_id)
         manage = self._transaction.manageSnapshots()
-        manage = manage.createTag(before, int(head)).setMaxRefAgeMs(before, age_for(table, head, publication.pre_days))
+        manage = manage.createTag(before, int(head)).setMaxRefAgeMs(before, age_for(self._table, head, publication.pre_days))
         manage = manage.createTag(after, int(made)).setMaxRefAgeMs(after, PUB_TAG_DAYS * DAY_MS)
-        refs = refs_of(table)
+        refs = refs_of(self._table)
         for ref, days in publication.keep_refs.items():
             # a REST catalog asserts only the refs a commit touches, so touch the ones this commit relies on
-            manage = manage.setMaxRefAgeMs(ref, age_for(table, refs[ref], days))
+            manage = manage.setMaxRefAgeMs(ref, age_for(self._table, refs[ref], days))
         manage.commit()
 
 
@@ -202,8 +199,7 @@ class IcebergPublishing:
     ) -> str:
         java, branch = self._java, undo_branch(publication_id)
         guard, _ = ensure_guard(java, target.table)
-        transaction = java.load(target.table).newTransaction()
-        table = transaction.table()
+        table, transaction = java.begin(target.table)
         manage = transaction.manageSnapshots()
         if branch in refs_of(table):
             manage = manage.replaceBranch(branch, int(guard))

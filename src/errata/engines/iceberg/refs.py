@@ -57,7 +57,8 @@ def retrying(act: Callable[[], T], attempts: int = 8) -> T:
 
 
 def _is_lost_race(error: BaseException) -> bool:
-    text = str(getattr(error, "java_exception", "") or "")
+    # Spark's own wrapper drops the Java object, so the text is all there is
+    text = f"{getattr(error, 'java_exception', '')} {error}"
     return "CommitFailedException" in text or "PendingUpdateFailedException" in text or "SQLITE_BUSY" in text
 
 

@@ -98,8 +98,7 @@ class IcebergStaging:
         if found := self.find_candidate(target, branch):
             return found
         java = self._java
-        transaction = java.load(target.table).newTransaction()
-        table = transaction.table()
+        table, transaction = java.begin(target.table)
         head, run_head = main_head(table), refs_of(table).get(run_branch(run_id))
         if head is None or run_head is None:
             raise RunExpired(f"the run branch {run_branch(run_id)} of {target.table} is gone", state="main is unchanged")

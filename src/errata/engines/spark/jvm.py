@@ -1,0 +1,79 @@
+"""The JVM that Spark and Iceberg run in: one per process, started without a SparkContext.
+
+Commands that only commit metadata stop here; those that compute build a session in the same JVM. Everything Java
+prints goes to a log file, so that stdout stays data and stderr stays narration.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from errata.errors import SetupError
+
+__all__ = ["java_version", "start_jvm"]
+
+SUPPORTED_JAVA = (17, 21)
+
+
+def java_version() -> int | None:
+    """The major version of the Java that Spark would use; None when there is none."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None or not Path(java).exists():
+        return None
+    try:
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)  # noqa: S603
+    except OSError:
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
+    return int(found.group(1)) if found else None
+
+
+def start_jvm(conf: Mapping[str, str], log: Path) -> Any:
+    """The gateway of this process's JVM, started with these settings unless it runs already."""
+    from pyspark import SparkConf, SparkContext
+
+    if SparkContext._gateway is None:
+        _require_java()
+        settings = SparkConf(loadDefaults=False).setAll(list(conf.items()))
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        with _output_to(log):
+            SparkContext._ensure_initialized(conf=settings)
+    return SparkContext._gateway
+
+
+def _require_java() -> None:
+    version = java_version()
+    if version not in SUPPORTED_JAVA:
+        found = "none was found" if version is None else f"Java {version} was found"
+        raise SetupError(
+            f"Spark needs Java 17 or 21; {found}",
+            hint="install openjdk-17-jre-headless (Debian) or set JAVA_HOME, then: errata doctor",
+        )
+
+
+@contextmanager
+def _output_to(log: Path) -> Iterator[None]:
+    """Start children with stdout and stderr going to the log; this process keeps its own."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    saved = [(fd, os.dup(fd)) for fd in (1, 2)]
+    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        for fd, _ in saved:
+            os.dup2(target, fd)
+        yield
+    finally:
+        for fd, copy in saved:
+            os.dup2(copy, fd)
+            os.close(copy)
+        os.close(target)

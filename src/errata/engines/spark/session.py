@@ -1,0 +1,108 @@
+"""Spark for one project: settings, catalogs, and a session that is started only when something must be computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from errata.engines.iceberg.catalogs import spark_conf
+from errata.engines.spark.jvm import start_jvm
+from errata.model.product import Project
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["LOCAL_FILES", "SparkRuntime", "session_settings"]
+
+LOCAL_FILES = {"fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"}
+"""Local files without a forked chmod each; the jar must be on the driver's class path."""
+
+_JVM_DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    # 1,000s of pinned files are listed by the driver; a Spark job with a task per path costs more than it saves
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    "spark.log.level": "WARN",
+}
+_LOCAL_DEFAULTS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_SESSION_DEFAULTS = {"spark.sql.shuffle.partitions": "16"}
+_SESSION_FIXED = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+}
+
+
+class SparkRuntime:
+    """One JVM, and one session with this project's catalogs, each made when first asked for."""
+
+    def __init__(
+        self, project: Project, jars: Sequence[Path], log: Path, session: SparkSession | None = None
+    ) -> None:
+        self._project = project
+        self._jars = jars
+        self._log = log
+        self._given = session
+
+    @property
+    def log(self) -> Path:
+        """Where Java's own chatter goes."""
+        return self._log
+
+    @cached_property
+    def gateway(self) -> Any:
+        """The py4j gateway; a JVM, but no SparkContext."""
+        if self._given is not None:
+            return self._given.sparkContext._gateway
+        return start_jvm(self._settings, self._log)
+
+    @cached_property
+    def session(self) -> SparkSession:
+        """A session of its own: catalogs, UTC, ANSI; other sessions of the same application are not changed."""
+        base = self._given or self._base()
+        own = base.newSession()
+        for key, value in session_settings(self._project).items():
+            own.conf.set(key, value)
+        return own
+
+    @property
+    def hadoop(self) -> Mapping[str, str]:
+        """Hadoop settings for catalogs opened without a session."""
+        prefix = "spark.hadoop."
+        return {k.removeprefix(prefix): v for k, v in self._settings.items() if k.startswith(prefix)}
+
+    def _base(self) -> SparkSession:
+        from pyspark.sql import SparkSession
+
+        self.gateway  # noqa: B018  the JVM first, with its output in the log
+        builder = SparkSession.builder.appName(f"errata {self._project.name}")
+        for key, value in self._settings.items():
+            builder = builder.config(key, value)
+        return builder.getOrCreate()
+
+    @cached_property
+    def _settings(self) -> dict[str, str]:
+        local = self._project.spark_master.startswith("local")
+        hadoop = {f"spark.hadoop.{key}": value for key, value in LOCAL_FILES.items()}
+        return {
+            **_JVM_DEFAULTS,
+            **(_LOCAL_DEFAULTS | hadoop if local else {}),
+            "spark.master": self._project.spark_master,
+            "spark.driver.extraClassPath": ":".join(map(str, self._jars)),
+            "spark.sql.warehouse.dir": str(Path(self._project.root) / ".errata" / "spark-warehouse"),
+            **self._project.spark_conf,
+        }
+
+
+def session_settings(project: Project) -> dict[str, str]:
+    """What every session of a project runs with; users may set the first group, the rest is fixed."""
+    settings = {k: project.spark_conf.get(k, v) for k, v in _SESSION_DEFAULTS.items()}
+    settings |= _SESSION_FIXED
+    for catalog in project.catalogs.values():
+        settings |= spark_conf(catalog)
+    return settings

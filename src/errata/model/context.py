@@ -1,0 +1,67 @@
+"""What a transform is told about the run it serves. Pure.
+
+The same value serves the daily job (:func:`errata.live_context`), so one function computes both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from errata.errors import TransformFailed
+
+__all__ = ["Context", "Mode"]
+
+
+class Mode(StrEnum):
+    """Why a transform runs; sinks look at it before they speak to the outside."""
+
+    LIVE = "LIVE"
+    BACKFILL = "BACKFILL"
+    REPLAY = "REPLAY"
+    DRY_RUN = "DRY_RUN"
+    RECONCILIATION = "RECONCILIATION"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Run, clock, interval and config. ``clock`` is the run's and never the wall's."""
+
+    run_id: str | None
+    product: str
+    mode: Mode
+    clock: datetime
+    partitions: tuple[str, ...]  # what this call may produce, oldest first
+    start: datetime | None  # the publish interval [start, end) of these partitions; None for partitions by value
+    end: datetime | None
+    config: Mapping[str, Any]
+    version: str
+    sinks: frozenset[str] = frozenset()
+    lineage: Mapping[str, str | None] = field(default_factory=dict)
+    _deterministic_id: Callable[..., Any] | None = None
+    _stamp: Callable[..., Any] | None = None
+
+    def deterministic_id(self, *columns: str) -> Any:
+        """A column that is a function of these columns and of nothing else: the same in every run and retry."""
+        if self._deterministic_id is None:
+            raise TransformFailed("deterministic_id needs a Spark session; this context was made without one")
+        return self._deterministic_id(*columns)
+
+    def with_lineage(self, frame: Any) -> Any:
+        """The frame with this run's lineage columns; a governed run adds them by itself."""
+        if self._stamp is None:
+            raise TransformFailed("with_lineage needs a Spark session; this context was made without one")
+        return self._stamp(frame, self.lineage)
+
+    def sink(self, name: str) -> str:
+        """The name of a side channel, if the run manifest allows it; otherwise the chunk fails before it writes."""
+        if name not in self.sinks:
+            raise TransformFailed(
+                f"sink {name!r} is not allowed in mode {self.mode}; the run manifest allows "
+                f"{', '.join(sorted(self.sinks)) or 'none'}",
+                state="nothing was sent",
+            )
+        return name
