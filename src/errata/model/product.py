@@ -120,6 +120,7 @@ class Target:
     column: str
     grain: Grain
     key: tuple[str, ...] = ()
+    zone: str = "UTC"  # of the grain; transforms of timestamps count in UTC
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,137 @@
+"""File patterns such as ``s3://b/t/business_date={business_date}/*.parquet``. Pure.
+
+``{column}`` is the partition as Errata writes it; ``{column:%Y/%m/%d/%H}`` formats its first instant. ``*``, ``?``
+and ``[…]`` match inside one path segment, ``**`` any number of segments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from glob import escape
+
+from errata.errors import UsageError
+from errata.model.partition import NULL, Grain, parse, start_of, value_of
+
+__all__ = ["Place", "column_of", "locate", "matches", "neighbours", "root_of", "split_scheme"]
+
+_HOLE = re.compile(r"\{(?P<column>[A-Za-z_]\w*)(?::(?P<format>[^{}]+))?\}")
+_SLASH = re.compile(r"/(?![^{}]*\})")  # not those inside a placeholder's format
+_GLOB = re.compile(r"[*?\[]")
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+# what Hive and Spark escape in directory names
+_ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the files of one partition lie: a directory, and what their paths below it look like."""
+
+    directory: str
+    segments: tuple[str, ...]  # globs, one per path segment below the directory; empty: the path is one file
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether the directory has to be listed with everything below it."""
+        return len(self.segments) > 1 or "**" in self.segments
+
+
+def split_scheme(pattern: str) -> tuple[str, str]:
+    """Scheme (``file`` when there is none) and path, as pyarrow's file systems take it.
+
+    >>> split_scheme("s3a://b/t/x"), split_scheme("/data/x"), split_scheme("file:///data/x")
+    (('s3', 'b/t/x'), ('file', '/data/x'), ('file', '/data/x'))
+    """
+    scheme, mark, rest = pattern.partition("://")
+    if not mark:
+        return "file", pattern
+    return ("s3" if scheme in ("s3", "s3a", "s3n") else scheme), rest
+
+
+def column_of(pattern: str) -> str | None:
+    """The column that a pattern's placeholders name; None when it has none."""
+    names = {found["column"] for found in _HOLE.finditer(pattern)}
+    if len(names) > 1:
+        raise UsageError(f"pattern {pattern!r} names {', '.join(sorted(names))}; expected one partition column")
+    return next(iter(names), None)
+
+
+def locate(path: str, grain: Grain, partition: str | None) -> Place:
+    """The place of one partition (None: the pattern has no placeholder and is read whole)."""
+    fixed: list[str] = []
+    globs: list[str] = []
+    for segment in _SLASH.split(path):
+        is_glob = bool(globs) or bool(_GLOB.search(_HOLE.sub("", segment)))
+        filled = _fill(segment, grain, partition, is_glob=is_glob)
+        (globs if is_glob else fixed).extend(filled.split("/"))
+    return Place("/".join(fixed), tuple(globs))
+
+
+def root_of(path: str) -> str:
+    """The directory above everything that differs between partitions."""
+    fixed: list[str] = []
+    for segment in path.split("/"):
+        if "{" in segment or _GLOB.search(segment):
+            break
+        fixed.append(segment)
+    return "/".join(fixed)
+
+
+def neighbours(path: str, grain: Grain, names: Iterable[str]) -> tuple[str, ...]:
+    """The partitions that directory names under :func:`root_of` stand for, where that can be read off them."""
+    root = root_of(path)
+    segment = _SLASH.split(path.removeprefix(root).removeprefix("/"))[0]
+    before, hole, after = segment.partition(next((found[0] for found in _HOLE.finditer(segment)), "\0"))
+    if not hole or ":" in hole or _GLOB.search(before + after) or not grain.is_time:
+        return ()
+    cut = [
+        name[len(before) : len(name) - len(after)] for name in names if name.startswith(before) and name.endswith(after)
+    ]
+    return tuple(text for text in cut if _is_partition(grain, text))
+
+
+def _is_partition(grain: Grain, text: str) -> bool:
+    try:
+        return parse(grain, text) == text
+    except UsageError:
+        return False
+
+
+def matches(place: Place, path: str) -> bool:
+    """Whether a path is one of the place's files; names that begin with ``_`` or ``.`` are never data."""
+    if path.rpartition("/")[2].startswith(("_", ".")):
+        return False
+    if not place.segments:
+        return path == place.directory or path.rpartition("/")[0] == place.directory
+    prefix = place.directory + "/"
+    return path.startswith(prefix) and _match(place.segments, path.removeprefix(prefix).split("/"))
+
+
+def _match(globs: Sequence[str], names: Sequence[str]) -> bool:
+    if not globs:
+        return not names
+    if globs[0] == "**":
+        return any(_match(globs[1:], names[n:]) for n in range(len(names) + 1))
+    return bool(names) and fnmatchcase(names[0], globs[0]) and _match(globs[1:], names[1:])
+
+
+def _fill(segment: str, grain: Grain, partition: str | None, *, is_glob: bool) -> str:
+    def value(found: re.Match[str]) -> str:
+        if partition is None:
+            raise UsageError(f"pattern segment {segment!r} has a placeholder, but the input has no partition column")
+        text = _written(grain, partition, found["format"])
+        return escape(text) if is_glob else text
+
+    return _HOLE.sub(value, segment)
+
+
+def _written(grain: Grain, partition: str, form: str | None) -> str:
+    if partition == NULL:
+        return _HIVE_NULL
+    if grain.is_time:
+        return start_of(grain, partition).strftime(form) if form else partition
+    if form:
+        raise UsageError(f"format {form!r} was refused; partitions by value are not times")
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", value_of(partition) or "")

@@ -1,0 +1,279 @@
+"""The planner's whole: facts in, one plan out. Pure; the same request on the same world gives the same bytes.
+
+No clock value enters the manifest: ``now`` serves the guardrails and the run id only. Long lists become parts, named
+by their digests, so that the manifest itself stays small enough to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from errata.canonical import canonical_bytes, sha256
+from errata.model.manifest import FORMAT, Chunk, Code, Estimate, InputPin, Manifest, TargetPin
+from errata.model.partition import EPOCH
+from errata.model.product import Input, Product, Project
+from errata.model.refs import GUARD, base_pin, input_pin, run_branch
+from errata.planner.estimate import cores_of, estimate
+from errata.planner.guardrails import Verdict, World, is_refused, judge, used_overrides
+from errata.planner.packing import in_order, pack
+from errata.planner.ports import WHOLE, ActiveRun, InputFacts, PastRun, TargetFacts
+from errata.planner.request import Request, input_partitions, look, resolve
+
+__all__ = ["Plan", "Ref", "build_plan", "run_id", "slug"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A branch or tag that the run will put on a table."""
+
+    table: str
+    name: str
+    kind: str  # tag | branch
+    snapshot_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was decided. ``manifest`` None: refused, and ``verdicts`` say why."""
+
+    request: Request
+    partitions: tuple[str, ...]
+    verdicts: tuple[Verdict, ...]
+    estimate: Estimate
+    chunks: tuple[Chunk, ...]
+    manifest: Manifest | None
+    content: bytes  # the manifest's canonical bytes; empty when refused
+    digest: str
+    run_id: str
+    parts: Mapping[str, bytes]  # digest → canonical bytes
+    refs_to_create: tuple[Ref, ...]
+    untouched_partitions: int
+    new_partitions: tuple[str, ...]  # in scope, not in the target yet
+    same_as: str | None = None  # the active run that has this very manifest
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether nothing may be recorded."""
+        return self.manifest is None
+
+
+def slug(product: str) -> str:
+    """The last name of a product, as run ids carry it.
+
+    >>> slug("fin.daily_revenue")
+    'daily-revenue'
+    """
+    return product.rpartition(".")[2].lower().replace("_", "-")
+
+
+def run_id(product: str, digest: str, now: datetime) -> str:
+    """``bf-<day of planning>-<slug>-<first 8 hex digits of the manifest digest>``."""
+    return f"bf-{now.astimezone(UTC):%Y%m%d}-{slug(product)}-{digest[:8]}"
+
+
+def build_plan(
+    request: Request,
+    product: Product,
+    project: Project,
+    target: TargetFacts,
+    inputs: Mapping[str, InputFacts],
+    code: Code,
+    *,
+    now: datetime,
+    ledger_id: str,
+    active_runs: Sequence[ActiveRun] = (),
+    history: Sequence[PastRun] = (),
+) -> Plan:
+    """Judge and, when nothing refuses, seal."""
+    partitions = resolve(request, product.target.grain)
+    chunks = _chunks(request, product, project, partitions, target, inputs)
+    expected = _estimate(project, chunks, inputs, history)
+    world = World(request, product, project.limits, partitions, target, inputs, code, expected, now)
+    parts: dict[str, bytes] = {}
+    draft = _manifest(world, project, ledger_id, chunks, parts)
+
+    verdicts, sealed, content, same = _settle(world, draft, active_runs)
+    digest = sha256(content) if sealed else ""
+    name = same.run_id if same else run_id(product.name, digest, now) if sealed else ""
+    return Plan(
+        request=request,
+        partitions=partitions,
+        verdicts=verdicts,
+        estimate=expected,
+        chunks=chunks,
+        manifest=sealed,
+        content=content,
+        digest=digest,
+        run_id=name,
+        parts=parts if sealed else {},
+        refs_to_create=_refs(sealed, name) if sealed else (),
+        untouched_partitions=len(target.partitions.keys() - set(partitions)),
+        new_partitions=tuple(text for text in partitions if text not in target.partitions),
+        same_as=same.run_id if same else None,
+    )
+
+
+def _settle(
+    world: World, draft: Manifest | None, active_runs: Sequence[ActiveRun]
+) -> tuple[tuple[Verdict, ...], Manifest | None, bytes, ActiveRun | None]:
+    """A plan made twice must find its own run, and not an overlap with it: so other runs come in second."""
+    by_digest = {run.digest: run for run in active_runs}
+    tried = ((), tuple(active_runs)) if active_runs else ((),)
+    for others in tried:
+        verdicts = judge(replace(world, active_runs=others))
+        sealed = _sealed(draft, verdicts)
+        content = canonical_bytes(sealed) if sealed else b""
+        same = by_digest.get(sha256(content))
+        if same or others == tried[-1]:
+            break
+    return verdicts, sealed, content, same
+
+
+def _sealed(draft: Manifest | None, verdicts: Sequence[Verdict]) -> Manifest | None:
+    if draft is None or is_refused(verdicts):
+        return None
+    return replace(draft, overrides=used_overrides(verdicts))
+
+
+def _chunks(
+    request: Request,
+    product: Product,
+    project: Project,
+    partitions: Sequence[str],
+    target: TargetFacts,
+    inputs: Mapping[str, InputFacts],
+) -> tuple[Chunk, ...]:
+    """Sizes are those of the partitioned inputs, or of the output of before when no input knows its own."""
+    sizes = [facts.partitions for facts in inputs.values() if facts.partitions] or [target.partitions]
+
+    def size(name: str) -> tuple[int, int]:
+        found = [by_name[name] for by_name in sizes if name in by_name]
+        return sum(part.rows for part in found), sum(part.bytes for part in found)
+
+    ordered = in_order(product.target.grain, partitions, request.order)
+    return pack(ordered, size, project.chunk_bytes, canary=request.canary)
+
+
+def _estimate(
+    project: Project, chunks: Sequence[Chunk], inputs: Mapping[str, InputFacts], history: Sequence[PastRun]
+) -> Estimate:
+    whole = [facts.whole for facts in inputs.values() if facts.whole]
+    rows = sum(chunk.rows for chunk in chunks) + sum(part.rows for part in whole)
+    size = sum(chunk.bytes for chunk in chunks) + sum(part.bytes for part in whole)
+    cores = cores_of(project.spark_master, project.spark_conf)
+    return estimate(rows, size, cores, project.core_hour_usd, history)
+
+
+def _manifest(
+    world: World, project: Project, ledger_id: str, chunks: tuple[Chunk, ...], parts: dict[str, bytes]
+) -> Manifest | None:
+    product, request = world.product, world.request
+    target = _target_pin(product, world.target, parts)
+    if target is None:
+        return None
+    return Manifest(
+        format=FORMAT,
+        ledger_id=ledger_id,
+        project=project.name,
+        product=product.name,
+        owner=product.owner,
+        kind=request.kind,
+        reason=request.reason,
+        requested_by=request.requester,
+        single_user=project.single_user,
+        as_of=_as_of(world.target, world.inputs.values()),
+        partitions=world.partitions,
+        order=request.order,
+        target=target,
+        inputs=tuple(_input_pin(world, source, world.inputs[source.name], parts) for source in product.inputs),
+        code=world.code,
+        chunks=chunks,
+        estimate=world.estimate,
+        limits=project.limits,
+        checks=product.checks,
+        reconcile=product.reconcile,
+        compare=product.compare,
+        lineage_columns=product.lineage_columns,
+        consumers=product.consumers,
+        rollback_window=product.rollback_window,
+        supersedes=request.supersede,
+        canary=request.canary,
+    )
+
+
+def _part(parts: dict[str, bytes], value: object) -> str:
+    content = canonical_bytes(value)
+    digest = sha256(content)
+    parts[digest] = content
+    return digest
+
+
+def _target_pin(product: Product, facts: TargetFacts, parts: dict[str, bytes]) -> TargetPin | None:
+    field = facts.partition_field
+    if field is None:
+        return None
+    return TargetPin(
+        table=facts.table,
+        table_uuid=facts.table_uuid,
+        base_snapshot_id=facts.base_snapshot_id,
+        schema_id=facts.schema_id,
+        spec_id=facts.spec_id,
+        column=field.column,
+        column_type=field.column_type,
+        transform=field.transform,
+        grain=product.target.grain,
+        columns={column.name: column.type for column in facts.columns},
+        key=product.target.key,
+        expected_part=_part(parts, facts.expected),
+        fingerprints=facts.fingerprints,
+        total_partitions=len(facts.partitions),
+    )
+
+
+def _input_pin(world: World, source: Input, facts: InputFacts, parts: dict[str, bytes]) -> InputPin:
+    grain = world.product.target.grain
+    back, ahead = look(source, grain) if source.partition else (0, 0)
+    sizes = facts.partitions if facts.whole is None else {WHOLE: facts.whole}
+    return InputPin(
+        name=source.name,
+        kind=facts.kind,
+        location=facts.location,
+        partition=source.partition,
+        column_type=facts.column_type,
+        lookback=back,
+        lookahead=ahead,
+        input_partitions=input_partitions(source, grain, world.partitions),
+        fingerprints={name: size.fingerprint for name, size in sizes.items()},
+        rows=sum(size.rows for size in sizes.values()),
+        bytes=sum(size.bytes for size in sizes.values()),
+        file_count=sum(size.files for size in sizes.values()),
+        reference=source.reference,
+        snapshot_id=facts.snapshot_id,
+        table_uuid=facts.table_uuid,
+        files_part=_part(parts, facts.files) if facts.files is not None else None,
+    )
+
+
+def _as_of(target: TargetFacts, inputs: Iterable[InputFacts]) -> str:
+    """The newest instant among the pinned facts: the run's clock, the same for every plan of the same world."""
+    known = [target.base_timestamp_ms, *(facts.newest_ms for facts in inputs)]
+    newest = max((moment for moment in known if moment is not None), default=0)
+    return (EPOCH + timedelta(milliseconds=newest)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _refs(manifest: Manifest, name: str) -> tuple[Ref, ...]:
+    target = manifest.target
+    base = [Ref(target.table, base_pin(name), "tag", target.base_snapshot_id)] if target.base_snapshot_id else []
+    pins = {
+        (pin.location, pin.snapshot_id): Ref(pin.location, input_pin(name), "tag", pin.snapshot_id)
+        for pin in manifest.inputs
+        if pin.kind == "table" and pin.snapshot_id
+    }
+    return (
+        *base,
+        *pins.values(),
+        Ref(target.table, GUARD, "branch", None),
+        Ref(target.table, run_branch(name), "branch", None),
+    )

@@ -1,0 +1,271 @@
+"""The guardrails: every rule gives its verdict, not only the first that refuses. Pure; ``now`` is an argument.
+
+A rule that refuses or warns may be set aside by a named override; the verdict stays visible as a warning that carries
+the reason, and the override goes into the manifest. What no run could survive (``schema``) cannot be set aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+from errata.model.duration import before
+from errata.model.manifest import Code, Estimate, Override
+from errata.model.partition import NULL, fold_text, parse_list, shift, start_of
+from errata.model.product import Limits, Product
+from errata.planner.ports import ActiveRun, InputFacts, TargetFacts
+from errata.planner.request import RULES, Request, input_partitions
+from errata.planner.schema import schema_problems
+
+__all__ = ["NOT_OVERRIDABLE", "Verdict", "World", "is_refused", "judge", "used_overrides"]
+
+NOT_OVERRIDABLE = frozenset({"schema"})
+_FEW_RETRIES = 10
+_STREAMING = "streaming:"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one rule says; ``override`` is the reason it was set aside with."""
+
+    rule: str
+    level: str  # ok | warn | refuse
+    message: str
+    override: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Everything the rules look at."""
+
+    request: Request
+    product: Product
+    limits: Limits
+    partitions: tuple[str, ...]
+    target: TargetFacts
+    inputs: Mapping[str, InputFacts]
+    code: Code
+    estimate: Estimate
+    now: datetime
+    active_runs: Sequence[ActiveRun] = ()
+
+    def folded(self, partitions: Sequence[str]) -> str:
+        """Partitions as people read them."""
+        return fold_text(self.product.target.grain, partitions)
+
+
+def judge(world: World) -> tuple[Verdict, ...]:
+    """All verdicts, in the order of the rules; overrides applied, and those that did nothing reported."""
+    why = {override.rule: override.why for override in world.request.overrides}
+    verdicts: list[Verdict] = []
+    for rule in RULES:
+        found = list(_RULES[rule](world))
+        verdicts += [_set_aside(verdict, why.get(rule)) for verdict in found]
+        if rule in why and all(verdict.level == "ok" for verdict in found):
+            verdicts.append(Verdict(rule, "warn", f"override {rule} was not needed: the rule did not fire"))
+    return tuple(verdicts)
+
+
+def is_refused(verdicts: Sequence[Verdict]) -> bool:
+    """Whether any rule still refuses."""
+    return any(verdict.level == "refuse" for verdict in verdicts)
+
+
+def used_overrides(verdicts: Sequence[Verdict]) -> tuple[Override, ...]:
+    """The overrides that set a verdict aside, one per rule."""
+    used = {verdict.rule: verdict.override for verdict in verdicts if verdict.override}
+    return tuple(Override(rule, why) for rule, why in sorted(used.items()))
+
+
+def _set_aside(verdict: Verdict, why: str | None) -> Verdict:
+    if why is None or verdict.level == "ok":
+        return verdict
+    if verdict.rule in NOT_OVERRIDABLE:
+        return replace(verdict, message=f"{verdict.message}; an override cannot set this aside")
+    return replace(verdict, level="warn", override=why)
+
+
+def _range(world: World) -> Iterator[Verdict]:
+    count, most = len(world.partitions), world.limits.max_partitions
+    if count > most:
+        yield Verdict("range", "refuse", f"{count} partitions asked for; max_partitions is {most}")
+    else:
+        new = [name for name in world.partitions if name not in world.target.partitions]
+        gap = f"; {len(new)} not in the table yet: {world.folded(new)}" if new else ""
+        yield Verdict("range", "ok", f"{count} ≤ {most}{gap}")
+
+
+def _recent(world: World) -> Iterator[Verdict]:
+    grain, protect = world.product.target.grain, world.product.protect.recent
+    if not grain.is_time or before(protect, world.now) == world.now:
+        yield Verdict("recent", "ok", "nothing is protected as recent")
+        return
+    limit = before(protect, world.now)
+    dated = [name for name in world.partitions if name != NULL]
+    hit = [name for name in dated if start_of(grain, shift(grain, name, 1)) > limit]
+    if hit:
+        yield Verdict("recent", "refuse", f"{world.folded(hit)} closed less than {protect} ago (protect.recent)")
+    else:
+        yield Verdict("recent", "ok", f"every partition closed at least {protect} ago")
+
+
+def _locked(world: World) -> Iterator[Verdict]:
+    locked: set[str] = set()
+    for item in world.product.protect.locked:
+        locked.update(parse_list(world.product.target.grain, item))
+    hit = [name for name in world.partitions if name in locked]
+    if hit:
+        yield Verdict("locked", "refuse", f"{world.folded(hit)} locked (protect.locked: closed books)")
+    else:
+        yield Verdict("locked", "ok", "no partition is locked")
+
+
+def _missing(world: World, facts: InputFacts) -> tuple[list[str], list[str]]:
+    """Missing partitions of an input: those to be published, and those only looked back (or ahead) at."""
+    source = next(item for item in world.product.inputs if item.name == facts.name)
+    asked = () if facts.whole else input_partitions(source, world.product.target.grain, world.partitions)
+    scope = set(world.partitions)
+    missing = [name for name in asked if name not in facts.partitions]
+    return [name for name in missing if name in scope], [name for name in missing if name not in scope]
+
+
+def _source_missing(world: World) -> Iterator[Verdict]:
+    complete = True
+    for facts in world.inputs.values():
+        inside, around = _missing(world, facts)
+        if inside:
+            count = f"{len(inside)} of {len(world.partitions)} partitions"
+            yield Verdict("source-missing", "refuse", f"{facts.name}: {count} missing: {world.folded(inside)}")
+        if around:
+            yield Verdict("source-missing", "warn", f"{facts.name}: look-back is short of {world.folded(around)}")
+        complete = complete and not inside and not around
+    if complete:
+        total = len(world.partitions)
+        yield Verdict("source-missing", "ok", f"{total} of {total} partitions present in every partitioned source")
+
+
+def _source_retention(world: World) -> Iterator[Verdict]:
+    passed = False
+    for facts in world.inputs.values():
+        inside, around = _missing(world, facts)
+        oldest = facts.oldest
+        gone = [name for name in (*around, *inside) if oldest is not None and name != NULL and name < oldest]
+        if gone:
+            passed = True
+            text = f"{facts.name} begins at {oldest}; {world.folded(gone)} are older: retention has probably passed"
+            yield Verdict("source-retention", "warn", text)
+    if not passed:
+        yield Verdict("source-retention", "ok", "no source begins after what is asked for")
+
+
+def _empty(world: World) -> Iterator[Verdict]:
+    scope, found = set(world.partitions), False
+    for facts in world.inputs.values():
+        hit = [
+            name
+            for name, size in facts.partitions.items()
+            if name in scope and (size.bytes == 0 or (facts.rows_known and size.rows == 0))
+        ]
+        if hit:
+            found = True
+            yield Verdict("empty", "refuse", f"{facts.name}: no rows in {world.folded(hit)}; they would be emptied")
+    if not found:
+        yield Verdict("empty", "ok", "no source partition is empty")
+
+
+def _overlap(world: World) -> Iterator[Verdict]:
+    scope, found = frozenset(world.partitions), False
+    for run in world.active_runs:
+        both = scope & run.partitions if run.table == world.target.table else frozenset()
+        if both and run.run_id != world.request.supersede:
+            found = True
+            text = f"run {run.run_id} ({run.state}) holds {world.folded(sorted(both))}"
+            yield Verdict("overlap", "refuse", text)
+    if not found:
+        yield Verdict("overlap", "ok", "no other active run on these partitions")
+
+
+def _cap(rule: str, found: Decimal | int, most: Decimal | int | None, unit: str, *, is_known: bool = True) -> Verdict:
+    if most is None:
+        return Verdict(rule, "ok", f"{found:,}{unit}; no limit set" if is_known else "unknown; no limit set")
+    if not is_known:
+        return Verdict(rule, "warn", f"unknown, source files are not opened; the limit is {most:,}{unit}")
+    if found > most:
+        return Verdict(rule, "refuse", f"{found:,}{unit} estimated; the limit is {most:,}{unit}")
+    return Verdict(rule, "ok", f"{found:,} ≤ {most:,}{unit}")
+
+
+def _rows(world: World) -> Iterator[Verdict]:
+    known = all(facts.rows_known for facts in world.inputs.values())
+    most = world.limits.max_rows
+    is_known = known or (most is not None and world.estimate.rows > most)
+    yield _cap("rows", world.estimate.rows, most, " rows", is_known=is_known)
+
+
+def _bytes(world: World) -> Iterator[Verdict]:
+    yield _cap("bytes", world.estimate.bytes, world.limits.max_bytes, " bytes")
+
+
+def _cost(world: World) -> Iterator[Verdict]:
+    most = world.limits.max_usd
+    yield _cap("cost", Decimal(world.estimate.usd), None if most is None else Decimal(most), " USD")
+
+
+def _streaming_readers(world: World) -> Iterator[Verdict]:
+    streams = [name for name in world.product.consumers if name.startswith(_STREAMING)]
+    if streams:
+        text = f"{', '.join(streams)}: a stream fails on the overwrite, or skips it and never sees the correction"
+        yield Verdict("streaming-readers", "refuse", text)
+    else:
+        yield Verdict("streaming-readers", "ok", "no consumer is declared as streaming")
+
+
+def _dirty_tree(world: World) -> Iterator[Verdict]:
+    if world.code.git_dirty:
+        text = "uncommitted changes: the zip that runs is kept, but no commit has this code"
+        yield Verdict("dirty-tree", "warn", text)
+    elif world.code.git_commit:
+        yield Verdict("dirty-tree", "ok", f"git {world.code.git_commit[:7]}")
+    else:
+        yield Verdict("dirty-tree", "ok", "not a git work tree; the zip that runs is kept")
+
+
+def _schema(world: World) -> Iterator[Verdict]:
+    problems = schema_problems(world.product, world.target, world.inputs)
+    for problem in problems:
+        yield Verdict("schema", "refuse", problem)
+    if not problems:
+        yield Verdict("schema", "ok", "partition spec, key and lineage columns agree with the product")
+
+
+def _live_retries(world: World) -> Iterator[Verdict]:
+    text = world.target.properties.get("commit.retry.num-retries", "4")
+    if text.isdigit() and int(text) < _FEW_RETRIES:
+        yield Verdict(
+            "live-retries",
+            "warn",
+            f"live writers retry a commit {text} times; each of our commits can cost them one. Consider ALTER TABLE "
+            f"{world.target.table} SET TBLPROPERTIES ('commit.retry.num-retries'='30')",
+        )
+    else:
+        yield Verdict("live-retries", "ok", f"live writers retry a commit {text} times")
+
+
+_RULES: dict[str, Callable[[World], Iterator[Verdict]]] = {
+    "range": _range,
+    "recent": _recent,
+    "locked": _locked,
+    "source-missing": _source_missing,
+    "source-retention": _source_retention,
+    "empty": _empty,
+    "overlap": _overlap,
+    "rows": _rows,
+    "bytes": _bytes,
+    "cost": _cost,
+    "streaming-readers": _streaming_readers,
+    "dirty-tree": _dirty_tree,
+    "schema": _schema,
+    "live-retries": _live_retries,
+}

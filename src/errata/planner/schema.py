@@ -1,0 +1,77 @@
+"""Whether the target and the inputs fit the product file; each problem is one sentence. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from errata.model.partition import Grain
+from errata.model.product import Product
+from errata.planner.ports import InputFacts, PartitionField, TargetFacts
+
+__all__ = ["SUPPORTED_TYPES", "lineage_alter", "schema_problems"]
+
+SUPPORTED_TYPES = ("date", "timestamp", "timestamptz", "string", "int", "long")
+_SHOWN = 3
+
+
+def schema_problems(product: Product, target: TargetFacts, inputs: Mapping[str, InputFacts]) -> tuple[str, ...]:
+    """Everything that keeps a run from being planned, all at once."""
+    types = {column.name: column.type for column in target.columns}
+    return (
+        *_partitioning(product, target, types),
+        *_columns(product, target, types),
+        *_attribution(target),
+        *(facts.problem for facts in inputs.values() if facts.problem),
+    )
+
+
+def lineage_alter(table: str, missing: Sequence[str]) -> str:
+    """The statement that adds lineage columns."""
+    return f"ALTER TABLE {table} ADD COLUMNS ({', '.join(f'{name} string' for name in missing)})"
+
+
+def _partitioning(product: Product, target: TargetFacts, types: Mapping[str, str]) -> tuple[str, ...]:
+    column, grain = product.target.column, product.target.grain
+    if column not in types:
+        return (f"{target.table} has no column {column}, which the product names as its partition column",)
+    kind, is_reachable = types[column], target.partition_field is not None
+    if kind not in SUPPORTED_TYPES:
+        return (f"{column} is {kind}; a partition column is one of {', '.join(SUPPORTED_TYPES)}",)
+    if not is_reachable:
+        spec = ", ".join(_text(field) for field in target.partition_fields) or "nothing"
+        return (f"grain {grain} of {column} is not a field of the table's partition spec; it is partitioned by {spec}",)
+    zone = product.target.zone
+    if zone != "UTC" and kind in ("timestamp", "timestamptz") and grain in (Grain.DAY, Grain.MONTH, Grain.YEAR):
+        return (f"{grain}s of {column} are UTC in the table and {zone} in the product; partition by a date column",)
+    return ()
+
+
+def _columns(product: Product, target: TargetFacts, types: Mapping[str, str]) -> tuple[str, ...]:
+    problems = []
+    if key := [name for name in product.target.key if name not in types]:
+        problems.append(f"{target.table} lacks key columns {', '.join(key)}")
+    if lineage := [name for name in product.lineage_columns if name not in types]:
+        problems.append(f"{target.table} lacks lineage columns; add them with: {lineage_alter(target.table, lineage)}")
+    return tuple(problems)
+
+
+def _attribution(target: TargetFacts) -> tuple[str, ...]:
+    problems = []
+    if foreign := target.foreign_spec_files:
+        problems.append(
+            f"{len(foreign)} files were written under another partition spec and hold more than the partitions asked "
+            f"for: {_some(foreign)}; rewrite them with rewrite_data_files first"
+        )
+    if target.unreadable_values:
+        found = _some([repr(value) for value in target.unreadable_values])
+        problems.append(f"the table holds partition values that are not of this grain: {found}")
+    return tuple(problems)
+
+
+def _text(field: PartitionField) -> str:
+    return field.column if field.transform == "identity" else f"{field.transform}({field.column})"
+
+
+def _some(items: Sequence[str]) -> str:
+    more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+    return ", ".join(items[:_SHOWN]) + more
