@@ -1,0 +1,108 @@
+"""What validation asks of an engine, and the values that cross that border. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from errata.model.manifest import Manifest, TargetPin
+from errata.validator.diff import ColumnChange, Diff, PartitionDiff, SampleRow, SchemaDiff, total_by_column
+
+__all__ = [
+    "CANDIDATE",
+    "CONTENT_A",
+    "CONTENT_B",
+    "PRIOR",
+    "ROW_COUNT",
+    "ColumnChange",
+    "ContentDigest",
+    "Diff",
+    "MeasurePlan",
+    "Measurement",
+    "Measurer",
+    "PartitionDiff",
+    "SampleRow",
+    "Scan",
+    "SchemaDiff",
+    "input_scope",
+    "total_by_column",
+]
+
+CANDIDATE = "candidate"
+PRIOR = "prior"
+ROW_COUNT = "rowCount"
+CONTENT_A = "content.a"
+CONTENT_B = "content.b"
+
+
+def input_scope(name: str) -> str:
+    """The scope of an input's measurements."""
+    return f"input:{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One number of one partition, as text; NULL is None. ``exact`` is false for floating-point results."""
+
+    scope: str  # candidate | prior | input:<name>
+    partition: str
+    name: str
+    value: str | None
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ContentDigest:
+    """What a partition holds, as a multiset: the row count and two sums of 64-bit row hashes (decimals as text)."""
+
+    rows: int
+    a: str
+    b: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """All that is measured on one table: aggregates by measurement name, key columns by name, columns to checksum."""
+
+    scope: str
+    aggregates: Mapping[str, str]
+    unique: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    content: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurePlan:
+    """One scan per table; what the plan names is measured for every partition of the run, also for empty ones."""
+
+    scans: tuple[Scan, ...]
+
+
+class Measurer(Protocol):
+    """Numbers from pinned snapshots. Everything here only reads and may be repeated at will."""
+
+    def measure(
+        self, manifest: Manifest, plan: MeasurePlan, *, candidate_snapshot: str, prior_snapshot: str | None
+    ) -> tuple[Measurement, ...]:
+        """Run the plan; every planned name is there for every partition of the manifest.
+
+        A prior of None (the table had no snapshot) leaves the prior scan out. Raises ``UsageError`` when an
+        expression does not fit the table, ``RunExpired`` when a pinned snapshot is gone, ``SourceChanged`` when a
+        pinned file is, and ``EngineError`` for what may pass.
+        """
+
+    def checksums(
+        self, table: str, snapshot_id: str, pin: TargetPin, partitions: Sequence[str], columns: Sequence[str]
+    ) -> dict[str, ContentDigest]:
+        """Content digests of these partitions over these columns; an empty partition has zero rows and zero sums."""
+
+    def diff(
+        self,
+        manifest: Manifest,
+        candidate_snapshot: str,
+        prior_snapshot: str | None,
+        partitions: Sequence[str],
+        sample: int,
+        measurements: Sequence[Measurement] = (),
+    ) -> Diff:
+        """Old against new. Checksums among ``measurements`` spare the scan that finds the partitions that differ."""
