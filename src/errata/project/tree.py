@@ -132,11 +132,18 @@ def _events(text: str) -> Iterator[Event]:
     except MarkedYAMLError as error:
         place = error.problem_mark or error.context_mark
         mark = Mark(place.line + 1, place.column + 1) if place else None
-        raise TreeError(f"not YAML: {error.problem or error.context}", mark) from None
+        raise TreeError(f"not YAML: {error.problem or error.context}{_quoting(text, mark)}", mark) from None
     except YAMLError as error:
         position = getattr(error, "position", None)
         mark = Mark(text.count("\n", 0, position) + 1, 1) if isinstance(position, int) else None
         raise TreeError(f"not YAML: {getattr(error, 'reason', 'it cannot be read')}", mark) from None
+
+
+def _quoting(text: str, mark: Mark | None) -> str:
+    """The fault most people make: ``${NAME}`` inside braces or brackets ends them."""
+    line = text.splitlines()[mark.line - 1] if mark and mark.line <= len(text.splitlines()) else ""
+    is_variable = mark is not None and line[max(mark.column - 2, 0) :].startswith("${")
+    return '; inside { } and [ ] a variable needs quotes: "${NAME}"' if is_variable else ""
 
 
 class _Builder:
@@ -186,6 +193,8 @@ class _Builder:
                 raise TreeError(f"expected a name as key; found {key.shown()}", key.mark)
             place = f"{path}.{key.text}".removeprefix(".")
             value = self._node(next(self._events), depth + 1, place)
+            if isinstance(value, ScalarNode) and not value.text:
+                value.mark = key.mark  # the parser puts an absent value on the next line
             earlier = node.entries.get(key.text)
             if earlier is not None:
                 said = f'duplicate key "{key.text}"; it was given before, on line {earlier.key_mark.line}'

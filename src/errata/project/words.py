@@ -97,7 +97,8 @@ def _keys_at(schema: Mapping[str, Any], path: Path) -> set[str]:
             for branch in _resolved(schema, branches)
             for inner in (
                 branch.get("properties", {}).get(step),
-                branch.get("additionalProperties") or None,
+                branch.get("additionalProperties"),
+                *branch.get("patternProperties", {}).values(),
                 branch.get("items") if isinstance(step, int) else None,
             )
             if isinstance(inner, Mapping)

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from errata.errors import EngineError, NotFound
+from errata.model.partition import Grain
+from errata.model.product import LINEAGE_COLUMNS
+from errata.project import load_project
+from errata.project.check import check_project
+from unit.project.conftest import PRODUCT, PROJECT, Write
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that a test made up."""
+
+    name: str
+    type: str = "string"
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition field that a test made up."""
+
+    column: str
+    column_type: str
+    transform: str
+    grain: Grain | None
+
+
+BY_DAY = Partition("business_date", "date", "identity", Grain.DAY)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A table that a test made up."""
+
+    table: str = "lake.fin.daily_revenue"
+    columns: tuple[Column, ...] = (Column("business_date", "date"), Column("account_id"))
+    partition_fields: tuple[Partition, ...] = (BY_DAY,)
+    identifier_columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A catalog of made-up tables."""
+
+    tables: dict[str, Facts] = field(default_factory=lambda: {"lake.fin.daily_revenue": Facts()})
+
+    def describe(self, table: str) -> Facts:
+        if table not in self.tables:
+            raise NotFound(f"table {table} was not found")
+        return self.tables[table]
+
+
+def with_transform(root: Path, text: str = "def build(ctx, transactions): ...\n") -> Path:
+    (root / "transforms").mkdir(exist_ok=True)
+    (root / "transforms" / "daily_revenue.py").write_text(text, encoding="utf-8")
+    return root
+
+
+def found(root: Path, tables: Tables | None = None) -> list[str]:
+    return [str(problem) for problem in check_project(load_project(root), tables or Tables())]
+
+
+def test_a_project_that_agrees_has_no_problems(write: Write):
+    """Files, code and table say the same."""
+    assert found(with_transform(write())) == []
+
+
+def test_a_missing_module_names_the_file_that_would_hold_it(write: Write):
+    """The line is that of the call."""
+    assert found(write()) == [
+        (
+            "products/daily_revenue.yaml:7: transform.call: expected the module in transforms/daily_revenue.py "
+            'of the project; found "transforms.daily_revenue:build"'
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "text,said",
+    [
+        (
+            "def biuld(ctx): ...\n",
+            (
+                'products/daily_revenue.yaml:7: transform.call: expected a function "build" in transforms/daily_revenue.py '
+                '(nearest: "biuld"); found "transforms.daily_revenue:build"'
+            ),
+        ),
+        ("x = 1\ndef build(:\n", "transforms/daily_revenue.py:2: not Python: invalid syntax"),
+        (
+            "\ndef build(): ...\n",
+            "transforms/daily_revenue.py:2: build() takes nothing; expected ctx and then the inputs by name",
+        ),
+        (
+            "def build(ctx, transactions, fx, more=1, *, other): ...\n",
+            (
+                'transforms/daily_revenue.py:1: build() takes "fx", '
+                "which is not an input of fin.daily_revenue (transactions)"
+            ),
+        ),
+    ],
+)
+def test_a_transform_that_does_not_fit_is_named(write: Write, text: str, said: str):
+    """The function is there, is Python and takes what the product gives."""
+    assert said in found(with_transform(write(), text))
+
+
+def test_checking_does_not_run_the_projects_code(write: Write):
+    """A module that would do something on import is only read."""
+    root = write()
+    bomb = f"import pathlib\npathlib.Path({str(root / 'ran')!r}).touch()\n"
+    assert found(with_transform(root, bomb + "def build(ctx, transactions): ...\n")) == []
+    assert not (root / "ran").exists()
+
+
+@pytest.mark.parametrize("text", ["from transforms.shared import build\n", "build = make('daily')\n"])
+def test_a_function_made_elsewhere_gets_the_benefit_of_the_doubt(write: Write, text: str):
+    """Only importing could tell whether it is one."""
+    assert found(with_transform(write(), text)) == []
+
+
+def test_missing_tables_and_columns_are_named_at_their_line(write: Write):
+    """Every name in the file is looked up in the table."""
+    root = with_transform(
+        write(
+            product=PRODUCT.replace("account_id]", "acount_id]"),
+            extra="  rates: {table: lake.ref.fx, partition: day}\n"
+            "  gone: {table: lake.ref.gone}\n"
+            "checks:\n"
+            "  - {metric: nullValues, column: currency, mustBe: 0}\n"
+            "  - {metric: duplicateValues, columns: [business_date, nope], mustBe: 0}\n",
+        ),
+        "def build(ctx, **inputs): ...\n",
+    )
+    tables = Tables({"lake.fin.daily_revenue": Facts(), "lake.ref.fx": Facts("lake.ref.fx")})
+    file, of = "products/daily_revenue.yaml", "expected a column of lake.fin.daily_revenue"
+    assert found(root, tables) == [
+        f'{file}:6: target.key[1]: {of} (nearest: "account_id"); found "acount_id"',
+        f'{file}:15: checks[0].column: {of}; found "currency"',
+        f'{file}:16: checks[1].columns[1]: {of}; found "nope"',
+        f'{file}:12: inputs.rates.partition: expected a column of lake.ref.fx; found "day"',
+        f"{file}:13: inputs.gone.table: table lake.ref.gone was not found",
+    ]
+
+
+def test_the_grain_must_agree_with_the_partition_spec(write: Write):
+    """A product by day of a table by month would replace the wrong rows."""
+    root = with_transform(write())
+    month = Partition("business_date", "timestamptz", "month", Grain.MONTH)
+    bucket = Partition("business_date", "string", "bucket[16]", None)
+    other = Partition("account_id", "string", "identity", Grain.VALUE)
+    said = "products/daily_revenue.yaml:5: target.partition.grain: lake.fin.daily_revenue is partitioned by"
+
+    def with_fields(*fields: Partition) -> list[str]:
+        return found(root, Tables({"lake.fin.daily_revenue": Facts(partition_fields=fields)}))
+
+    assert with_fields(month) == [f'{said} month(business_date); expected month; found "day"']
+    assert with_fields(bucket) == [f'{said} bucket[16](business_date); no grain fits that; found "day"']
+    assert with_fields(other) == [
+        (
+            "products/daily_revenue.yaml:5: target.partition.column: lake.fin.daily_revenue is not partitioned by this "
+            'column; found "business_date"'
+        )
+    ]
+    assert with_fields(other, BY_DAY) == []
+    assert with_fields(Partition("business_date", "string", "identity", Grain.VALUE)) == []
+
+
+def test_missing_lineage_columns_come_with_the_statement_that_adds_them(write: Write):
+    """The statement has the missing ones only."""
+    root = with_transform(write(extra="lineage_columns: true\n"))
+    there = (*Facts().columns, *(Column(name) for name in LINEAGE_COLUMNS[:-2]))
+    assert found(root, Tables({"lake.fin.daily_revenue": Facts(columns=there)})) == [
+        (
+            "products/daily_revenue.yaml:12: lineage_columns: lake.fin.daily_revenue lacks reference_data_version, "
+            "restatement_reason; add: ALTER TABLE lake.fin.daily_revenue ADD COLUMNS (reference_data_version STRING, "
+            "restatement_reason STRING)"
+        )
+    ]
+
+
+def test_a_second_person_must_be_able_to_approve_and_to_publish(write: Write):
+    """A project in which only the requester could approve would stop at the first plan."""
+    everything = "people:\n  ana: {roles: [requester, operator, approver, publisher]}\n"
+    root = with_transform(write(project=PROJECT.partition("people:")[0] + everything))
+    but = "nobody but the requester has the role"
+    assert found(root) == [
+        f"errata.yaml:6: people: {but} approver; expected another person",
+        f"errata.yaml:6: people: {but} publisher; expected another person",
+    ]
+    nobody = "people:\n  ana: {roles: [requester, operator, publisher]}\n  bo: {roles: [publisher]}\n"
+    root = with_transform(write(project=PROJECT.partition("people:")[0] + nobody))
+    assert found(root) == ["errata.yaml:6: people: nobody has the role approver"]
+
+
+def test_an_engines_words_are_redacted(write: Write):
+    """A catalog may put its address, password and all, into its error."""
+
+    class Leaky:
+        def describe(self, table: str) -> Facts:
+            raise EngineError("could not connect to https://user:c4nary@catalog")
+
+    root = with_transform(write(also="spark: {conf: {a: '${PASSWORD}'}}\n"))
+    problems = check_project(load_project(root, environ={"PASSWORD": "c4nary"}), Leaky())
+    assert [problem.message for problem in problems] == [
+        "target.table: could not connect to https://user:${PASSWORD}@catalog"
+    ]
+
+
+def test_without_a_reader_tables_are_left_out(write: Write):
+    """The files can be checked before there is a lake."""
+    assert check_project(load_project(with_transform(write()))) == ()

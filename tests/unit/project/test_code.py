@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from errata.project.code import git_state, lock_digest, zip_code
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    for name in (
+        "transforms/__init__.py",
+        "transforms/daily.py",
+        "lib/deep/er.py",
+        "make_lake.py",
+        "tests/test_daily.py",
+        "transforms/__pycache__/daily.py",
+        ".errata/left.py",
+        ".venv/lib/site.py",
+        "environment/lib/site.py",
+        "notes.txt",
+    ):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"# {name}\n", encoding="utf-8")
+    (root / "environment" / "pyvenv.cfg").touch()
+    return root
+
+
+def run_git(root: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    subprocess.run(["git", "-C", str(root), *identity, *arguments], check=True, capture_output=True)
+
+
+def test_the_zip_holds_the_projects_python_and_nothing_else(project: Path):
+    """Environments, hidden folders, caches, tests and other files stay out."""
+    content, digest = zip_code(project)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.namelist() == ["lib/deep/er.py", "make_lake.py", "transforms/__init__.py", "transforms/daily.py"]
+        assert archive.read("transforms/daily.py") == b"# transforms/daily.py\n"
+    assert digest == hashlib.sha256(content).hexdigest()
+
+
+def test_the_zip_depends_on_names_and_contents_only(project: Path, tmp_path: Path):
+    """Two copies with other times and permissions give the same bytes."""
+    copy = tmp_path / "elsewhere"
+    shutil.copytree(project, copy)
+    for path in copy.rglob("*.py"):
+        os.utime(path, (1, 1))
+        path.chmod(0o755)
+    assert zip_code(copy) == zip_code(project)
+    (copy / "make_lake.py").write_text("# changed\n", encoding="utf-8")
+    assert zip_code(copy)[1] != zip_code(project)[1]
+
+
+def test_a_renamed_file_is_other_code(project: Path):
+    """Names count, because imports go by them."""
+    before = zip_code(project)[1]
+    (project / "make_lake.py").rename(project / "make_pond.py")
+    assert zip_code(project)[1] != before
+
+
+def test_without_a_repository_there_is_no_git_state(project: Path):
+    """No git is an answer, not an error."""
+    assert git_state(project) == (None, False)
+
+
+def test_git_state_is_that_of_the_project_directory(project: Path):
+    """Changes beside the project do not make it dirty, changes in it do; `.errata` never does."""
+    top = project.parent
+    run_git(top, "init", "-q")
+    assert git_state(project) == (None, True)
+    run_git(top, "add", "project")
+    run_git(top, "commit", "-qm", "one")
+    commit, dirty = git_state(project)
+    assert commit is not None
+    assert len(commit) == 40
+    assert not dirty
+    (top / "beside.py").touch()
+    (project / ".errata" / "ledger.db").touch()
+    assert git_state(project) == (commit, False)
+    (project / "transforms" / "new.py").touch()
+    assert git_state(project) == (commit, True)
+
+
+def test_a_directory_that_git_ignores_has_no_git_state(project: Path):
+    """The commit around it says nothing about its code."""
+    run_git(project.parent, "init", "-q")
+    (project.parent / ".gitignore").write_text("project/\n", encoding="utf-8")
+    run_git(project.parent, "add", ".gitignore")
+    run_git(project.parent, "commit", "-qm", "one")
+    assert git_state(project) == (None, False)
+
+
+def test_hooks_variables_do_not_mislead_git(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """GIT_DIR of another repository is not asked."""
+    other = tmp_path / "other"
+    other.mkdir()
+    run_git(other, "init", "-q")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    assert git_state(project) == (None, False)
+
+
+def test_the_lock_of_the_project_comes_before_that_of_its_repository(project: Path):
+    """The digest follows the lock's content; no lock, no digest."""
+    assert lock_digest(project) is None
+    run_git(project.parent, "init", "-q")
+    (project.parent / "uv.lock").write_text("a==1\n", encoding="utf-8")
+    outer = lock_digest(project)
+    (project / "requirements.txt").write_text("a==2\n", encoding="utf-8")
+    inner = lock_digest(project)
+    assert outer is not None
+    assert inner is not None
+    assert inner != outer
+    (project / "requirements.txt").write_text("a==3\n", encoding="utf-8")
+    assert lock_digest(project) not in (inner, outer)

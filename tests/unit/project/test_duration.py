@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from errata.errors import UsageError
+from errata.model.duration import before, steps
+from errata.model.partition import Grain
+
+
+@pytest.mark.parametrize(
+    "text,grain,count",
+    [
+        ("0d", Grain.VALUE, 0),
+        ("0h", Grain.YEAR, 0),
+        ("36h", Grain.HOUR, 36),
+        ("1w", Grain.HOUR, 168),
+        ("48h", Grain.DAY, 2),
+        ("2w", Grain.DAY, 14),
+        ("1y", Grain.MONTH, 12),
+        ("24mo", Grain.YEAR, 2),
+    ],
+)
+def test_a_duration_is_a_number_of_partitions(text: str, grain: Grain, count: int):
+    """Lengths are counted in the grain of the product."""
+    assert steps(text, grain) == count
+
+
+@pytest.mark.parametrize(
+    "text,grain",
+    [
+        ("12h", Grain.DAY),
+        ("1mo", Grain.DAY),
+        ("30d", Grain.MONTH),
+        ("6mo", Grain.YEAR),
+        ("1d", Grain.VALUE),
+        ("1m", Grain.MONTH),
+        ("-1d", Grain.DAY),
+        ("1.5d", Grain.DAY),
+        ("1D", Grain.DAY),
+        ("", Grain.DAY),
+        ("٣d", Grain.DAY),
+    ],
+)
+def test_what_is_not_whole_partitions_is_refused(text: str, grain: Grain):
+    """A month is not thirty days, and half a day is no day."""
+    with pytest.raises(UsageError):
+        steps(text, grain)
+
+
+def test_months_are_calendar_months():
+    """Going back a month keeps the day where there is one."""
+    end_of_march = datetime(2026, 3, 31, 5, tzinfo=UTC)
+    assert before("1mo", end_of_march) == datetime(2026, 2, 28, 5, tzinfo=UTC)
+    assert before("1y", datetime(2024, 2, 29, tzinfo=UTC)) == datetime(2023, 2, 28, tzinfo=UTC)
+    assert before("36h", end_of_march) == datetime(2026, 3, 29, 17, tzinfo=UTC)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from errata.engines.iceberg.metadata import IcebergMetadata
+from errata.errors import UsageError
+from errata.project import load_project
+from errata.project.check import check_project
+from errata.project.starter import STARTER_FILES, write_starter
+
+
+def test_the_starter_project_makes_its_lake_and_checks_clean(tmp_path: Path):
+    """What `errata init` writes runs as it is: lake, files, table, columns and transform agree."""
+    assert write_starter(tmp_path / "new" / "project") == tuple(STARTER_FILES)
+    root = tmp_path / "new" / "project"
+    subprocess.run([sys.executable, "make_lake.py"], cwd=root, check=True, capture_output=True)
+    project = load_project(root, environ={})
+    assert check_project(project, IcebergMetadata(project.catalogs)) == ()
+    days = sorted(path.name for path in (root / "raw" / "sales").iterdir())
+    assert (len(days), days[0], days[-1]) == (14, "business_date=2026-01-01", "business_date=2026-01-14")
+    again = subprocess.run([sys.executable, "make_lake.py"], cwd=root, check=False, capture_output=True)
+    assert again.returncode == 1
+
+
+def test_nothing_is_overwritten(tmp_path: Path):
+    """Every file in the way is named, and nothing is written."""
+    (tmp_path / "README.md").write_text("mine\n", encoding="utf-8")
+    (tmp_path / "errata.yaml").write_text("mine\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"found errata\.yaml, README\.md") as refused:
+        write_starter(tmp_path)
+    assert refused.value.fields["files"] == ["errata.yaml", "README.md"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "errata.yaml"]
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == "mine\n"
+
+
+def test_a_file_is_not_a_place_for_a_project(tmp_path: Path):
+    """The target must be a directory, or not there yet."""
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="expected a directory"):
+        write_starter(tmp_path / "file")
