@@ -87,8 +87,8 @@ def test_a_missing_module_names_the_file_that_would_hold_it(write: Write):
         (
             "def biuld(ctx): ...\n",
             (
-                'products/daily_revenue.yaml:7: transform.call: expected a function "build" in transforms/daily_revenue.py '
-                '(nearest: "biuld"); found "transforms.daily_revenue:build"'
+                'products/daily_revenue.yaml:7: transform.call: expected a function "build" '
+                'in transforms/daily_revenue.py (nearest: "biuld"); found "transforms.daily_revenue:build"'
             ),
         ),
         ("x = 1\ndef build(:\n", "transforms/daily_revenue.py:2: not Python: invalid syntax"),
