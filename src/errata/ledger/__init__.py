@@ -1,0 +1,118 @@
+"""The ledger: the one durable truth about runs, chunks, attempts, decisions, publications and who did what.
+
+It decides nothing about data. It keeps what the other steps decided, refuses what the state machine does not allow
+(again in the database, by triggers), and writes every change together with its audit entry. It touches its own
+database only; what became of a commit on a live table is found out by the publisher and told to the ledger.
+
+::
+
+    records      frozen values handed out        schema, triggers, migrate   tables, rules, versions
+    database     transactions, the clock         audit                       the hash chain
+    runs         manifests and states            decisions                   approvals, accepted warnings
+    chunks       claims, fences, results         progress                    counts
+    candidates   measurements, verdicts          publications, acceptance    intents, outcomes, truth per partition
+    parts        content by digest               tables                      rebases, hazards, guards
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from errata.ledger.acceptance import Acceptances
+from errata.ledger.audit import entry_hash
+from errata.ledger.candidates import Candidates
+from errata.ledger.chunks import Chunks
+from errata.ledger.database import Database
+from errata.ledger.decisions import Decisions
+from errata.ledger.migrate import bring_up, missing_triggers
+from errata.ledger.owners import owner_is_dead, this_owner
+from errata.ledger.parts import Parts
+from errata.ledger.progress import Progress
+from errata.ledger.publications import Publications
+from errata.ledger.records import (
+    AcceptanceRecord,
+    ApprovalRecord,
+    AttemptRecord,
+    AuditCheck,
+    CandidateRecord,
+    CandidateState,
+    ChunkRecord,
+    Counts,
+    HazardRecord,
+    Measurement,
+    Overlap,
+    Owner,
+    PartitionState,
+    PublicationRecord,
+    RebaseRecord,
+    RunRecord,
+    VerdictRecord,
+    WarningAcceptance,
+)
+from errata.ledger.runs import Runs
+from errata.ledger.tables import Tables
+
+__all__ = [
+    "AcceptanceRecord",
+    "ApprovalRecord",
+    "AttemptRecord",
+    "AuditCheck",
+    "CandidateRecord",
+    "CandidateState",
+    "ChunkRecord",
+    "Counts",
+    "HazardRecord",
+    "Ledger",
+    "Measurement",
+    "Overlap",
+    "Owner",
+    "PartitionState",
+    "PublicationRecord",
+    "RebaseRecord",
+    "RunRecord",
+    "VerdictRecord",
+    "WarningAcceptance",
+    "entry_hash",
+    "owner_is_dead",
+    "this_owner",
+]
+
+
+class Ledger(Runs, Parts, Decisions, Chunks, Progress, Candidates, Publications, Acceptances, Tables):
+    """One open ledger. Safe to share between threads; a child process opens its own."""
+
+    def __init__(self, database: Database, ledger_id: str) -> None:
+        super().__init__(database)
+        self.ledger_id = ledger_id
+
+    @classmethod
+    def open(cls, url: str, *, create: bool = True) -> Self:
+        """Open the ledger at a SQLAlchemy URL; creates it, and brings it to the newest schema, as needed."""
+        database = Database(url, create=create)
+        try:
+            return cls(database, bring_up(database))
+        except BaseException:
+            database.close()
+            raise
+
+    def now(self) -> str:
+        """The database's time as an ISO instant."""
+        return self._read(self._database.clock)[0]
+
+    def now_ms(self) -> int:
+        """The database's time in milliseconds since 1970, as leases are kept."""
+        return self._read(self._database.clock)[1]
+
+    def missing_triggers(self) -> tuple[str, ...]:
+        """Rules that the database no longer enforces; empty when all is well."""
+        return self._read(missing_triggers)
+
+    def close(self) -> None:
+        """Give back every connection."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

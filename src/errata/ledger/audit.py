@@ -1,0 +1,151 @@
+"""The audit chain: appending to it inside a transaction, reading it, and checking it.
+
+Each entry's hash covers all its other fields and the previous hash, as canonical JSON. An entry that records a change
+of a run's state has ``move: {from, to}`` in its body; the triggers accept no change without it. :func:`verify` walks
+the whole log in one consistent view, then compares it with the rows it explains.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, select, union_all
+
+from errata.canonical import canonical_bytes, digest_of
+from errata.errors import UsageError
+from errata.ledger.database import Tx
+from errata.ledger.records import AuditCheck
+from errata.ledger.schema import audit, audit_head, metadata, run
+from errata.model.audit import GENESIS, Actor, AuditEntry
+from errata.model.codec import plain
+
+__all__ = ["append", "entries", "entry_hash", "verify"]
+
+_PAGE = 1000
+MOVE = "move"
+
+
+def append(
+    tx: Tx,
+    actor: Actor,
+    action: str,
+    run_id: str | None,
+    body: Mapping[str, Any] | None = None,
+    move: tuple[str | None, str] | None = None,
+) -> AuditEntry:
+    """Add one entry in the transaction that does what it says."""
+    full: dict[str, Any] = plain(body or {})
+    if MOVE in full:
+        raise UsageError("an audit body was refused; 'move' is reserved for changes of state")
+    if move is not None:
+        full[MOVE] = {"from": move[0], "to": move[1]}
+    open_entry = AuditEntry(tx.head_seq + 1, tx.head_hash, "", tx.at, actor, action, run_id, full)
+    entry = AuditEntry(open_entry.seq, tx.head_hash, entry_hash(open_entry), tx.at, actor, action, run_id, full)
+    tx.conn.execute(
+        audit.insert(),
+        {
+            "seq": entry.seq,
+            "previous": entry.previous,
+            "hash": entry.hash,
+            "at": entry.at,
+            "person": actor.person,
+            "os_user": actor.os_user,
+            "host": actor.host,
+            "single_user": int(actor.single_user),
+            "action": action,
+            "run_id": run_id,
+            "body": canonical_bytes(full).decode(),
+        },
+    )
+    tx.head_seq, tx.head_hash = entry.seq, entry.hash
+    return entry
+
+
+def entry_hash(entry: AuditEntry) -> str:
+    """SHA-256 of the canonical JSON of every field but ``hash``."""
+    fields = plain(entry)
+    del fields["hash"]
+    return digest_of(fields)
+
+
+def entries(conn: Connection, run_id: str | None, limit: int | None) -> tuple[AuditEntry, ...]:
+    """Entries oldest first; with ``limit`` the newest of them."""
+    query = select(audit).order_by(audit.c.seq.desc()).limit(limit)
+    if run_id is not None:
+        query = query.where(audit.c.run_id == run_id)
+    return tuple(_entry(row) for row in reversed(conn.execute(query).all()))
+
+
+def verify(conn: Connection) -> AuditCheck:
+    """Walk the chain and compare it with the rows; names the first entry that is wrong or missing."""
+    seq, head, states = 0, GENESIS, dict[str, str]()
+    for row in _stream(conn):
+        reason = _wrong(row, seq, head)
+        if reason is not None:
+            return _broken(seq, f"entry {seq + 1}: {reason}", head)
+        seq, head = row.seq, row.hash
+        moved = json.loads(row.body).get(MOVE)
+        if row.run_id is not None and isinstance(moved, dict):
+            states[row.run_id] = str(moved.get("to"))
+    reason = _cut(conn, seq, head)
+    if reason is not None:
+        return _broken(seq, reason, head)
+    reason = _unlogged(conn, states)
+    return AuditCheck(reason is None, seq, None, reason, head)
+
+
+def _broken(seq: int, reason: str, head: str) -> AuditCheck:
+    return AuditCheck(ok=False, entries=seq, first_bad=seq + 1, reason=reason, head=head)
+
+
+def _stream(conn: Connection) -> Iterator[Row[Any]]:
+    result = conn.execution_options(yield_per=_PAGE).execute(select(audit).order_by(audit.c.seq))
+    yield from result
+
+
+def _wrong(row: Row[Any], seq: int, head: str) -> str | None:
+    if row.seq != seq + 1:
+        return f"missing; the next entry is {row.seq}"
+    if row.previous != head:
+        return "its previous hash is not the hash of the entry before"
+    try:
+        entry = _entry(row)
+        canonical = canonical_bytes(entry.body).decode()
+        computed = entry_hash(entry)
+    except (ValueError, TypeError, AttributeError):
+        return "its content is not what Errata writes"
+    if canonical != row.body or row.single_user not in (0, 1):
+        return "its content is not canonical"
+    if computed != row.hash:
+        return "its content does not have its hash"
+    return None
+
+
+def _cut(conn: Connection, seq: int, head: str) -> str | None:
+    row = conn.execute(select(audit_head)).one()
+    if (row.seq, row.hash) != (seq, head):
+        return f"entry {seq + 1}: missing; the log ends at {seq}, its head was {row.seq}"
+    named = [table for table in metadata.sorted_tables if "audit_seq" in table.c]
+    newest = union_all(*(select(func.max(table.c.audit_seq).label("seq")) for table in named)).subquery()
+    highest = conn.execute(select(func.max(newest.c.seq))).scalar() or 0
+    if highest > seq:
+        return f"entry {seq + 1}: missing; the log ends at {seq}, but rows were written with entry {highest}"
+    return None
+
+
+def _unlogged(conn: Connection, states: Mapping[str, str]) -> str | None:
+    found = {row.run_id: row.state for row in conn.execute(select(run.c.run_id, run.c.state))}
+    for run_id in sorted(found.keys() | states.keys()):
+        if found.get(run_id) != states.get(run_id):
+            return (
+                f"run {run_id} is {found.get(run_id, 'not there')}, but its last audited state is"
+                f" {states.get(run_id, 'none')}: a change that was not logged"
+            )
+    return None
+
+
+def _entry(row: Row[Any]) -> AuditEntry:
+    actor = Actor(row.person, row.os_user, row.host, bool(row.single_user))
+    return AuditEntry(row.seq, row.previous, row.hash, row.at, actor, row.action, row.run_id, json.loads(row.body))

@@ -1,0 +1,274 @@
+"""Publications and rollbacks: the intent before the commit, and the outcome once the table was looked at.
+
+An intent takes one lock per partition and stays open until it is settled; a lock is never taken over, because only a
+look at the table can tell whether its holder committed. Settling writes the publication, the acceptance of its
+partitions, the states of every run they belong to, and the audit, in one transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from sqlalchemy import Connection, func, select
+
+from errata.canonical import canonical_bytes
+from errata.errors import ScopeLocked, StateRefused, UsageError
+from errata.ledger.acceptance import accept, fates, runs_under, state_after
+from errata.ledger.audit import append
+from errata.ledger.database import Tx
+from errata.ledger.parts import load_part, save_parts
+from errata.ledger.publication_rows import find_publication, open_query, publication_records
+from errata.ledger.records import Owner, PartitionState, PublicationRecord, RunRecord
+from errata.ledger.schema import hazard, publication, publication_detail, scope_lock
+from errata.ledger.store import Refusal, Store, find_run, json_text, move_run, need_state
+from errata.model.audit import Actor
+from errata.model.run import PublicationState, RunState
+
+__all__ = ["Publications"]
+
+Kind = Literal["publish", "rollback"]
+Outcome = Literal["committed", "abandoned"]
+
+_FROM: dict[str, tuple[RunState, ...]] = {
+    "publish": (RunState.VALIDATED, RunState.PART_PUBLISHED),
+    "rollback": (RunState.PUBLISHED, RunState.PART_PUBLISHED),
+}
+_NEEDS = {"publish": PartitionState.UNPUBLISHED, "rollback": PartitionState.ACCEPTED}
+_LANDED = frozenset({RunState.PUBLISHED, RunState.PART_PUBLISHED, RunState.SUPERSEDED})
+
+
+class Publications(Store):
+    """Intents and outcomes."""
+
+    def intend_publication(
+        self,
+        run_id: str,
+        kind: Kind,
+        partitions: Sequence[str],
+        *,
+        table: str,
+        person: str,
+        reason: str,
+        detail: Mapping[str, Any],
+        lease_seconds: float,
+        actor: Actor,
+        release: Mapping[str, Any] | None = None,
+        base_snapshot_id: str | None = None,
+        owner: Owner | None = None,
+    ) -> PublicationRecord:
+        """Lock the partitions and say what is about to be committed; a publish moves the run to publishing."""
+        content = canonical_bytes(detail)
+
+        def work(tx: Tx) -> PublicationRecord:
+            run = find_run(tx.conn, run_id)
+            need_state(run, _FROM[kind], f"{kind}.intended")
+            _need_scope(tx.conn, run, kind, table, partitions)
+            last = tx.conn.execute(select(func.max(publication.c.n)).where(publication.c.run_id == run_id)).scalar()
+            n = (last or 0) + 1
+            pub_id = f"{run_id}-{kind[0]}{n}"
+            _need_free(tx, run, kind, table, partitions)
+            (part,) = save_parts(tx, [content])
+            facts = {
+                "publication": pub_id, "table": table, "partitions": list(partitions), "person": person,
+                "reason": reason, "base_snapshot_id": base_snapshot_id, "detail": part, "release": release,
+            }  # fmt: skip
+            seq = _say(tx, run, RunState.PUBLISHING if kind == "publish" else None, actor, f"{kind}.intended", facts)
+            lease_until = tx.now_ms + int(lease_seconds * 1000)
+            row = {
+                "pub_id": pub_id, "run_id": run_id, "n": n, "kind": kind, "state": "intended", "table_name": table,
+                "partitions": json_text(list(partitions)), "person": person, "reason": reason,
+                "base_snapshot_id": base_snapshot_id, "undo_branch": f"errata_{pub_id}_undo",
+                "release": json_text(release or {}), "owner": json_text(owner) if owner else None,
+                "previous_run_state": run.state.value, "intended_at": tx.at, "lease_until": lease_until,
+                "audit_seq": seq,
+            }  # fmt: skip
+            tx.conn.execute(publication.insert(), row)
+            tx.conn.execute(publication_detail.insert(), _detail_row(pub_id, 1, part, tx.at, seq))
+            locks = [
+                {"table_name": table, "partition": p, "pub_id": pub_id, "lease_until": lease_until} for p in partitions
+            ]
+            tx.conn.execute(scope_lock.insert(), locks)
+            return find_publication(tx.conn, pub_id)
+
+        return self._write(actor, work)
+
+    def update_intent(
+        self, pub_id: str, detail: Mapping[str, Any], *, actor: Actor, base_snapshot_id: str | None = None
+    ) -> PublicationRecord:
+        """Say what the next try will commit; earlier details are kept."""
+        content = canonical_bytes(detail)
+
+        def work(tx: Tx) -> PublicationRecord:
+            known = find_publication(tx.conn, pub_id)
+            if known.state is not PublicationState.INTENDED:
+                raise _settled_already(known, f"{known.kind}.updated")
+            (part,) = save_parts(tx, [content])
+            base = base_snapshot_id if base_snapshot_id is not None else known.base_snapshot_id
+            body = {"publication": pub_id, "detail": part, "base_snapshot_id": base}
+            seq = append(tx, actor, f"{known.kind}.updated", known.run_id, body).seq
+            row = _detail_row(pub_id, len(known.details) + 1, part, tx.at, seq)
+            tx.conn.execute(publication_detail.insert(), row)
+            where = publication.c.pub_id == pub_id
+            tx.conn.execute(publication.update().where(where).values(base_snapshot_id=base, audit_seq=seq))
+            return find_publication(tx.conn, pub_id)
+
+        return self._write(actor, work)
+
+    def renew_publication(self, pub_id: str, lease_seconds: float) -> bool:
+        """Prolong the lease of an open intent; False when it was settled."""
+
+        def work(tx: Tx) -> bool:
+            if find_publication(tx.conn, pub_id).state is not PublicationState.INTENDED:
+                return False
+            until = tx.now_ms + int(lease_seconds * 1000)
+            tx.conn.execute(publication.update().where(publication.c.pub_id == pub_id).values(lease_until=until))
+            tx.conn.execute(scope_lock.update().where(scope_lock.c.pub_id == pub_id).values(lease_until=until))
+            return True
+
+        return self._database.write(work)
+
+    def settle_publication(
+        self,
+        pub_id: str,
+        outcome: Outcome,
+        *,
+        actor: Actor,
+        snapshot_id: str | None = None,
+        data_files_written: int | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> PublicationRecord:
+        """Record what became of the intent, and everything that follows from it; the same again changes nothing."""
+        if outcome == "committed" and snapshot_id is None:
+            raise UsageError(f"{pub_id} was not settled; a committed publication needs its snapshot id")
+        state = PublicationState(outcome)
+
+        def work(tx: Tx) -> PublicationRecord:
+            known = find_publication(tx.conn, pub_id)
+            if known.state is state and known.result_snapshot_id == snapshot_id:
+                return known
+            if known.state is not PublicationState.INTENDED:
+                raise _settled_already(known, f"{known.kind}.{outcome}")
+            values = {
+                "state": state.value, "result_snapshot_id": snapshot_id, "settled_at": tx.at,
+                "data_files_written": data_files_written, "audit_seq": tx.head_seq + 1,
+            }  # fmt: skip
+            tx.conn.execute(publication.update().where(publication.c.pub_id == pub_id).values(values))
+            tx.conn.execute(scope_lock.delete().where(scope_lock.c.pub_id == pub_id))
+            facts = {
+                "publication": pub_id, "snapshot_id": snapshot_id, "data_files_written": data_files_written,
+                "partitions": list(known.partitions), "reason": known.reason,
+            }  # fmt: skip
+            _follow(tx, known, outcome, actor, facts | dict(body or {}), snapshot_id)
+            return find_publication(tx.conn, pub_id)
+
+        return self._write(actor, work)
+
+    def publication(self, pub_id: str) -> PublicationRecord:
+        """The publication or rollback of this id."""
+        return self._read(lambda conn: find_publication(conn, pub_id))
+
+    def publication_detail(self, pub_id: str) -> dict[str, Any]:
+        """The latest detail of the intent."""
+        content = self._read(lambda conn: load_part(conn, find_publication(conn, pub_id).detail))
+        found: dict[str, Any] = json.loads(content)
+        return found
+
+    def publications(self, run_id: str) -> tuple[PublicationRecord, ...]:
+        """Publications and rollbacks of the run, oldest first."""
+        query = select(publication).where(publication.c.run_id == run_id).order_by(publication.c.n)
+        return self._read(lambda conn: publication_records(conn, query))
+
+    def open_publications(self, table: str | None = None, run_id: str | None = None) -> tuple[PublicationRecord, ...]:
+        """Intents that nobody settled yet."""
+        return self._read(lambda conn: publication_records(conn, open_query(table, run_id)))
+
+
+def _need_scope(conn: Connection, run: RunRecord, kind: Kind, table: str, partitions: Sequence[str]) -> None:
+    states = fates(conn, run)
+    wrong = [p for p in partitions if states.get(p) is not _NEEDS[kind]]
+    if partitions and len(set(partitions)) == len(partitions) and table == run.table and not wrong:
+        return
+    found = ", ".join(f"{p} {states[p].value if p in states else 'not in the run'}" for p in wrong[:5])
+    error = StateRefused(
+        f"{kind} of {run.run_id} was refused; expected {_NEEDS[kind].value} partitions of {run.table}, each once,"
+        f" found {found or f'{len(partitions)} partitions of {table}'}",
+        state="nothing was changed",
+        hint=f"errata status {run.run_id}",
+        partitions=wrong,
+    )
+    raise Refusal(error, run_id=run.run_id, action=f"{kind}.intended", body={"partitions": wrong[:50], "table": table})
+
+
+def _need_free(tx: Tx, run: RunRecord, kind: Kind, table: str, partitions: Sequence[str]) -> None:
+    wanted = set(partitions)
+    locks = tx.conn.execute(select(scope_lock).where(scope_lock.c.table_name == table).order_by("partition")).all()
+    taken = [lock for lock in locks if lock.partition in wanted]
+    holders = sorted({lock.pub_id for lock in taken})
+    own = publication_records(tx.conn, open_query(None, run.run_id))
+    if not taken and not own:
+        return
+    holder = holders[0] if holders else own[0].pub_id
+    expired = find_publication(tx.conn, holder).lease_until <= tx.now_ms
+    error = ScopeLocked(
+        f"{kind} of {run.run_id} was refused; expected free partitions, found {len(taken)} held by {holder}"
+        + (", whose lease is over" if expired else ""),
+        state="the live table was not touched",
+        hint=f"errata status {find_publication(tx.conn, holder).run_id}; try again when it is settled",
+        holder=holder,
+        holders=holders or [holder],
+        partitions=[lock.partition for lock in taken],
+        lease_expired=expired,
+    )
+    raise Refusal(error, run_id=run.run_id, action=f"{kind}.intended", body={"holders": holders or [holder]})
+
+
+def _follow(
+    tx: Tx, known: PublicationRecord, outcome: Outcome, actor: Actor, facts: Mapping[str, Any], snapshot_id: str | None
+) -> None:
+    """What follows from an outcome: acceptance, hazard, the run's state, the states of runs above and below."""
+    if outcome == "committed":
+        accept(tx, known, tx.head_seq + 1)
+    run = find_run(tx.conn, known.run_id)
+    after = state_after(fates(tx.conn, run).values()) or RunState.VALIDATED
+    first = after
+    if run.state is RunState.PUBLISHING and after in (RunState.SUPERSEDED, RunState.ROLLED_BACK):
+        # Later runs took over meanwhile; the model knows this move only from published states.
+        first = RunState.PART_PUBLISHED
+    moves = first is not run.state
+    seq = _say(tx, run, first if moves else None, actor, f"{known.kind}.{outcome}", facts)
+    if first is not after:
+        move_run(tx, find_run(tx.conn, run.run_id), after, actor, f"run.{after.value}", {"because": known.pub_id})
+    if outcome == "committed" and known.kind == "rollback":
+        row = {"pub_id": known.pub_id, "table_name": known.table, "snapshot_id": snapshot_id}
+        tx.conn.execute(hazard.insert(), row | {"opened_at": tx.at, "audit_seq": seq})
+    for other in runs_under(tx.conn, known) if outcome == "committed" else ():
+        _restate(tx, find_run(tx.conn, other), known.pub_id, actor)
+
+
+def _restate(tx: Tx, run: RunRecord, because: str, actor: Actor) -> None:
+    after = state_after(fates(tx.conn, run).values())
+    # A run that is publishing finds its state when its own intent is settled.
+    if run.state in _LANDED and after is not None and after is not run.state:
+        move_run(tx, run, after, actor, f"run.{after.value}", {"because": because})
+
+
+def _say(tx: Tx, run: RunRecord, to: RunState | None, actor: Actor, action: str, body: Mapping[str, Any]) -> int:
+    if to is None:
+        return append(tx, actor, action, run.run_id, body).seq
+    return move_run(tx, run, to, actor, action, body).audit_seq
+
+
+def _settled_already(known: PublicationRecord, action: str) -> Refusal:
+    error = StateRefused(
+        f"{action} was refused for {known.pub_id}; expected an open intent, found {known.state.value}"
+        + (f" as snapshot {known.result_snapshot_id}" if known.result_snapshot_id else ""),
+        state="nothing was changed",
+        hint=f"errata status {known.run_id}",
+    )
+    return Refusal(error, run_id=known.run_id, action=action, body={"publication": known.pub_id})
+
+
+def _detail_row(pub_id: str, n: int, part: str, at: str, seq: int) -> dict[str, Any]:
+    return {"pub_id": pub_id, "n": n, "part_digest": part, "at": at, "audit_seq": seq}

@@ -1,0 +1,588 @@
+"""What every ledger keeps, whatever database is under it: subclass and give a ``ledger`` fixture."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from errata.canonical import sha256
+from errata.errors import (
+    ApprovalRefused,
+    AttemptLost,
+    NotFound,
+    ScopeLocked,
+    StateRefused,
+    UsageError,
+)
+from errata.ledger import Ledger, Measurement, Owner, PartitionState
+from errata.model.run import RUN_MOVES, ChunkState, PublicationState, RunState
+from unit.ledger.steps import (
+    ALIVE,
+    ANA,
+    BO,
+    DAYS,
+    TABLE,
+    actions,
+    adopt,
+    bring,
+    claim,
+    intend,
+    manifest_bytes,
+    must_claim,
+    plan,
+    publish,
+    roll_back,
+    run_in,
+    settle,
+)
+
+ILLEGAL = [(a, b) for a, b in itertools.product(RunState, RunState) if b not in RUN_MOVES[a]]
+S, P = RunState, PartitionState
+
+
+class RunContract:
+    """Runs, manifests, moves and decisions."""
+
+    def test_a_manifest_is_recorded_once(self, ledger: Ledger):
+        """The same manifest again gives the same run and writes nothing, not even an audit entry."""
+        first = plan(ledger)
+        again, already = ledger.record_run(
+            "bf-other", manifest_bytes("bf-1"), product="p", table="t", partitions=(), chunks=(), parts={}, actor=BO,
+            body={},
+        )  # fmt: skip
+        assert (again, already) == (first, True)
+        assert actions(ledger) == ["run.planned"]
+        assert first.state is S.PLANNED
+        assert first.reason == "reason of bf-1"
+
+    def test_a_run_that_cannot_be_recorded_leaves_nothing(self, ledger: Ledger):
+        """A run id that is taken by another manifest is refused whole: no manifest, no part, no chunk."""
+        plan(ledger)
+        part = b"new part"
+        with pytest.raises(StateRefused):
+            ledger.record_run(
+                "bf-1", b"{}", product="p", table="t", partitions=(), chunks=(), parts={sha256(part): part}, actor=BO
+            )
+        with pytest.raises(NotFound):
+            ledger.get_part(sha256(part))
+        assert actions(ledger) == ["run.planned", "refused"]
+
+    def test_a_part_under_a_wrong_name_is_refused(self, ledger: Ledger):
+        """A part is named by the digest of its bytes, and nothing else."""
+        with pytest.raises(UsageError):
+            ledger.record_run(
+                "bf-1", b"{}", product="p", table="t", partitions=(), chunks=(), parts={"0" * 64: b"x"}, actor=BO
+            )
+        assert ledger.runs() == ()
+
+    def test_parts_are_kept_by_their_digest(self, ledger: Ledger):
+        """The same bytes are one part, and come back as they were."""
+        digest = ledger.put_part(b"\x00bytes")
+        assert ledger.put_part(b"\x00bytes") == digest == sha256(b"\x00bytes")
+        assert ledger.get_part(digest) == b"\x00bytes"
+
+    def test_a_run_is_found_by_the_beginning_of_its_id(self, ledger: Ledger):
+        """A prefix finds a run when only one begins like it; otherwise the nearest ids are named."""
+        plan(ledger, "bf-20260101-revenue-aa")
+        plan(ledger, "bf-20260101-revenue-bb")
+        assert ledger.run("bf-20260101-revenue-a").run_id == "bf-20260101-revenue-aa"
+        for text in ("bf-2026", "bf-20260101-revenue-cc", ""):
+            with pytest.raises(NotFound) as found:
+                ledger.run(text)
+            assert "bf-20260101-revenue-aa" in found.value.message
+
+    def test_runs_are_listed_by_product_and_state(self, ledger: Ledger):
+        """Filters narrow the list and nothing else does."""
+        run_in(ledger, S.APPROVED, "bf-1")
+        plan(ledger, "bf-2")
+        assert {run.run_id for run in ledger.runs()} == {"bf-1", "bf-2"}
+        assert [run.run_id for run in ledger.runs(states={S.APPROVED})] == ["bf-1"]
+        assert ledger.runs(product="other") == ()
+
+    def test_runs_under_way_hold_their_partitions(self, ledger: Ledger):
+        """Only runs that are not over, on the same table and days, overlap."""
+        run_in(ledger, S.RUNNING, "bf-1", DAYS[:2])
+        run_in(ledger, S.CANCELLED, "bf-2", DAYS)
+        (overlap,) = ledger.active_runs_on(TABLE, DAYS[1:])
+        assert (overlap.run.run_id, overlap.partitions) == ("bf-1", (DAYS[1],))
+        assert ledger.active_runs_on("lake.other", DAYS) == ()
+        assert ledger.active_runs_on(TABLE, DAYS[2:]) == ()
+
+    def test_every_legal_move_is_made_and_audited(self, ledger: Ledger):
+        """Each pair of the model's table succeeds, and its entry names the move."""
+        pairs = [(a, b) for a, moves in RUN_MOVES.items() for b in moves]
+        for number, (a, b) in enumerate(pairs):
+            run_in(ledger, a, f"bf-{number}")
+            assert ledger.move(f"bf-{number}", b, actor=BO).state is b
+            last = ledger.audit_entries(f"bf-{number}")[-1]
+            assert last.body["move"] == {"from": a.value, "to": b.value}
+            assert last.actor == BO
+        assert ledger.verify_audit().ok
+
+    def test_every_illegal_move_is_refused_and_audited(self, ledger: Ledger):
+        """Each other pair is refused, changes nothing, and leaves a refusal on the record."""
+        for state in RunState:
+            run_in(ledger, state, f"bf-{state.value}")
+        for a, b in ILLEGAL:
+            name = f"bf-{a.value}"
+            with pytest.raises(StateRefused):
+                ledger.move(name, b, actor=BO)
+            assert ledger.run(name).state is a
+            last = ledger.audit_entries(name, limit=1)[0]
+            assert (last.action, last.body["found"], last.body["to"]) == ("refused", a.value, b.value)
+        assert ledger.verify_audit().ok
+
+    def test_a_move_from_an_unexpected_state_is_refused(self, ledger: Ledger):
+        """``expect`` narrows what the model allows."""
+        run_in(ledger, S.APPROVED)
+        with pytest.raises(StateRefused, match="expected state paused, found approved"):
+            ledger.move("bf-1", S.RUNNING, actor=ANA, expect={S.PAUSED})
+        assert ledger.run("bf-1").state is S.APPROVED
+        assert actions(ledger)[-1] == "refused"
+
+    def test_refusals_and_notes_from_elsewhere_are_audited(self, ledger: Ledger):
+        """What other rules refuse or report is on the record under the person's name."""
+        plan(ledger)
+        ledger.refuse("bf-1", BO, "approve", "bo planned it", {"rule": "four-eyes"})
+        ledger.note("bf-1", ANA, "pins.created", {"tags": ["a"]})
+        refused, noted = ledger.audit_entries("bf-1")[-2:]
+        assert refused.body == {"attempted": "approve", "reason": "bo planned it", "rule": "four-eyes"}
+        assert (noted.action, noted.body) == ("pins.created", {"tags": ["a"]})
+
+    def test_a_note_cannot_pose_as_a_move(self, ledger: Ledger):
+        """The part of an entry that names a move is written by moves only."""
+        plan(ledger)
+        with pytest.raises(UsageError):
+            ledger.note("bf-1", ANA, "run.approved", {"move": {"from": "planned", "to": "approved"}})
+
+    def test_a_decision_moves_the_run_once(self, ledger: Ledger):
+        """Approving twice gives the same answer and one record."""
+        run = plan(ledger)
+        moved, already = ledger.decide("bf-1", run.manifest_digest, "bo", "approved", "fine", BO)
+        assert (moved.state, already) == (S.APPROVED, False)
+        again, already = ledger.decide("bf-1", run.manifest_digest, "bo", "approved", "fine", BO)
+        assert (again, already) == (moved, True)
+        (approval,) = ledger.approvals("bf-1")
+        assert (approval.person, approval.decision, approval.digest) == ("bo", "approved", run.manifest_digest)
+        with pytest.raises(StateRefused):
+            ledger.decide("bf-1", run.manifest_digest, "cy", "declined", "", BO)
+
+    def test_a_decision_over_another_digest_is_refused(self, ledger: Ledger):
+        """Approval binds to the bytes that were sealed."""
+        plan(ledger)
+        with pytest.raises(ApprovalRefused):
+            ledger.decide("bf-1", "f" * 64, "bo", "approved", "", BO)
+        assert ledger.approvals("bf-1") == ()
+        assert actions(ledger)[-1] == "refused"
+
+
+class ChunkContract:
+    """Claims, fences and results."""
+
+    def test_chunks_are_claimed_in_order_and_only_while_running(self, ledger: Ledger):
+        """A run that is not running hands out nothing; then the first pending chunk comes first."""
+        run_in(ledger, S.APPROVED)
+        assert claim(ledger) is None
+        ledger.move("bf-1", S.RUNNING, actor=ANA)
+        taken = [must_claim(ledger) for _ in DAYS]
+        assert [(a.chunk_id, a.fence, a.partitions) for a in taken] == [
+            (f"c{n:04d}", 1, (day,)) for n, day in enumerate(DAYS)
+        ]
+        assert claim(ledger) is None
+        assert len(ledger.open_attempts("bf-1")) == 3
+
+    def test_an_expired_lease_is_taken_over_with_a_higher_fence(self, ledger: Ledger):
+        """The successor's fence is one more; the old attempt can neither prolong, fail nor finish."""
+        plan(ledger, chunks=1)
+        bring(ledger, "bf-1", S.RUNNING)
+        old = must_claim(ledger, lease=0)
+        new = must_claim(ledger, owner=Owner("w2", "elsewhere", 2, "x"))
+        assert (new.chunk_id, new.fence) == (old.chunk_id, 2)
+        assert ledger.heartbeat(new, 60)
+        assert not ledger.heartbeat(old, 60)
+        with pytest.raises(AttemptLost):
+            adopt(ledger, old)
+        with pytest.raises(AttemptLost):
+            ledger.fail(old, error_code="x", message="late", actor=ANA)
+        assert not ledger.release(old, actor=ANA)
+        assert actions(ledger)[-4:] == ["attempt.lost", "chunk.claimed", "STALE_FENCE", "STALE_FENCE"]
+        adopt(ledger, new, "2")
+        with pytest.raises(AttemptLost):
+            adopt(ledger, old, "1")
+        (chunk,) = ledger.chunks("bf-1")
+        assert (chunk.state, chunk.snapshot_id, chunk.fence) == (ChunkState.DONE, "2", 2)
+
+    def test_a_dead_owner_is_taken_over_before_its_lease_ends(self, ledger: Ledger):
+        """The caller's word that a process is gone is enough; a living one keeps its lease."""
+        plan(ledger, chunks=2)
+        bring(ledger, "bf-1", S.RUNNING)
+        dead = Owner("dead", "here", 9, "y")
+        first, second = must_claim(ledger, owner=dead), must_claim(ledger)
+        successor = ledger.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, is_dead=lambda owner: owner == dead)
+        assert successor is not None
+        assert (successor.chunk_id, successor.fence) == (first.chunk_id, 2)
+        lost = next(entry for entry in ledger.audit_entries("bf-1") if entry.action == "attempt.lost")
+        assert lost.body["reason"] == "owner-dead"
+        assert ledger.heartbeat(second, 60)
+
+    def test_a_heartbeat_keeps_a_lease(self, ledger: Ledger):
+        """A lease that ran out but was not taken over is prolonged by its owner, and then held."""
+        plan(ledger, chunks=1)
+        bring(ledger, "bf-1", S.RUNNING)
+        held = must_claim(ledger, lease=0)
+        assert ledger.heartbeat(held, 60)
+        assert claim(ledger) is None
+        (attempt,) = ledger.attempts("bf-1")
+        assert attempt.lease_until > ledger.now_ms()
+
+    def test_adopting_twice_is_adopting_once(self, ledger: Ledger):
+        """The same snapshot again is no news; another one for the same attempt is refused."""
+        plan(ledger, chunks=1)
+        bring(ledger, "bf-1", S.RUNNING)
+        attempt = must_claim(ledger)
+        adopt(ledger, attempt, "1")
+        before = actions(ledger)
+        adopt(ledger, attempt, "1")
+        assert actions(ledger) == before
+        with pytest.raises(AttemptLost):
+            adopt(ledger, attempt, "2")
+
+    def test_a_failed_chunk_waits_for_retry(self, ledger: Ledger):
+        """Failure is recorded with its reason; retry makes the chunk pending, and only a failed one."""
+        plan(ledger, chunks=1)
+        bring(ledger, "bf-1", S.RUNNING)
+        failed = ledger.fail(must_claim(ledger), error_code="transform-failed", message="boom", actor=ANA)
+        assert (failed.state, failed.error_code, failed.error) == (ChunkState.FAILED, "transform-failed", "boom")
+        assert claim(ledger) is None
+        (again,) = ledger.retry("bf-1", None, ANA)
+        assert (again.chunk_id, again.state) == ("c0000", ChunkState.PENDING)
+        assert ledger.retry("bf-1", None, ANA) == ()
+        with pytest.raises(StateRefused):
+            ledger.retry("bf-1", "c0000", ANA)
+        with pytest.raises(NotFound):
+            ledger.retry("bf-1", "c0009", ANA)
+        assert must_claim(ledger).fence == 2
+
+    def test_a_released_chunk_is_pending_again(self, ledger: Ledger):
+        """An interrupted worker gives its chunk back, and that does not count against the chunk."""
+        plan(ledger, chunks=1)
+        bring(ledger, "bf-1", S.RUNNING)
+        for fence in range(1, 9):
+            attempt = must_claim(ledger)
+            assert attempt.fence == fence
+            assert ledger.release(attempt, actor=ANA)
+        assert ledger.counts("bf-1").pending == 1
+
+    def test_a_chunk_that_kills_its_workers_is_quarantined(self, ledger: Ledger):
+        """After the allowed attempts the chunk waits for a person and the others go on."""
+        plan(ledger, chunks=2)
+        bring(ledger, "bf-1", S.RUNNING)
+        healthy = must_claim(ledger)
+        for _ in range(3):
+            assert ledger.claim("bf-1", ALIVE, lease_seconds=0, actor=ANA, max_attempts=3, is_dead=lambda _: False)
+        assert ledger.claim("bf-1", ALIVE, lease_seconds=0, actor=ANA, max_attempts=3, is_dead=lambda _: False) is None
+        assert ledger.counts("bf-1").quarantined == 1
+        adopt(ledger, healthy)
+        ledger.retry("bf-1", "c0001", ANA)
+        assert must_claim(ledger).fence == 4
+
+    def test_a_cancelled_run_takes_no_results(self, ledger: Ledger):
+        """What finishes after the run was cancelled is not adopted."""
+        plan(ledger, chunks=1)
+        bring(ledger, "bf-1", S.RUNNING)
+        attempt = must_claim(ledger)
+        ledger.move("bf-1", S.CANCELLED, actor=ANA)
+        with pytest.raises(AttemptLost):
+            adopt(ledger, attempt)
+        with pytest.raises(StateRefused):
+            ledger.retry("bf-1", None, ANA)
+
+    def test_counts_add_up(self, ledger: Ledger):
+        """Counts are by state, chunks with a second attempt are told, adopted rows are summed."""
+        plan(ledger, chunks=4)
+        bring(ledger, "bf-1", S.RUNNING)
+        adopt(ledger, must_claim(ledger), rows=5)
+        ledger.fail(must_claim(ledger), error_code="x", message="y", actor=ANA)
+        must_claim(ledger, lease=0)
+        must_claim(ledger)
+        must_claim(ledger)
+        counts = ledger.counts("bf-1")
+        assert (counts.total, counts.done, counts.failed, counts.running, counts.pending) == (4, 1, 1, 2, 0)
+        assert (counts.recomputed, counts.rows, counts.quarantined) == (1, 5, 0)
+
+
+class CandidateContract:
+    """Candidates, measurements, verdicts and warnings."""
+
+    def test_candidates_are_numbered_and_intended_first(self, ledger: Ledger):
+        """Each intent gets the next number and branch; recording it twice is recording it once."""
+        run_in(ledger, S.STAGED)
+        one = ledger.intend_candidate("bf-1", "d" * 64, ANA)
+        assert (one.n, one.branch, one.snapshot_id) == (1, "errata_bf-1_c1", None)
+        made = ledger.record_candidate("bf-1", 1, "10", "11", ANA)
+        assert ledger.record_candidate("bf-1", 1, "10", "11", ANA) == made
+        with pytest.raises(StateRefused):
+            ledger.record_candidate("bf-1", 1, "10", "12", ANA)
+        two = ledger.intend_candidate("bf-1", "e" * 64, ANA)
+        assert ledger.abandon_candidate("bf-1", two.n, ANA).state == "abandoned"
+        assert [c.n for c in ledger.candidates("bf-1")] == [1, 2]
+        assert ledger.latest_candidate("bf-1") == ledger.candidates("bf-1")[-1]
+
+    def test_measurements_are_replaced_as_a_whole(self, ledger: Ledger):
+        """A second scan of a candidate leaves nothing of the first, and other candidates alone."""
+        run_in(ledger, S.STAGED)
+        for n in (1, 2):
+            ledger.intend_candidate("bf-1", "d" * 64, ANA)
+            ledger.record_measurements("bf-1", n, [Measurement("candidate", None, "rows", str(n))], ANA)
+        again = [Measurement("partition", DAYS[0], "sum(x)", "0.10"), Measurement("partition", DAYS[1], "sum(x)", None)]
+        assert ledger.record_measurements("bf-1", 1, again, ANA) == 2
+        assert ledger.measurements("bf-1", 1) == tuple(again)
+        assert ledger.measurements("bf-1", 2) == (Measurement("candidate", None, "rows", "2"),)
+
+    def test_a_verdict_moves_the_run(self, ledger: Ledger):
+        """Rejected, judged again with an accepted warning, validated: all of it stays on the record."""
+        run_in(ledger, S.STAGED)
+        ledger.intend_candidate("bf-1", "d" * 64, ANA)
+        with pytest.raises(StateRefused):
+            ledger.record_verdict("bf-1", 1, False, [], "t" * 64, ANA)
+        ledger.record_candidate("bf-1", 1, None, "11", ANA)
+        ledger.record_verdict("bf-1", 1, False, [{"name": "drift", "level": "warn"}], "t" * 64, ANA)
+        assert ledger.run("bf-1").state is S.REJECTED
+        ledger.record_verdict("bf-1", 1, False, [], "u" * 64, ANA)
+        accepted = ledger.accept_warning("bf-1", "drift", "known", "bo", BO)
+        assert ledger.accept_warning("bf-1", "drift", "known", "bo", BO) == accepted
+        assert ledger.acceptances_of_warnings("bf-1") == (accepted,)
+        ledger.record_verdict("bf-1", 1, True, [{"name": "drift", "level": "accepted"}], "t" * 64, ANA)
+        assert ledger.run("bf-1").state is S.VALIDATED
+        latest = ledger.latest_verdict("bf-1")
+        assert latest is not None
+        assert (latest.passed, latest.candidate_n, latest.checks[0]["level"]) == (True, 1, "accepted")
+        ledger.record_verdict("bf-1", 1, True, [], "t" * 64, ANA)
+        assert ledger.run("bf-1").state is S.VALIDATED
+        assert actions(ledger)[-1] == "verdict.recorded"
+
+    def test_a_run_that_is_not_staged_is_not_judged(self, ledger: Ledger):
+        """No candidate and no verdict before staging, or after the run is over."""
+        run_in(ledger, S.RUNNING)
+        with pytest.raises(StateRefused):
+            ledger.intend_candidate("bf-1", "d" * 64, ANA)
+
+
+class PublicationContract:
+    """Intents, outcomes, acceptance, rebases, hazards and the guard."""
+
+    def test_a_publication_moves_the_run_and_accepts_its_partitions(self, ledger: Ledger):
+        """Intent, then outcome: states, acceptance and locks follow in one step each."""
+        run_in(ledger, S.VALIDATED)
+        pub = intend(ledger, "bf-1", DAYS)
+        assert (pub.pub_id, pub.undo_branch) == ("bf-1-p1", "errata_bf-1-p1_undo")
+        assert ledger.run("bf-1").state is S.PUBLISHING
+        assert ledger.open_publications(TABLE) == ledger.open_publications(run_id="bf-1") == (pub,)
+        assert ledger.accepted(TABLE) == {}
+        done = settle(ledger, pub)
+        assert settle(ledger, pub) == done
+        assert (done.state, done.result_snapshot_id) == (PublicationState.COMMITTED, "s-bf-1-p1")
+        assert ledger.run("bf-1").state is S.PUBLISHED
+        assert ledger.open_publications() == ()
+        assert {day: a.run_id for day, a in ledger.accepted(TABLE).items()} == dict.fromkeys(DAYS, "bf-1")
+        assert actions(ledger)[-2:] == ["publish.intended", "publish.committed"]
+
+    def test_an_abandoned_intent_restores_the_state_before(self, ledger: Ledger):
+        """Validated stays validated; published in part stays so; the partitions are free again."""
+        run_in(ledger, S.VALIDATED)
+        settle(ledger, intend(ledger, "bf-1", DAYS), "abandoned")
+        assert ledger.run("bf-1").state is S.VALIDATED
+        publish(ledger, "bf-1", DAYS[:1])
+        settle(ledger, intend(ledger, "bf-1", DAYS[1:]), "abandoned")
+        assert ledger.run("bf-1").state is S.PART_PUBLISHED
+        assert [pub.pub_id for pub in ledger.publications("bf-1")] == ["bf-1-p1", "bf-1-p2", "bf-1-p3"]
+        publish(ledger, "bf-1", DAYS[1:])
+        assert ledger.run("bf-1").state is S.PUBLISHED
+
+    def test_an_outcome_is_final(self, ledger: Ledger):
+        """A settled publication cannot be settled otherwise, and the try is audited."""
+        run_in(ledger, S.VALIDATED)
+        pub = intend(ledger, "bf-1", DAYS)
+        with pytest.raises(UsageError):
+            ledger.settle_publication(pub.pub_id, "committed", actor=BO)
+        settle(ledger, pub)
+        with pytest.raises(StateRefused):
+            settle(ledger, pub, "abandoned")
+        with pytest.raises(StateRefused):
+            ledger.update_intent(pub.pub_id, {"try": 2}, actor=BO)
+        assert not ledger.renew_publication(pub.pub_id, 60)
+        assert actions(ledger)[-2:] == ["refused", "refused"]
+
+    def test_a_new_try_keeps_the_details_before(self, ledger: Ledger):
+        """What each try meant to commit stays readable."""
+        run_in(ledger, S.VALIDATED)
+        pub = intend(ledger, "bf-1", DAYS)
+        again = ledger.update_intent(pub.pub_id, {"try": 2}, actor=BO, base_snapshot_id="77")
+        assert (len(again.details), again.base_snapshot_id) == (2, "77")
+        assert ledger.publication_detail(pub.pub_id) == {"try": 2}
+        assert b"2026-01-01" in ledger.get_part(again.details[0])
+
+    def test_partitions_under_publication_are_locked(self, ledger: Ledger):
+        """The second run is refused by name of the holder; disjoint scopes go on side by side."""
+        run_in(ledger, S.VALIDATED, "bf-1", DAYS[:2])
+        run_in(ledger, S.VALIDATED, "bf-2", DAYS[1:])
+        run_in(ledger, S.VALIDATED, "bf-3", DAYS[2:])
+        first = intend(ledger, "bf-1", DAYS[:2], lease=0)
+        with pytest.raises(ScopeLocked) as locked:
+            intend(ledger, "bf-2", DAYS[1:])
+        assert (locked.value.fields["holder"], locked.value.fields["partitions"]) == ("bf-1-p1", [DAYS[1]])
+        assert locked.value.fields["lease_expired"]
+        assert ledger.run("bf-2").state is S.VALIDATED
+        assert ledger.audit_entries("bf-2")[-1].body["holders"] == ["bf-1-p1"]
+        third = intend(ledger, "bf-3", DAYS[2:])
+        settle(ledger, first)
+        settle(ledger, third)
+        publish(ledger, "bf-2", DAYS[1:])
+        assert ledger.accepted(TABLE)[DAYS[1]].run_id == "bf-2"
+
+    def test_only_partitions_of_the_run_are_published_and_only_once(self, ledger: Ledger):
+        """Foreign, repeated, missing or already published partitions are refused."""
+        run_in(ledger, S.VALIDATED)
+        for days in ([], ["2026-02-01"], [DAYS[0], DAYS[0]]):
+            with pytest.raises(StateRefused):
+                intend(ledger, "bf-1", days)
+        publish(ledger, "bf-1", DAYS[:1])
+        with pytest.raises(StateRefused):
+            intend(ledger, "bf-1", DAYS[:1])
+        with pytest.raises(StateRefused):
+            intend(ledger, "bf-1", DAYS[1:], "rollback")
+
+    def test_a_run_has_one_open_intent(self, ledger: Ledger):
+        """While a rollback is open the run starts nothing else."""
+        run_in(ledger, S.VALIDATED)
+        publish(ledger, "bf-1", DAYS[:2])
+        intend(ledger, "bf-1", DAYS[:1], "rollback")
+        with pytest.raises(ScopeLocked):
+            intend(ledger, "bf-1", DAYS[2:])
+        with pytest.raises(ScopeLocked):
+            intend(ledger, "bf-1", DAYS[1:2], "rollback")
+
+    def test_rollback_acts_on_partitions(self, ledger: Ledger):
+        """The run stays published while one of its partitions is accepted, then it is rolled back for good."""
+        run_in(ledger, S.VALIDATED)
+        publish(ledger, "bf-1")
+        roll_back(ledger, "bf-1", DAYS[:1])
+        assert ledger.run("bf-1").state is S.PUBLISHED
+        assert ledger.partition_states("bf-1") == dict(zip(DAYS, (P.ROLLED_BACK, P.ACCEPTED, P.ACCEPTED), strict=True))
+        accepted = ledger.accepted(TABLE)[DAYS[0]]
+        assert (accepted.run_id, accepted.pub_id, accepted.action) == (None, "bf-1-r2", "rolled_back")
+        with pytest.raises(StateRefused):
+            intend(ledger, "bf-1", DAYS[:1], "rollback")
+        roll_back(ledger, "bf-1", DAYS[1:])
+        assert ledger.run("bf-1").state is S.ROLLED_BACK
+        with pytest.raises(StateRefused):
+            intend(ledger, "bf-1", DAYS)
+        assert ledger.verify_audit().ok
+
+    def test_a_partition_taken_back_is_not_published_again_by_its_run(self, ledger: Ledger):
+        """Published in part, one day rolled back: the rest may be published, that day may not."""
+        run_in(ledger, S.VALIDATED)
+        publish(ledger, "bf-1", DAYS[:2])
+        roll_back(ledger, "bf-1", DAYS[:1])
+        assert ledger.run("bf-1").state is S.PART_PUBLISHED
+        with pytest.raises(StateRefused):
+            intend(ledger, "bf-1", DAYS[:1])
+        publish(ledger, "bf-1", DAYS[2:])
+        assert ledger.run("bf-1").state is S.PUBLISHED
+
+    def test_an_abandoned_rollback_changes_nothing(self, ledger: Ledger):
+        """No acceptance, no hazard, no move; the next try has its own id."""
+        run_in(ledger, S.VALIDATED)
+        publish(ledger, "bf-1")
+        settle(ledger, intend(ledger, "bf-1", DAYS, "rollback"), "abandoned")
+        assert ledger.run("bf-1").state is S.PUBLISHED
+        assert ledger.open_hazards() == ()
+        assert roll_back(ledger, "bf-1").pub_id == "bf-1-r3"
+
+    def test_a_run_is_superseded_when_nothing_of_it_is_accepted_and_returns(self, ledger: Ledger):
+        """Taken over day by day, and back again when the later runs are rolled back."""
+        run_in(ledger, S.VALIDATED, "bf-1", DAYS)
+        publish(ledger, "bf-1")
+        run_in(ledger, S.VALIDATED, "bf-2", DAYS[:1])
+        run_in(ledger, S.VALIDATED, "bf-3", DAYS[1:])
+        publish(ledger, "bf-2", DAYS[:1])
+        assert ledger.run("bf-1").state is S.PUBLISHED
+        publish(ledger, "bf-3", DAYS[1:])
+        assert ledger.run("bf-1").state is S.SUPERSEDED
+        with pytest.raises(StateRefused):
+            intend(ledger, "bf-1", DAYS[:1], "rollback")
+        roll_back(ledger, "bf-3", DAYS[1:2])
+        assert ledger.run("bf-1").state is S.PUBLISHED
+        assert ledger.run("bf-3").state is S.PUBLISHED
+        assert ledger.partition_states("bf-1") == dict(zip(DAYS, (P.SUPERSEDED, P.ACCEPTED, P.SUPERSEDED), strict=True))
+        back = ledger.accepted(TABLE, DAYS[1:2])[DAYS[1]]
+        assert (back.run_id, back.origin_pub_id, back.pub_id) == ("bf-1", "bf-1-p1", "bf-3-r2")
+        roll_back(ledger, "bf-1", DAYS[1:2])
+        assert ledger.run("bf-1").state is S.SUPERSEDED
+        assert ledger.accepted(TABLE)[DAYS[1]].run_id is None
+        history = ledger.acceptance_history(TABLE, DAYS[1])
+        assert [(a.run_id, a.action) for a in history] == [
+            ("bf-1", "published"),
+            ("bf-3", "published"),
+            ("bf-1", "rolled_back"),
+            (None, "rolled_back"),
+        ]
+        assert ledger.verify_audit().ok
+
+    def test_a_run_published_in_part_returns_in_part(self, ledger: Ledger):
+        """Superseded and restored, it is what it was."""
+        run_in(ledger, S.VALIDATED, "bf-1", DAYS)
+        publish(ledger, "bf-1", DAYS[:1])
+        run_in(ledger, S.VALIDATED, "bf-2", DAYS[:1])
+        publish(ledger, "bf-2", DAYS[:1])
+        assert ledger.run("bf-1").state is S.SUPERSEDED
+        roll_back(ledger, "bf-2", DAYS[:1])
+        assert ledger.run("bf-1").state is S.PART_PUBLISHED
+        assert ledger.run("bf-2").state is S.ROLLED_BACK
+
+    def test_a_run_taken_over_while_publishing_finds_its_state_when_settled(self, ledger: Ledger):
+        """Its open intent hides it from the other run; settled as abandoned it is superseded."""
+        run_in(ledger, S.VALIDATED, "bf-1", DAYS)
+        publish(ledger, "bf-1", DAYS[:1])
+        second = intend(ledger, "bf-1", DAYS[1:])
+        run_in(ledger, S.VALIDATED, "bf-2", DAYS[:1])
+        publish(ledger, "bf-2", DAYS[:1])
+        assert ledger.run("bf-1").state is S.PUBLISHING
+        settle(ledger, second, "abandoned")
+        assert ledger.run("bf-1").state is S.SUPERSEDED
+        assert ledger.verify_audit().ok
+
+    def test_a_rollback_opens_a_hazard_until_it_is_closed(self, ledger: Ledger):
+        """Closing says why, once."""
+        run_in(ledger, S.VALIDATED)
+        publish(ledger, "bf-1")
+        pub = roll_back(ledger, "bf-1", DAYS[:1])
+        (hazard,) = ledger.open_hazards(TABLE)
+        assert (hazard.pub_id, hazard.snapshot_id) == (pub.pub_id, "s-bf-1-r2")
+        closed = ledger.close_hazard(pub.pub_id, "rewritten", BO)
+        assert ledger.close_hazard(pub.pub_id, "again", BO) == closed
+        assert ledger.open_hazards() == ()
+        assert actions(ledger).count("hazard.closed") == 1
+
+    def test_rebases_are_added_and_the_last_holds(self, ledger: Ledger):
+        """A rebase names parts that are there; all of them are kept in order."""
+        plan(ledger)
+        one, two = ledger.put_part(b"one"), ledger.put_part(b"two")
+        ledger.record_rebase("bf-1", {DAYS[0]: one, DAYS[1]: one}, "compaction", ANA)
+        ledger.record_rebase("bf-1", {DAYS[0]: two}, "compaction again", ANA)
+        assert {r.partition: r.part for r in ledger.rebases("bf-1")} == {DAYS[0]: two, DAYS[1]: one}
+        with pytest.raises(NotFound):
+            ledger.record_rebase("bf-1", {DAYS[0]: "0" * 64}, "x", ANA)
+
+    def test_the_guard_of_a_table_is_remembered(self, ledger: Ledger):
+        """The last one recorded holds; the same again is not recorded."""
+        assert ledger.guard("u-1") is None
+        for snapshot in ("1", "1", "2"):
+            ledger.record_guard("u-1", snapshot, ANA)
+        assert ledger.guard("u-1") == "2"
+        assert actions(ledger) == ["guard.recorded", "guard.recorded"]
+
+
+class LedgerContract(RunContract, ChunkContract, CandidateContract, PublicationContract):
+    """All of it."""

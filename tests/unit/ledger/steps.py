@@ -1,0 +1,123 @@
+"""Short ways to bring a ledger into a state; shared by the tests of this directory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from errata.canonical import canonical_bytes
+from errata.ledger import AttemptRecord, Ledger, Owner, PublicationRecord, RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Chunk
+from errata.model.run import RunState
+
+ANA = Actor("ana", "ana-os", "desk")
+BO = Actor("bo", "bo-os", "desk")
+TABLE = "lake.fin.daily_revenue"
+DAYS = ("2026-01-01", "2026-01-02", "2026-01-03")
+ALIVE = Owner("w1", "elsewhere", 1, "boot/ns/1")
+
+S = RunState
+PATHS: dict[RunState, tuple[RunState, ...]] = {
+    S.PLANNED: (),
+    S.APPROVED: (S.APPROVED,),
+    S.DECLINED: (S.DECLINED,),
+    S.RUNNING: (S.APPROVED, S.RUNNING),
+    S.PAUSED: (S.APPROVED, S.RUNNING, S.PAUSED),
+    S.FAILED: (S.APPROVED, S.RUNNING, S.FAILED),
+    S.STAGED: (S.APPROVED, S.RUNNING, S.STAGED),
+    S.REJECTED: (S.APPROVED, S.RUNNING, S.STAGED, S.REJECTED),
+    S.VALIDATED: (S.APPROVED, S.RUNNING, S.STAGED, S.VALIDATED),
+    S.PUBLISHING: (S.APPROVED, S.RUNNING, S.STAGED, S.VALIDATED, S.PUBLISHING),
+    S.PART_PUBLISHED: (S.APPROVED, S.RUNNING, S.STAGED, S.VALIDATED, S.PUBLISHING, S.PART_PUBLISHED),
+    S.PUBLISHED: (S.APPROVED, S.RUNNING, S.STAGED, S.VALIDATED, S.PUBLISHING, S.PUBLISHED),
+    S.ROLLED_BACK: (S.APPROVED, S.RUNNING, S.STAGED, S.VALIDATED, S.PUBLISHING, S.PUBLISHED, S.ROLLED_BACK),
+    S.SUPERSEDED: (S.APPROVED, S.RUNNING, S.STAGED, S.VALIDATED, S.PUBLISHING, S.PUBLISHED, S.SUPERSEDED),
+    S.CANCELLED: (S.CANCELLED,),
+    S.EXPIRED: (S.EXPIRED,),
+}
+
+
+def manifest_bytes(name: str) -> bytes:
+    return canonical_bytes({"format": "errata.manifest/1", "reason": f"reason of {name}", "name": name})
+
+
+def plan(ledger: Ledger, name: str = "bf-1", days: Sequence[str] = DAYS, chunks: int | None = None) -> RunRecord:
+    """A planned run with one chunk per day, or ``chunks`` of them."""
+    count = len(days) if chunks is None else chunks
+    made = [Chunk(f"c{n:04d}", (days[n % len(days)],), 10, 100) for n in range(count)]
+    run, already = ledger.record_run(
+        name,
+        manifest_bytes(name),
+        product="fin.daily_revenue",
+        table=TABLE,
+        partitions=days,
+        chunks=made,
+        parts={},
+        actor=ANA,
+        body={},
+    )
+    assert not already
+    return run
+
+
+def bring(ledger: Ledger, run_id: str, to: RunState) -> RunRecord:
+    """Move a planned run along a legal path."""
+    for state in PATHS[to]:
+        ledger.move(run_id, state, actor=ANA)
+    return ledger.run(run_id)
+
+
+def run_in(ledger: Ledger, state: RunState, name: str = "bf-1", days: Sequence[str] = DAYS) -> RunRecord:
+    plan(ledger, name, days)
+    return bring(ledger, name, state)
+
+
+def claim(ledger: Ledger, run_id: str = "bf-1", owner: Owner = ALIVE, lease: float = 60.0) -> AttemptRecord | None:
+    return ledger.claim(run_id, owner, lease_seconds=lease, actor=ANA, is_dead=lambda _: False)
+
+
+def must_claim(ledger: Ledger, run_id: str = "bf-1", owner: Owner = ALIVE, lease: float = 60.0) -> AttemptRecord:
+    attempt = claim(ledger, run_id, owner, lease)
+    assert attempt is not None
+    return attempt
+
+
+def adopt(ledger: Ledger, attempt: AttemptRecord, snapshot: str = "900719925474099312", rows: int = 7) -> None:
+    ledger.adopt(attempt, snapshot_id=snapshot, rows=rows, files=1, bytes=50, seconds=0.5, actor=ANA)
+
+
+def intend(
+    ledger: Ledger, run_id: str, days: Sequence[str], kind: str = "publish", lease: float = 60.0
+) -> PublicationRecord:
+    return ledger.intend_publication(
+        run_id,
+        "publish" if kind == "publish" else "rollback",
+        days,
+        table=TABLE,
+        person="bo",
+        reason="because",
+        detail={"remove": [], "add": list(days)},
+        lease_seconds=lease,
+        actor=BO,
+        release={"snapshot_id": "1"} if kind == "publish" else None,
+    )
+
+
+def settle(ledger: Ledger, pub: PublicationRecord, outcome: str = "committed") -> PublicationRecord:
+    if outcome == "abandoned":
+        return ledger.settle_publication(pub.pub_id, "abandoned", actor=BO)
+    return ledger.settle_publication(
+        pub.pub_id, "committed", actor=BO, snapshot_id=f"s-{pub.pub_id}", data_files_written=0
+    )
+
+
+def publish(ledger: Ledger, run_id: str, days: Sequence[str] = DAYS) -> PublicationRecord:
+    return settle(ledger, intend(ledger, run_id, days))
+
+
+def roll_back(ledger: Ledger, run_id: str, days: Sequence[str] = DAYS) -> PublicationRecord:
+    return settle(ledger, intend(ledger, run_id, days, "rollback"))
+
+
+def actions(ledger: Ledger, run_id: str | None = None) -> list[str]:
+    return [entry.action for entry in ledger.audit_entries(run_id)]
