@@ -207,7 +207,7 @@ def value_text(value: str | None) -> str:
     """
     if value is None:
         return NULL
-    return json.dumps(value) if value == NULL or value.startswith('"') else value
+    return json.dumps(value) if value in ("", NULL) or value.startswith('"') else value
 
 
 def value_of(text: str) -> str | None:

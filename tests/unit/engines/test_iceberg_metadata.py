@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyiceberg.transforms import (
+    BucketTransform,
+    DayTransform,
+    HourTransform,
+    IdentityTransform,
+    MonthTransform,
+    Transform,
+    YearTransform,
+)
+from pyiceberg.typedef import Record
+
+from errata.canonical import digest_of
+from errata.engines.iceberg.entries import Entry, _applying, fingerprint
+from errata.errors import NotFound, UsageError
+from errata.model.partition import NULL, Grain
+from errata.model.product import Input
+from unit.engines.conftest import Lake, append, on
+
+IDENTITY: Transform[Any, Any] = IdentityTransform()
+
+
+@pytest.mark.parametrize(
+    "column,transform,grain,expected",
+    [
+        ("day", IDENTITY, Grain.DAY, "2026-01-03"),
+        ("at", DayTransform(), Grain.DAY, "2026-01-03"),
+        ("at", HourTransform(), Grain.HOUR, "2026-01-03T05"),
+        ("at", MonthTransform(), Grain.MONTH, "2026-01"),
+        ("day", MonthTransform(), Grain.MONTH, "2026-01"),
+        ("at", YearTransform(), Grain.YEAR, "2026"),
+        ("region", IDENTITY, Grain.VALUE, "EU"),
+        ("n", IDENTITY, Grain.VALUE, "7"),
+    ],
+)
+def test_partitions_are_written_as_people_write_them(
+    lake: Lake, column: str, transform: Transform[Any, Any], grain: Grain, expected: str
+):
+    """Every supported spec gives canonical texts, sizes and the expected set of the partitions asked for."""
+    table = lake.create("t", (column, transform), rows=[on("2026-01-03T05:30:00", 7), on("2026-01-03T05:31:00", 7)])
+    facts = lake.reader.read_target("lake.fin.t", column, grain, [expected])
+    (task,) = table.scan().plan_files()
+    assert facts.partition_field is not None
+    assert facts.partition_field.transform == str(transform)
+    assert facts.partitions[expected].rows == 2
+    assert facts.partitions[expected].bytes == task.file.file_size_in_bytes
+    assert [(f.path, f.rows, f.content) for f in facts.expected[expected]] == [(task.file.file_path, 2, "data")]
+    assert facts.base_snapshot_id == str(table.current_snapshot().snapshot_id)
+
+
+def test_the_field_is_found_by_column_and_transform_not_by_position(lake: Lake):
+    """In a spec of several fields the product's field may be anywhere, and files of one day count together."""
+    rows = [on("2026-01-01", 1, "EU"), on("2026-01-01", 2, "US"), on("2026-01-02", 3, "EU")]
+    lake.create("t", ("region", IDENTITY), ("n", BucketTransform(4)), ("at", DayTransform()), rows=rows)
+    facts = lake.reader.read_target("lake.fin.t", "at", Grain.DAY, ["2026-01-01"])
+    assert {name: size.rows for name, size in facts.partitions.items()} == {"2026-01-01": 2, "2026-01-02": 1}
+    assert len(facts.expected["2026-01-01"]) == 2
+    by_region = lake.reader.read_target("lake.fin.t", "region", Grain.VALUE, ["US"])
+    assert {name: size.rows for name, size in by_region.partitions.items()} == {"EU": 2, "US": 1}
+
+
+def test_null_is_a_partition_value(lake: Lake):
+    """Rows without a value are their own partition, and a string 'null' is not that partition."""
+    lake.create("t", ("region", IDENTITY), rows=[on("2026-01-01", 1, None), on("2026-01-01", 2, "null")])
+    facts = lake.reader.read_target("lake.fin.t", "region", Grain.VALUE, [NULL])
+    assert set(facts.partitions) == {NULL, '"null"'}
+    assert [f.rows for f in facts.expected[NULL]] == [1]
+
+
+def test_a_table_without_snapshots_has_no_base(lake: Lake):
+    """Nothing is live, nothing is expected, and that is said with None rather than with an id."""
+    lake.create("t", ("day", IDENTITY))
+    facts = lake.reader.read_target("lake.fin.t", "day", Grain.DAY, ["2026-01-01"])
+    assert (facts.base_snapshot_id, facts.base_timestamp_ms, facts.partitions) == (None, None, {})
+    assert facts.expected == {"2026-01-01": ()}
+
+
+def test_a_grain_the_spec_does_not_have_is_no_field(lake: Lake):
+    """Days of an hourly table, or of an unpartitioned one, are not units that can be replaced."""
+    lake.create("hourly", ("at", HourTransform()), rows=[on("2026-01-01T05:00")])
+    lake.create("plain", rows=[on("2026-01-01")])
+    assert lake.reader.read_target("lake.fin.hourly", "at", Grain.DAY, ["2026-01-01"]).partition_field is None
+    plain = lake.reader.read_target("lake.fin.plain", "day", Grain.DAY, ["2026-01-01"])
+    assert plain.partition_field is None
+    assert len(plain.foreign_spec_files) == 1
+
+
+def test_files_of_a_coarser_spec_that_touch_the_scope_are_named(lake: Lake):
+    """After monthly → daily evolution, a month that overlaps the scope is foreign; another month is not."""
+    table = lake.create("t", ("at", MonthTransform()), rows=[on("2025-06-05"), on("2026-01-05")])
+    with table.update_spec() as update:
+        update.remove_field("p0")
+        update.add_field("at", DayTransform(), "daily")
+    append(table, on("2026-01-06"))
+    january = lake.reader.read_target("lake.fin.t", "at", Grain.DAY, ["2026-01-06"])
+    assert len(january.foreign_spec_files) == 1
+    assert len(january.expected["2026-01-06"]) == 1
+    march = lake.reader.read_target("lake.fin.t", "at", Grain.DAY, ["2026-03-01"])
+    assert march.foreign_spec_files == ()
+
+
+def test_files_of_a_finer_spec_belong_to_their_day(lake: Lake):
+    """After hourly → daily evolution, an hour lies wholly in its day."""
+    table = lake.create("t", ("at", HourTransform()), rows=[on("2026-01-05T01:00")])
+    with table.update_spec() as update:
+        update.remove_field("p0")
+        update.add_field("at", DayTransform(), "daily")
+    append(table, on("2026-01-05T02:00"))
+    facts = lake.reader.read_target("lake.fin.t", "at", Grain.DAY, ["2026-01-05"])
+    assert facts.foreign_spec_files == ()
+    assert len(facts.expected["2026-01-05"]) == 2
+
+
+def test_text_columns_may_hold_days_and_other_texts_are_reported(lake: Lake):
+    """A string column partitions by day as long as its values are days."""
+    lake.create("t", ("region", IDENTITY), rows=[on("2026-01-01", 1, "2026-01-01"), on("2026-01-01", 1, "EU")])
+    facts = lake.reader.read_target("lake.fin.t", "region", Grain.DAY, ["2026-01-01"])
+    assert set(facts.partitions) == {"2026-01-01"}
+    assert facts.unreadable_values == ("EU",)
+
+
+def test_no_data_file_is_opened(lake: Lake):
+    """The data files of these tables do not exist at all: only metadata is read."""
+    table = lake.create("t", ("day", IDENTITY), rows=[on("2026-01-01")])
+    (task,) = table.scan().plan_files()
+    assert not Path(task.file.file_path.removeprefix("file://")).exists()
+    assert lake.reader.read_target("lake.fin.t", "day", Grain.DAY, ["2026-01-01"]).partitions["2026-01-01"].rows == 1
+
+
+def source(**more: Any) -> Input:
+    return Input("events", table="lake.fin.t", **({"partition": "at"} | more))
+
+
+def test_hours_of_an_input_are_gathered_into_the_days_of_the_product(lake: Lake):
+    """A finer input is mapped by time; its fingerprint covers all of its hours."""
+    table = lake.create(
+        "t", ("at", HourTransform()), rows=[on("2026-01-01T01:00"), on("2026-01-01T02:00"), on("2026-01-02T01:00")]
+    )
+    facts = lake.reader.read_input(source(), Grain.DAY, ["2026-01-01", "2026-01-02", "2026-01-03"])
+    assert {name: (size.rows, size.files) for name, size in facts.partitions.items()} == {
+        "2026-01-01": (2, 2),
+        "2026-01-02": (1, 1),
+    }
+    assert "hour" in facts.note
+    append(table, on("2026-01-01T03:00"))
+    later = lake.reader.read_input(source(), Grain.DAY, ["2026-01-01", "2026-01-02"])
+    assert later.partitions["2026-01-01"].fingerprint != facts.partitions["2026-01-01"].fingerprint
+    assert later.partitions["2026-01-02"].fingerprint == facts.partitions["2026-01-02"].fingerprint
+
+
+def test_a_month_of_an_input_serves_each_of_its_days(lake: Lake):
+    """A coarser input is present for every day of its months, without counting its bytes more than once."""
+    table = lake.create("t", ("at", MonthTransform()), rows=[on("2026-01-01"), on("2026-01-20"), on("2026-02-01")])
+    facts = lake.reader.read_input(source(), Grain.DAY, ["2026-01-01", "2026-01-02", "2026-03-01"])
+    assert set(facts.partitions) == {"2026-01-01", "2026-01-02"}
+    january = next(task.file for task in table.scan().plan_files() if task.file.record_count == 2)
+    assert sum(size.bytes for size in facts.partitions.values()) == january.file_size_in_bytes
+
+
+def test_an_input_partitioned_otherwise_is_read_whole_and_says_so(lake: Lake):
+    """Without a partition field for the column, one fingerprint covers the table."""
+    lake.create("t", ("region", IDENTITY), rows=[on("2026-01-01"), on("2026-01-02")])
+    facts = lake.reader.read_input(source(), Grain.DAY, ["2026-01-01"])
+    assert facts.partitions == {}
+    assert facts.whole is not None
+    assert facts.whole.rows == 2
+    assert "not partitioned by at" in facts.note
+    reference = lake.reader.read_input(source(partition=None), Grain.DAY, [])
+    assert (reference.whole, reference.note) == (facts.whole, "")
+
+
+def test_manifests_outside_the_range_are_skipped_without_changing_the_answer(lake: Lake):
+    """Bounds in the manifest list prune, and the oldest partition is still known."""
+    table = lake.create("t", ("at", DayTransform()))
+    for day in range(1, 6):
+        append(table, on(f"2026-01-0{day}"))
+    facts = lake.reader.read_input(source(), Grain.DAY, ["2026-01-03", "2026-01-04"])
+    assert set(facts.partitions) == {"2026-01-03", "2026-01-04"}
+    assert facts.oldest == "2026-01-01"
+
+
+def test_an_input_without_its_column_is_a_problem(lake: Lake):
+    """The plan is refused by name instead of failing in Spark."""
+    lake.create("t", ("at", DayTransform()), rows=[on("2026-01-01")])
+    assert "no column nope" in str(lake.reader.read_input(source(partition="nope"), Grain.DAY, ["2026-01-01"]).problem)
+
+
+def test_a_missing_table_or_catalog_is_named_and_nothing_is_created(lake: Lake, tmp_path: Path):
+    """Looking for what is not there leaves no empty catalog behind."""
+    with pytest.raises(NotFound):
+        lake.reader.describe("lake.fin.t")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(UsageError, match="other"):
+        lake.reader.describe("other.fin.t")
+    lake.create("t")
+    with pytest.raises(NotFound, match="nope"):
+        lake.reader.describe("lake.fin.nope")
+
+
+def test_describing_a_table_gives_columns_and_fields(lake: Lake):
+    """What adopt and check need: names, types, and the grain each partition field stands for."""
+    lake.create("t", ("at", DayTransform()), ("n", BucketTransform(4)))
+    facts = lake.reader.describe("lake.fin.t")
+    assert {column.name: column.type for column in facts.columns} == {
+        "day": "date",
+        "at": "timestamp",
+        "region": "string",
+        "n": "long",
+    }
+    assert [(f.column, f.transform, f.grain) for f in facts.partition_fields] == [
+        ("at", "day", Grain.DAY),
+        ("n", "bucket[4]", None),
+    ]
+
+
+@given(st.lists(st.tuples(st.text(st.characters(codec="utf-8")), st.integers(0, 2**53 - 1))))
+def test_fingerprints_are_digests_of_canonical_json(files: list[tuple[str, int]]):
+    """The fast encoder gives the bytes that RFC 8785 asks for."""
+    assert fingerprint(files) == digest_of([list(pair) for pair in sorted(files)])
+
+
+HERE = (0, Record(1))
+
+
+def entry(path: str, content: int, sequence: int, where: Any = HERE, only: bytes | None = None) -> Entry:
+    return Entry(path, 1, 1, content, sequence, where, only)
+
+
+@pytest.mark.parametrize(
+    "delete,is_kept",
+    [
+        (entry("d", 1, 2), True),
+        (entry("d", 1, 1), True),
+        (entry("d", 1, 0), False),
+        (entry("d", 2, 1), False),
+        (entry("d", 2, 2), True),
+        (entry("d", 1, 2, only=b"a"), True),
+        (entry("d", 1, 2, only=b"gone"), False),
+        (entry("d", 2, 2, where=(0, Record(2))), False),
+        (entry("d", 2, 2, where=(1, Record())), True),
+    ],
+)
+def test_a_delete_file_is_expected_when_a_scan_would_apply_it(delete: Entry, is_kept: bool):
+    """Sequence numbers, partition and the one file it names decide; a global equality delete hits everything."""
+    kept = _applying([entry("a", 0, 1), delete], []) if delete.partition[1] else _applying([entry("a", 0, 1)], [delete])
+    assert [file.path for file in kept] == (["a", "d"] if is_kept else ["a"])
