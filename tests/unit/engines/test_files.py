@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from errata.engines.files.pattern import column_of, locate, matches, root_of
+from errata.engines.files.source import FileSource, s3_options
+from errata.errors import UsageError
+from errata.model.manifest import SourceFile
+from errata.model.partition import NULL, Grain
+from errata.model.product import Input
+
+PATTERN = "raw/day={day}/*.parquet"
+
+
+def put(root: Path, *names: str, size: int = 10) -> None:
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * size)
+        os.utime(path, ns=(1_700_000_000_000_000_123, 1_700_000_000_000_000_123))
+
+
+def source(files: str = PATTERN, partition: str | None = "day") -> Input:
+    return Input("events", files=files, partition=partition)
+
+
+def test_files_are_pinned_by_path_size_and_time(tmp_path: Path):
+    """Each partition lists its own data files; markers, other suffixes and other days are left out."""
+    put(tmp_path, "raw/day=2026-01-01/b.parquet", "raw/day=2026-01-01/a.parquet", "raw/day=2026-01-03/a.parquet")
+    put(tmp_path, "raw/day=2026-01-01/_SUCCESS", "raw/day=2026-01-01/.a.parquet.crc", "raw/day=2026-01-01/a.csv")
+    facts = FileSource(str(tmp_path)).read_input(source(), Grain.DAY, ["2026-01-01", "2026-01-02"])
+    assert facts.files == {
+        "2026-01-01": tuple(
+            SourceFile(f"file://{tmp_path}/raw/day=2026-01-01/{name}.parquet", 10, "mtime:1700000000000000123")
+            for name in "ab"
+        )
+    }
+    assert (facts.partitions["2026-01-01"].bytes, facts.partitions["2026-01-01"].files) == (20, 2)
+    assert (facts.rows_known, facts.newest_ms) == (False, 1_700_000_000_000)
+
+
+def test_the_oldest_directory_is_known_when_something_is_missing(tmp_path: Path):
+    """So that a plan can say whether retention has passed."""
+    put(tmp_path, "raw/day=2026-01-05/a.parquet", "raw/day=2026-01-03/a.parquet", "raw/notes/a.parquet")
+    facts = FileSource(str(tmp_path)).read_input(source(), Grain.DAY, ["2026-01-01"])
+    assert (facts.partitions, facts.oldest) == ({}, "2026-01-03")
+
+
+def test_a_fingerprint_changes_with_any_file(tmp_path: Path):
+    """Size, time or name: each one shows, and other partitions keep theirs."""
+    put(tmp_path, "raw/day=2026-01-01/a.parquet", "raw/day=2026-01-02/a.parquet")
+    days = ["2026-01-01", "2026-01-02"]
+    before = FileSource(str(tmp_path)).read_input(source(), Grain.DAY, days).partitions
+    os.utime(tmp_path / "raw/day=2026-01-01/a.parquet", ns=(1, 1))
+    after = FileSource(str(tmp_path)).read_input(source(), Grain.DAY, days).partitions
+    assert after["2026-01-01"].fingerprint != before["2026-01-01"].fingerprint
+    assert after["2026-01-02"] == before["2026-01-02"]
+
+
+def test_one_listing_of_everything_equals_one_per_partition(tmp_path: Path):
+    """The way an object store is listed for many partitions gives the same files."""
+    days = [f"2026-01-{n:02d}" for n in range(1, 29)]
+    put(tmp_path, *(f"raw/day={day}/{name}.parquet" for day in days for name in "ab"), "raw/day=2026-01-01/x/c.parquet")
+    files = FileSource(str(tmp_path))
+    places = {day: locate(f"{tmp_path}/{PATTERN}", Grain.DAY, day) for day in days}
+    single = files._list("file", root_of(f"{tmp_path}/{PATTERN}"), places)
+    files._open["fake"] = files._system("file")
+    together = files._list("fake", root_of(f"{tmp_path}/{PATTERN}"), places)
+    assert {d: {Path(f.path).name for f in found} for d, found in together.items()} == {
+        d: {"a.parquet", "b.parquet"} for d in days
+    }
+    assert {d: sorted(f.path[7:] for f in found) for d, found in together.items()} == {
+        d: sorted(f.path[7:] for f in found) for d, found in single.items()
+    }
+
+
+def test_reference_files_are_read_whole(tmp_path: Path):
+    """A pattern without a placeholder has one fingerprint for all files."""
+    put(tmp_path, "ref/fx.csv")
+    facts = FileSource(str(tmp_path)).read_input(source("ref/*.csv", None), Grain.DAY, [])
+    assert facts.partitions == {}
+    assert facts.whole is not None
+    assert (facts.whole.files, list(facts.files or {})) == (1, ["*"])
+
+
+def test_one_file_per_partition_needs_no_glob(tmp_path: Path):
+    """A path may name the file, or a directory of files."""
+    put(tmp_path, "raw/2026-01-01.csv", "days/2026-01-01/a.csv", "days/2026-01-01/b.csv")
+    files = FileSource(str(tmp_path))
+    one = files.read_input(source("raw/{day}.csv"), Grain.DAY, ["2026-01-01", "2026-01-02"])
+    assert {name: size.files for name, size in one.partitions.items()} == {"2026-01-01": 1}
+    many = files.read_input(source("days/{day}"), Grain.DAY, ["2026-01-01"])
+    assert many.partitions["2026-01-01"].files == 2
+
+
+def test_changed_and_missing_files_are_named(tmp_path: Path):
+    """A worker finds out before it reads, and untouched files are not mentioned."""
+    put(tmp_path, *(f"raw/day=2026-01-01/{name}.parquet" for name in "abcd"))
+    files = FileSource(str(tmp_path))
+    pinned = (files.read_input(source(), Grain.DAY, ["2026-01-01"]).files or {})["2026-01-01"]
+    assert files.verify(pinned) == []
+    day = tmp_path / "raw/day=2026-01-01"
+    (day / "a.parquet").unlink()
+    (day / "b.parquet").write_bytes(b"longer than before")
+    os.utime(day / "c.parquet", ns=(1, 1))
+    problems = files.verify(pinned)
+    assert [problem.split(" ")[0].rpartition("/")[2] for problem in problems] == ["a.parquet", "b.parquet", "c.parquet"]
+    assert ["missing" in problems[0], "bytes" in problems[1], "mtime:1 " in problems[2]] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    "path,grain,partition,directory,globs",
+    [
+        ("b/t/day={day}/*.parquet", Grain.DAY, "2026-01-03", "b/t/day=2026-01-03", ("*.parquet",)),
+        ("b/{h:%Y/%m/%d/%H}/*.json", Grain.HOUR, "2026-01-03T05", "b/2026/01/03/05", ("*.json",)),
+        ("b/{m:%Y-%m}/part-*/x.csv", Grain.MONTH, "2026-01", "b/2026-01", ("part-*", "x.csv")),
+        ("b/r={r}/*.csv", Grain.VALUE, "a/b=c", "b/r=a%2Fb%3Dc", ("*.csv",)),
+        ("b/r={r}/*.csv", Grain.VALUE, NULL, "b/r=__HIVE_DEFAULT_PARTITION__", ("*.csv",)),
+        ("b/*/{day}-*.csv", Grain.DAY, "2026-01-03", "b", ("*", "2026-01-03-*.csv")),
+    ],
+)
+def test_patterns_are_filled_by_grain(path: str, grain: Grain, partition: str, directory: str, globs: tuple[str, ...]):
+    """Placeholders take the partition's text or a format of its first instant; values are escaped as Hive does."""
+    place = locate(path, grain, partition)
+    assert (place.directory, place.segments) == (directory, globs)
+
+
+def test_globs_stay_inside_a_segment():
+    """``*`` does not cross a slash, ``**`` does."""
+    flat, deep = locate("b/{d}/*.csv", Grain.DAY, "2026-01-01"), locate("b/{d}/**/*.csv", Grain.DAY, "2026-01-01")
+    assert [matches(flat, f"b/2026-01-01/{name}") for name in ("a.csv", "x/a.csv", "_a.csv")] == [True, False, False]
+    assert [matches(deep, f"b/2026-01-01/{name}") for name in ("a.csv", "x/y/a.csv")] == [True, True]
+
+
+def test_a_pattern_has_one_partition_column():
+    """Two columns, a format on a value, or a placeholder without a column are refused."""
+    assert column_of("b/{day:%Y}/{day:%m}/*.csv") == "day"
+    with pytest.raises(UsageError, match="one partition column"):
+        column_of("b/{day}/{region}/*.csv")
+    with pytest.raises(UsageError, match="not times"):
+        locate("b/{r:%Y}/*", Grain.VALUE, "EU")
+    with pytest.raises(UsageError, match="placeholder"):
+        locate("b/{r}/*", Grain.VALUE, None)
+
+
+def test_s3_settings_come_from_the_catalogs_properties():
+    """Endpoint, credentials and addressing reach pyarrow under its own names; nothing given, nothing set."""
+    given = {
+        "s3.endpoint": "http://minio:9000",
+        "s3.access-key-id": "k",
+        "s3.secret-access-key": "s",
+        "client.region": "eu",
+        "s3.path-style-access": "true",
+    }
+    assert s3_options(given) == {
+        "access_key": "k",
+        "secret_key": "s",
+        "region": "eu",
+        "endpoint_override": "minio:9000",
+        "scheme": "http",
+        "force_virtual_addressing": False,
+    }
+    assert s3_options({}) == {}

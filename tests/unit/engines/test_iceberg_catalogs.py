@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import pytest
+
+from errata.engines.iceberg.catalogs import java_properties, pyiceberg_properties, spark_conf, split_table, sqlite_path
+from errata.errors import UsageError
+from errata.model.product import Catalog
+
+SQLITE = Catalog("lake", "jdbc", "sqlite:////lake/catalog.db", "/lake/warehouse")
+
+
+def test_sqlite_is_the_same_database_on_both_sides():
+    """pyiceberg and Java open one file and one warehouse, with a busy timeout on both sides."""
+    assert pyiceberg_properties(SQLITE) == {
+        "type": "sql",
+        "uri": "sqlite:////lake/catalog.db?timeout=30",
+        "warehouse": "file:///lake/warehouse",
+    }
+    assert java_properties(SQLITE) == {
+        "type": "jdbc",
+        "uri": "jdbc:sqlite:/lake/catalog.db?busy_timeout=30000&journal_mode=WAL",
+        "warehouse": "file:///lake/warehouse",
+        "jdbc.schema-version": "V1",
+        "cache-enabled": "false",
+    }
+
+
+@pytest.mark.parametrize("uri", ["sqlite:////lake/c.db", "sqlite:/lake/c.db", "jdbc:sqlite:/lake/c.db?x=1"])
+def test_every_way_to_write_a_sqlite_address_means_the_same_file(uri: str):
+    """Either dialect may be given."""
+    assert sqlite_path(uri) == "/lake/c.db"
+    given = Catalog("lake", "jdbc", uri)
+    assert java_properties(given)["uri"].startswith("jdbc:sqlite:/lake/c.db?")
+    assert pyiceberg_properties(given)["uri"].startswith("sqlite:////lake/c.db?")
+
+
+def test_postgresql_gives_its_password_to_java_beside_the_address():
+    """The JDBC address carries no secret; escapes in the password are undone."""
+    found = Catalog("lake", "jdbc", "postgresql+psycopg://ana:p%40ss@db:5433/cat?sslmode=require", "s3://b/wh")
+    java = java_properties(found)
+    assert java["uri"] == "jdbc:postgresql://db:5433/cat?sslmode=require"
+    assert (java["jdbc.user"], java["jdbc.password"]) == ("ana", "p@ss")
+    assert java["warehouse"] == "s3://b/wh"
+    assert pyiceberg_properties(found)["uri"] == "postgresql+psycopg://ana:p%40ss@db:5433/cat?sslmode=require"
+    assert pyiceberg_properties(Catalog("lake", "jdbc", "postgresql://db/cat"))["uri"] == "postgresql+psycopg://db/cat"
+
+
+@pytest.mark.parametrize("kind", ["rest", "glue", "hive"])
+def test_other_catalogs_and_extra_properties_pass_through(kind: str):
+    """What the project file adds reaches both sides, and wins over defaults."""
+    more = {"s3.endpoint": "http://minio:9000", "s3.region": "eu-west-1", "cache-enabled": "true"}
+    catalog = Catalog("lake", kind, "http://host:8181", "wh", more)
+    for found in (pyiceberg_properties(catalog), java_properties(catalog)):
+        assert found.items() >= (more | {"type": kind, "uri": "http://host:8181", "warehouse": "wh"}).items()
+    assert java_properties(catalog)["client.region"] == "eu-west-1"
+
+
+def test_spark_gets_the_java_properties_under_the_catalogs_name():
+    """The JDBC catalog keys its rows by catalog name, so the name is the same everywhere."""
+    conf = spark_conf(SQLITE)
+    assert conf["spark.sql.catalog.lake"] == "org.apache.iceberg.spark.SparkCatalog"
+    assert conf["spark.sql.catalog.lake.uri"] == java_properties(SQLITE)["uri"]
+
+
+def test_what_is_no_catalog_or_table_is_refused():
+    """A type nobody knows, a catalog without an address, a table without a namespace."""
+    with pytest.raises(UsageError, match="nessie"):
+        java_properties(Catalog("lake", "nessie"))
+    with pytest.raises(UsageError, match="no uri"):
+        pyiceberg_properties(Catalog("lake", "jdbc"))
+    for table in ("lake.t", "lake..t", "t"):
+        with pytest.raises(UsageError, match=r"catalog\.namespace\.table"):
+            split_table(table)
