@@ -47,4 +47,6 @@ def estimate(rows: int, size: int, cores: int, core_hour_usd: str, history: Sequ
     low = START_SECONDS + ceil(size / fast / cores)
     high = START_SECONDS + ceil(size / slow / cores)
     usd = Decimal(core_hour_usd) * high * cores / 3600
-    return Estimate(rows, size, low, high, str(usd.quantize(Decimal("0.01"), ROUND_HALF_UP)), f"{basis}, {cores} cores")
+    return Estimate(
+        rows, size, low, high, str(usd.quantize(Decimal("0.0001"), ROUND_HALF_UP)), f"{basis}, {cores} cores"
+    )

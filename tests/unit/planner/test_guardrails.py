@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from errata.model.manifest import Override
+from errata.model.partition import Grain
+from errata.model.product import Input, Limits
+from errata.planner.guardrails import NOT_OVERRIDABLE
+from errata.planner.ports import ActiveRun, PartitionSize
+from errata.planner.request import RULES
+from unit.planner.worlds import (
+    CODE,
+    DAYS,
+    INPUTS,
+    NOW,
+    PRODUCT,
+    PROJECT,
+    TARGET,
+    ask,
+    levels,
+    message,
+    plan,
+    protected,
+    without,
+)
+
+OTHER = ActiveRun("bf-1", "d" * 64, "running", PRODUCT.target.table, frozenset({"2026-01-02", "2026-01-03"}))
+
+
+def test_a_good_request_has_an_ok_from_every_rule():
+    """Each rule speaks once and none refuses or warns."""
+    made = plan()
+    assert [(verdict.rule, verdict.level) for verdict in made.verdicts] == [(rule, "ok") for rule in RULES]
+    assert made.manifest is not None
+
+
+def test_one_bad_request_shows_all_its_problems():
+    """Every rule that can refuse does so in the same answer, and nothing is sealed."""
+    bad = without("transactions", "2026-01-01", "2026-01-04")
+    bad["adjustments"] = replace(
+        bad["adjustments"], partitions=bad["adjustments"].partitions | {"2026-01-05": PartitionSize(0, 0, 0)}
+    )
+    made = plan(
+        ask(),
+        product=replace(
+            protected("30d", "2026-01-02..2026-01-03"),
+            lineage_columns=("produced_by_run_id",),
+            consumers=("streaming:fraud",),
+        ),
+        project=replace(PROJECT, limits=Limits(2, 1, 1, "0.0000001")),
+        inputs=bad,
+        code=replace(CODE, git_dirty=True),
+        now=NOW - timedelta(days=45),
+        active_runs=(OTHER,),
+        target=replace(TARGET, properties={}),
+    )
+    found = {rule: levels(made, rule) for rule in RULES}
+    assert found == {
+        "range": ["refuse"],
+        "recent": ["refuse"],
+        "locked": ["refuse"],
+        "source-missing": ["refuse"],
+        "source-retention": ["warn"],
+        "empty": ["refuse"],
+        "overlap": ["refuse"],
+        "rows": ["refuse"],
+        "bytes": ["refuse"],
+        "cost": ["refuse"],
+        "streaming-readers": ["refuse"],
+        "dirty-tree": ["warn"],
+        "schema": ["refuse"],
+        "live-retries": ["warn"],
+    }
+    assert (made.manifest, made.content, made.parts, made.refs_to_create, made.run_id) == (None, b"", {}, (), "")
+
+
+CASES = {
+    "range": {"project": replace(PROJECT, limits=Limits(3))},
+    "recent": {"product": protected("30d"), "now": NOW - timedelta(days=45)},
+    "locked": {"product": protected("0d", "2026-01-02")},
+    "source-missing": {"inputs": without("transactions", "2026-01-03")},
+    "empty": {
+        "inputs": INPUTS
+        | {
+            "adjustments": replace(
+                INPUTS["adjustments"],
+                partitions=INPUTS["adjustments"].partitions | {"2026-01-02": PartitionSize(0, 9, 1)},
+            )
+        }
+    },
+    "overlap": {"active_runs": (OTHER,)},
+    "rows": {"project": replace(PROJECT, limits=Limits(max_rows=10))},
+    "bytes": {"project": replace(PROJECT, limits=Limits(max_bytes=10))},
+    "cost": {"project": replace(PROJECT, limits=Limits(max_usd="0.0001"), core_hour_usd="5")},
+    "streaming-readers": {"product": replace(PRODUCT, consumers=("streaming:fraud",))},
+    "dirty-tree": {"code": replace(CODE, git_dirty=True)},
+    "live-retries": {"target": replace(TARGET, properties={})},
+}
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_a_named_override_sets_one_rule_aside_and_is_sealed(rule: str):
+    """The verdict stays visible with its reason, the manifest carries the override, other rules still hold."""
+    before = plan(**CASES[rule])
+    assert levels(before, rule)[0] in ("refuse", "warn")
+    made = plan(ask(overrides=(Override(rule, "agreed with Bo"),)), **CASES[rule])
+    assert [(v.level, v.override) for v in made.verdicts if v.rule == rule] == [("warn", "agreed with Bo")]
+    assert made.manifest is not None
+    assert made.manifest.overrides == (Override(rule, "agreed with Bo"),)
+    assert [v for v in made.verdicts if v.rule != rule] == [v for v in before.verdicts if v.rule != rule]
+
+
+def test_an_override_of_another_rule_does_not_help():
+    """Setting one rule aside leaves the refusal of another."""
+    made = plan(ask(overrides=(Override("recent", "why"),)), **CASES["locked"])
+    assert made.is_refused
+    assert (levels(made, "recent"), levels(made, "locked")) == (["ok", "warn"], ["refuse"])
+
+
+def test_an_override_that_was_not_needed_is_reported_and_not_sealed():
+    """The manifest holds only what set something aside."""
+    made = plan(ask(overrides=(Override("range", "why"),)))
+    assert levels(made, "range") == ["ok", "warn"]
+    assert made.manifest is not None
+    assert made.manifest.overrides == ()
+
+
+@pytest.mark.parametrize(
+    "more,said",
+    [
+        ({"target": replace(TARGET, partition_field=None, partition_fields=())}, "partitioned by nothing"),
+        (
+            {"product": replace(PRODUCT, lineage_columns=("produced_by_run_id",))},
+            "ALTER TABLE lake.fin.daily_revenue ADD",
+        ),
+        ({"product": replace(PRODUCT, target=replace(PRODUCT.target, key=("nope",)))}, "key columns nope"),
+        ({"target": replace(TARGET, foreign_spec_files=("s3://x/a.parquet",))}, "another partition spec"),
+        ({"target": replace(TARGET, unreadable_values=("EU",))}, "'EU'"),
+        ({"product": replace(PRODUCT, target=replace(PRODUCT.target, column="nope"))}, "no column nope"),
+        ({"inputs": INPUTS | {"adjustments": replace(INPUTS["adjustments"], problem="no column x")}}, "no column x"),
+    ],
+)
+def test_a_schema_that_does_not_fit_cannot_be_set_aside(more: dict[str, object], said: str):
+    """No run could survive it, so an override is refused as well."""
+    made = plan(ask(overrides=(Override("schema", "why"),)), **more)
+    assert made.is_refused
+    assert said in message(made, "schema")
+    assert "schema" in NOT_OVERRIDABLE
+    assert "cannot set this aside" in message(made, "schema")
+
+
+def test_days_of_another_zone_need_a_date_column():
+    """``days(ts)`` counts UTC days; a date column may mean any zone."""
+    elsewhere = replace(PRODUCT, target=replace(PRODUCT.target, zone="Europe/Berlin"))
+    columns = tuple(replace(c, type="timestamptz") if c.name == "business_date" else c for c in TARGET.columns)
+    assert plan(product=elsewhere).manifest is not None
+    assert "Europe/Berlin" in message(plan(product=elsewhere, target=replace(TARGET, columns=columns)), "schema")
+
+
+def test_recent_looks_at_when_a_partition_closed():
+    """A day closes at its end: protected until that is ``recent`` ago, to the moment."""
+    request = ask(partitions="2026-02-27")
+    inputs = {
+        name: replace(facts, partitions=facts.partitions | {"2026-02-27": PartitionSize(1, 1, 1)})
+        if not facts.whole
+        else facts
+        for name, facts in INPUTS.items()
+    }
+    midnight = NOW.replace(hour=0)
+    assert levels(
+        plan(request, product=protected("1d"), inputs=inputs, now=midnight - timedelta(seconds=1)), "recent"
+    ) == ["refuse"]
+    assert levels(plan(request, product=protected("1d"), inputs=inputs, now=midnight), "recent") == ["ok"]
+
+
+def test_missing_look_back_warns_and_missing_scope_refuses():
+    """What is only read for warm-up may be short; what is published may not. Both name dates, folded."""
+    short = replace(PRODUCT, inputs=(replace(PRODUCT.inputs[1], lookback="3d"),))
+    inputs = {"adjustments": without("adjustments", "2026-01-01", "2026-01-02")["adjustments"]}
+    made = plan(ask(partitions="2026-01-04"), product=short, inputs=inputs)
+    assert levels(made, "source-missing") == ["warn"]
+    assert "2026-01-01 … 2026-01-02" in message(made, "source-missing")
+    assert made.manifest is not None
+    refused = plan(ask(partitions="2026-01-02..2026-01-04"), product=short, inputs=inputs)
+    assert levels(refused, "source-missing") == ["refuse", "warn"]
+
+
+def test_retention_is_named_when_the_source_begins_later():
+    """Missing partitions older than anything the source still has are probably gone for good."""
+    inputs = without("transactions", *DAYS[:3])
+    assert "begins at 2026-01-04; 2026-01-01 … 2026-01-03" in message(plan(inputs=inputs), "source-retention")
+    assert levels(plan(inputs=without("transactions", "2026-01-03")), "source-retention") == ["ok"]
+
+
+def test_overlap_is_by_table_and_partition_and_spares_the_superseded_run():
+    """Another table, other days, or the run this one replaces do not stand in the way."""
+    elsewhere = replace(OTHER, table="lake.fin.other")
+    later = replace(OTHER, partitions=frozenset({"2026-01-20"}))
+    assert levels(plan(active_runs=(elsewhere, later)), "overlap") == ["ok"]
+    assert levels(plan(active_runs=(OTHER,)), "overlap") == ["refuse"]
+    assert levels(plan(ask(supersede="bf-1"), active_runs=(OTHER,)), "overlap") == ["ok"]
+
+
+def test_a_partition_the_table_does_not_have_yet_is_a_gap_to_fill():
+    """Said in the plan, not refused."""
+    target = replace(TARGET, partitions={day: TARGET.partitions[day] for day in DAYS if day != "2026-01-03"})
+    made = plan(target=target)
+    assert made.new_partitions == ("2026-01-03",)
+    assert "1 not in the table yet: 2026-01-03" in message(made, "range")
+    assert made.manifest is not None
+
+
+def test_partitions_by_value_have_no_recent_ones():
+    """Rules about time do not apply to them."""
+    field = TARGET.partition_field
+    assert field is not None
+    regional = replace(
+        PRODUCT,
+        target=replace(PRODUCT.target, grain=Grain.VALUE),
+        inputs=(Input("fx_rates", table="lake.ref.fx_rates"),),
+        protect=replace(PRODUCT.protect, recent="9d"),
+    )
+    made = plan(ask(partitions="EU"), product=regional, inputs={"fx_rates": INPUTS["fx_rates"]})
+    assert levels(made, "recent") == ["ok"]
+
+
+def test_unknown_rows_cannot_pass_a_limit_silently():
+    """File inputs are not opened, so a row limit becomes a warning."""
+    made = plan(project=replace(PROJECT, limits=Limits(max_rows=10**9)))
+    assert levels(made, "rows") == ["warn"]
+    assert Decimal(made.estimate.usd) >= 0
