@@ -5,9 +5,10 @@ appended; twice a day today's partition is rewritten whole. Days are short here:
 batch name, so that a commit whose outcome is unknown is looked up and never repeated, and each is written to a journal
 with what the batch contained *before* it went through Spark. The journal is what the demo holds the table against.
 
-Ends after the batch in hand on SIGTERM, when its parent is gone, or when the stop file appears.
+Ends after the batch in hand on SIGTERM, when its parent is gone, or when the stop file appears. With ``--history`` it
+first writes the sixty days before today, as soon as their raw files are complete.
 
-    python -m examples.finsight.daily PROJECT --journal FILE [--stop-file FILE] [--pause 0.5]
+    python -m examples.finsight.daily PROJECT --journal FILE [--history] [--stop-file FILE] [--pause 1.2]
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from examples.finsight import generate
+from examples.finsight import generate, history
 from examples.finsight.lake import ACCOUNTS, CATALOG, REVENUE, TODAY, Lake
 from examples.finsight.pipeline import Release, context, load_release, rates_version, revenue
 
@@ -153,13 +154,23 @@ def run(pipeline: Pipeline, journal: Path, *, pause: float, stopped: Callable[[]
             time.sleep(pause)
 
 
+def wait_for(file: Path, stopped: Callable[[], bool]) -> bool:
+    """Wait until the file is there; False when told to stop first."""
+    while not file.exists():
+        if stopped():
+            return False
+        time.sleep(0.1)
+    return True
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description="FinSight's live pipeline.")
     parser.add_argument("project", type=Path)
     parser.add_argument("--journal", type=Path, required=True)
     parser.add_argument("--stop-file", type=Path)
-    parser.add_argument("--pause", type=float, default=0.5)
+    parser.add_argument("--pause", type=float, default=1.2)
+    parser.add_argument("--history", action="store_true", help="write the sixty days before today first")
     arguments = parser.parse_args()
     told: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _frame: told.append(number))
@@ -170,8 +181,11 @@ def main() -> None:
         return bool(told) or has_file or os.getppid() != parent
 
     project = arguments.project.absolute()
-    spark = Lake(project / "lake").spark("finsight-daily", cores=1, memory="512m")
+    lake = Lake(project / "lake")
+    spark = lake.spark("finsight-daily", cores=2 if arguments.history else 1, memory="768m")
     try:
+        if arguments.history and wait_for(lake.complete, stopped):
+            history.write_history(spark, project)
         run(Pipeline(project, spark), arguments.journal, pause=arguments.pause, stopped=stopped)
     finally:
         spark.stop()

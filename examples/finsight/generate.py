@@ -191,6 +191,7 @@ def generate(root: Path, *, rows_per_day: int = ROWS_PER_DAY) -> int:
         rows = rows_per_day * (80 + (number * 13) % 40) // 100  # no two neighbouring days are alike
         write_transactions(lake.transactions_of(day), transactions(day, rows), files=FILES_PER_DAY)
         total += rows
+    lake.complete.touch()
     return total
 
 

@@ -47,6 +47,7 @@ class Live:
 
     commits: int
     rows: int
+    days: tuple[str, ...]
     problems: tuple[str, ...]
 
 
@@ -176,7 +177,8 @@ def live_rows(lake: Path, journal: Path) -> Live:
             for batch in sorted(batches.keys() | found.keys())
             if batches.get(batch) != found.get(batch)
         ]
-    return Live(len(lines), sum(rows for day in expected.values() for rows, _ in day.values()), tuple(problems))
+    rows = sum(count for day in expected.values() for count, _ in day.values())
+    return Live(len(lines), rows, tuple(sorted(expected)), tuple(problems))
 
 
 def _batches(files: Files, day: str) -> dict[str, tuple[int, Decimal]]:

@@ -56,6 +56,11 @@ class Lake:
         """The raw files, one directory per business date."""
         return self.root / "raw" / "transactions"
 
+    @property
+    def complete(self) -> Path:
+        """There once all raw files are: the mark that jobs downstream wait for."""
+        return self.transactions / "_SUCCESS"
+
     def transactions_of(self, day: date) -> Path:
         """The directory of one business date."""
         return self.transactions / f"business_date={day.isoformat()}"

@@ -7,7 +7,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from datetime import date, timedelta
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Decimal
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from examples.finsight import daily, generate, history, independent, pipeline
+from examples.finsight import daily, generate, history, independent, pipeline, workshop
+from examples.finsight.claims import print_claims, same
 from examples.finsight.lake import FIRST_DAY, FIXED_ON, TODAY, Lake, days
 
 if TYPE_CHECKING:
@@ -212,6 +213,127 @@ class TestIndependentReader:
         with sqlite3.connect(ledger) as db:
             db.execute("DELETE FROM audit WHERE seq = 4")
         assert independent.verify_chain(ledger) == independent.Chain(3, 4)
+
+
+class TestIndependentReaderOfTheTable:
+    """Each reader finds the smallest fault it is there for."""
+
+    @pytest.fixture
+    def lake(self, tmp_path: Path) -> Path:
+        generate.generate(tmp_path / "lake", rows_per_day=50)
+        return tmp_path / "lake"
+
+    def test_a_cent_too_much_is_found(self, lake: Path):
+        """The calculation from raw files is exact."""
+        rows = revenue_of(lake, DAY)
+        write_revenue(lake, rows)
+        days = [DAY.isoformat()]
+        assert independent.wrong_rows(lake, independent.files_at(lake), days) == (rows.num_rows, 0)
+        cents = [row["revenue_usd"] + (Decimal("0.01") if n == 7 else 0) for n, row in enumerate(rows.to_pylist())]
+        place = rows.schema.get_field_index("revenue_usd")
+        off = rows.set_column(place, "revenue_usd", pa.array(cents, pa.decimal128(18, 2)))
+        before = independent.files_at(lake)
+        independent.open_table(lake).overwrite(off)
+        after = independent.files_at(lake)
+        assert independent.wrong_rows(lake, after, days) == (rows.num_rows, 1)
+        assert independent.difference(before, after, days) == independent.Difference(
+            rows.num_rows, rows.num_rows, 0, 0, 1
+        )
+
+    def test_a_missing_row_is_found(self, lake: Path):
+        """Fewer rows are wrong rows."""
+        rows = revenue_of(lake, DAY)
+        write_revenue(lake, rows.slice(1))
+        count = rows.num_rows - 1
+        assert independent.wrong_rows(lake, independent.files_at(lake), [DAY.isoformat()]) == (count, 1)
+
+    def test_a_lost_live_batch_is_found(self, lake: Path, tmp_path: Path):
+        """The journal is held against contents and history, batch by batch."""
+        journal = tmp_path / "journal.jsonl"
+        lines = []
+        for name in ("daily-b01", "daily-b02"):
+            rows = revenue_of(lake, DAY, batch=name)
+            write_revenue(lake, rows)
+            gross = str(sum(rows["gross"].to_pylist()))
+            lines.append({"batch": name, "operation": "append", "partition": DAY.isoformat(), "rows": rows.num_rows,
+                          "gross": gross, "snapshot_id": str(independent.head(lake))})  # fmt: skip
+        journal.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        assert independent.live_rows(lake, journal).problems == ()
+        independent.open_table(lake).delete("produced_by_run_id = 'daily-b02'")
+        (problem,) = independent.live_rows(lake, journal).problems
+        assert problem.startswith("daily-b02: (")
+        assert problem.endswith("None in the table")
+
+    def test_a_rewrite_in_the_journal_replaces_the_batches_before_it(self, lake: Path, tmp_path: Path):
+        """Batches that were rewritten are no longer expected under their own names."""
+        journal = tmp_path / "journal.jsonl"
+        rows = revenue_of(lake, DAY, batch="daily-full05")
+        write_revenue(lake, rows)
+        line = {"batch": "daily-b01", "operation": "append", "partition": DAY.isoformat(), "rows": 3, "gross": "1.00",
+                "snapshot_id": str(independent.head(lake))}  # fmt: skip
+        whole = line | {"batch": "daily-full05", "operation": "overwrite", "rows": rows.num_rows,
+                        "gross": str(sum(rows["gross"].to_pylist()))}  # fmt: skip
+        journal.write_text(f"{json.dumps(line)}\n{json.dumps(whole)}\n", encoding="utf-8")
+        assert independent.live_rows(lake, journal) == independent.Live(2, rows.num_rows, (DAY.isoformat(),), ())
+
+
+def revenue_of(lake: Path, day: date, batch: str = "daily") -> pa.Table:
+    """The right rows of a day, in plain Python."""
+    raw = pq.read_table(Lake(lake).transactions_of(day), partitioning=None).to_pylist()
+    rate = {row["currency"]: row["usd_per_unit"] for row in generate.fx_rates().to_pylist() if row["rate_date"] == day}
+    gross: dict[tuple[str, str], list[Decimal]] = {}
+    for row in raw:
+        gross.setdefault((row["account_id"], row["currency"]), []).append(row["amount"])
+    rows = [
+        {
+            "business_date": day,
+            "account_id": account,
+            "currency": currency,
+            "gross": sum(amounts),
+            "fx_rate": rate[currency],
+            "revenue_usd": (sum(amounts) * rate[currency]).quantize(Decimal("0.01"), ROUND_HALF_EVEN),
+            "event_count": len(amounts),
+            "produced_by_run_id": batch,
+        }
+        for (account, currency), amounts in sorted(gross.items())
+    ]
+    return pa.Table.from_pylist(rows, schema=independent.open_table(lake).schema().as_arrow())
+
+
+def write_revenue(lake: Path, rows: pa.Table) -> None:
+    independent.open_table(lake).append(rows)
+
+
+class TestClaims:
+    def test_one_claim_that_fails_fails_the_demo(self, capsys: pytest.CaptureFixture[str]):
+        """A wrong number cannot hide among right ones."""
+        right, wrong = same("files", 0, 0, want=0), same("rows", 7, 8)
+        assert print_claims([right])
+        assert not print_claims([right, wrong])
+        assert "FAILS" in capsys.readouterr().out
+
+    def test_two_witnesses_that_agree_on_the_wrong_number_fail(self):
+        """Agreement is not enough where the number itself is the claim."""
+        assert not same("days rolled back", 2, 2, want=3).holds
+
+
+class TestWorkshop:
+    def test_a_directory_that_is_not_a_demo_is_left_alone(self, tmp_path: Path):
+        """Wiping is for the demo's own leavings."""
+        (tmp_path / "thesis.txt").write_text("five years", encoding="utf-8")
+        with pytest.raises(workshop.DemoError, match="not a demo"):
+            workshop.lay_out(tmp_path)
+        assert (tmp_path / "thesis.txt").exists()
+
+    def test_laying_out_twice_gives_a_fresh_project(self, tmp_path: Path):
+        """The demo is repeatable."""
+        workshop.lay_out(tmp_path / "demo")
+        (tmp_path / "demo" / "lake").mkdir()
+        workshop.lay_out(tmp_path / "demo")
+        assert not (tmp_path / "demo" / "lake").exists()
+        assert (tmp_path / "demo" / "transforms" / "daily_revenue.py").read_bytes() == (
+            EXAMPLE / "transforms" / "daily_revenue.py"
+        ).read_bytes()
 
 
 def write_chain(path: Path, *, entries: int) -> None:

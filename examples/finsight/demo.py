@@ -1,0 +1,282 @@
+"""The FinSight incident, replayed with the real commands (`make demo`).
+
+A release applied FX rates the wrong way round for 45 days. Ana plans the correction, Bo approves and releases it, the
+daily pipeline keeps writing all the while, three days are taken back and corrected by a second run, and in the end
+every claim is checked by a reader that has never heard of Errata. The project directory stays, to play with.
+
+    python examples/finsight/demo.py [--directory build/demo/finsight]
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import signal
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":  # started as a file: the example is a package of the repository
+    sys.path[0] = str(Path(__file__).resolve().parents[2])
+
+from examples.finsight import generate, independent, workshop
+from examples.finsight.claims import Claim, print_claims, same
+from examples.finsight.command import Errata
+from examples.finsight.lake import FIRST_DAY, FIXED_ON, TODAY, days
+
+PRODUCT = "fin.daily_revenue"
+TABLE = "lake.fin.daily_revenue"
+WRONG = [day.isoformat() for day in days(FIRST_DAY, FIXED_ON)]
+RIGHT = [day.isoformat() for day in days(FIXED_ON, TODAY)]
+TAKEN_BACK = ["2026-01-13", "2026-01-14", "2026-01-15"]
+SPAN = f"{TAKEN_BACK[0]}..{TAKEN_BACK[-1]}"
+ACCOUNT, DAY, CURRENCY = "A-10035", "2026-01-17", "EUR"
+
+RUN_ID = r"\bbf-\d{8}-[a-z0-9_-]+-[0-9a-f]{8}\b"
+REASON = "FX rates applied inverted by release 2.3.9 (FIN-231)"
+BACK = "Audit of mid-January settlements is still open (FIN-240)"
+AGAIN = "FX correction of mid-January, settlements audited (FIN-231, FIN-240)"
+WARNED = "sum(revenue_usd)"
+ACCEPTED = "FIN-231: the FX fix moves revenue by about 18 %"
+
+
+@dataclass(slots=True)
+class Demo:
+    """The story's state: the project, the commands, the live pipeline, and what was found on the way."""
+
+    project: Path
+    errata: Errata
+    live: workshop.LivePipeline
+    claims: list[Claim] = field(default_factory=list)
+    before: independent.Files = field(default_factory=dict)
+    replaced: set[str] = field(default_factory=set)  # days that publications and rollbacks replaced
+    files_written: tuple[int, int] = (0, 0)  # by publications, as reported and as found on disk
+
+    @property
+    def lake(self) -> Path:
+        """The lake of the project."""
+        return self.project / "lake"
+
+    def number(self, files: independent.Files) -> str:
+        """One account's revenue as the dashboard shows it."""
+        found = independent.one_number(self.lake, files, DAY, ACCOUNT, CURRENCY)
+        return (
+            f"{ACCOUNT} on {DAY}: {found['gross']} {CURRENCY} × {found['fx_rate']} = {found['revenue_usd']} USD"
+            f"   (rate of that day: {found['usd_per_unit']})"
+        )
+
+    def the_wrong_number(self) -> None:
+        """What started it."""
+        heading("A number looks wrong")
+        self.before = independent.files_at(self.lake)
+        rows, wrong = independent.wrong_rows(self.lake, self.before, WRONG)
+        say(self.number(self.before))
+        say(f"Release 2.3.9 divided instead of multiplying: {wrong:,} of {rows:,} rows in {len(WRONG)} days are wrong.")
+        say(f"The {len(RIGHT)} days since release 2.4.1 are right and must not be touched.")
+
+    def plan(self, *scope: str, reason: str) -> tuple[str, str]:
+        """Plan and approve; returns the run and its digest."""
+        said = self.errata.show("ana", "plan", PRODUCT, *scope, "--reason", reason)
+        run = first(RUN_ID, said)
+        return run, self.errata.ask("ana", "show", run)["manifest_digest"]
+
+    def correct(self) -> str:
+        """From plan to publication of all 45 days."""
+        heading("Ana plans the correction of 45 days")
+        run, digest = self.plan("--from", WRONG[0], "--to", RIGHT[0], reason=REASON)
+        heading("Ana cannot approve her own plan")
+        self.errata.show("ana", "approve", run, "--digest", digest, exits=[3])
+        heading("Bo approves exactly that plan, by its digest")
+        self.errata.show("bo", "approve", run, "--digest", digest, "--note", "rates checked against the bank sheet")
+        say(f"The daily pipeline is writing meanwhile: {self.live.commits} commits so far.")
+        heading("The days are computed beside the live table")
+        self.errata.show("ana", "run", run)
+        heading("The gate: revenue moved by more than 5 %, so somebody has to say that this is meant")
+        self.errata.show("ana", "validate", run, exits=[4])
+        self.accept(run)
+        heading("Old against new")
+        difference = self.errata.show("ana", "diff", run, "--sample", "3")
+        heading("Bo releases it, while the daily pipeline keeps writing")
+        published = self.publish(run)
+        after = independent.files_at(self.lake)
+        say(self.number(after))
+        self.claims += self.claims_of_publication(difference, published, after)
+        return run
+
+    def accept(self, run: str) -> None:
+        """Bo takes the warning on himself; the checks are not loosened for anyone else."""
+        self.errata.show("bo", "validate", run, "--accept", f"{WARNED}={ACCEPTED}")
+
+    def publish(self, run: str) -> Any:
+        """Publish, count the data files that appear on disk meanwhile, and ask a second time for the facts."""
+        return self.watched("bo", "publish", run)
+
+    def watched(self, person: str, *arguments: str) -> Any:
+        """A command that changes the table, with the disk compared before and after; asking again changes nothing."""
+        on_disk = independent.data_files_on_disk(self.lake, WRONG)
+        commits = self.live.commits
+        self.errata.show(person, *arguments)
+        say(f"Commits of the daily pipeline in the meantime: {self.live.commits - commits}.")
+        new = independent.data_files_on_disk(self.lake, WRONG) - on_disk
+        again = self.errata.ask(person, *arguments)
+        if again["already"]:
+            say("Asked a second time, Errata answers that it was already so, and does nothing.")
+        self.replaced |= set(again["partitions"])
+        reported, found = self.files_written
+        self.files_written = (reported + again["data_files_written"], found + len(new))
+        return again
+
+    def claims_of_publication(self, difference: str, published: Any, after: independent.Files) -> list[Claim]:
+        """What the first publication did."""
+        found = independent.difference(self.before, after, WRONG)
+        reported = {word: count(word, difference) for word in ("added", "removed", "changed")}
+        untouched = sum(1 for day in RIGHT if after[day] == self.before[day])
+        beyond = set(published["partitions"]) - set(WRONG)
+        return [
+            same("rows corrected in 45 days", reported["changed"], found.changed),
+            same("rows added or removed by it", reported["added"] + reported["removed"],
+                 found.added + found.removed, want=0),
+            Claim("days outside the scope: identical files", f"{len(beyond)} days beyond the plan",
+                  f"{untouched} of {len(RIGHT)} days identical", not beyond and untouched == len(RIGHT)),
+        ]  # fmt: skip
+
+    def look_and_take_back(self, run: str) -> None:
+        """Why a number changed, and the way back for three days."""
+        heading("Anyone can ask why a number changed")
+        self.errata.show("ana", "why", TABLE, DAY, "--key", f"account_id={ACCOUNT}", "--key", f"currency={CURRENCY}")
+        heading("Three days have to go back to what they were")
+        rolled = self.watched("bo", "rollback", run, "--partitions", SPAN, "--reason", BACK)
+        now = independent.files_at(self.lake)
+        restored = sum(1 for day in TAKEN_BACK if now[day] == self.before[day])
+        self.claims.append(
+            same("days rolled back, file for file as before", len(rolled["partitions"]), restored, want=3)
+        )
+
+    def correct_again(self) -> None:
+        """A second run for the three days."""
+        heading("A week later the three days are corrected by a run of their own")
+        run, digest = self.plan("--partitions", SPAN, reason=AGAIN)
+        self.errata.show("bo", "approve", run, "--digest", digest)
+        self.errata.show("ana", "run", run)
+        self.accept(run)
+        self.publish(run)
+
+    def settle(self) -> None:
+        """Stop the live pipeline and hold the whole table against the raw files and the journal."""
+        heading("The daily pipeline stops; the books are compared")
+        self.live.stop()
+        files = independent.files_at(self.lake)
+        rows, wrong = independent.wrong_rows(self.lake, files, WRONG)
+        live = independent.live_rows(self.lake, self.live.journal)
+        reported, found = self.files_written
+        replaced = self.replaced & set(live.days)
+        lost = "all there" if not live.problems else "; ".join(live.problems[:3])
+        self.claims += [
+            Claim("corrected rows equal the raw files", "gate passed", f"{wrong:,} of {rows:,} differ", wrong == 0),
+            same("data files written by publish and rollback", reported, found, want=0),
+            Claim("live rows kept", f"{len(replaced)} live days replaced",
+                  f"{live.rows:,} rows of {live.commits} commits, {lost}", not replaced and not live.problems),
+        ]  # fmt: skip
+
+    def audit(self) -> None:
+        """The chain, and a copy in which one word was changed."""
+        heading("The audit trail")
+        self.errata.show("bo", "audit", "verify")
+        verified = self.errata.ask("bo", "audit", "verify")
+        chain = independent.verify_chain(self.project / ".errata" / "ledger.db")
+        intact = verified["ok"] and chain.first_bad is None
+        self.claims.append(
+            Claim("audit chain verified", f"{verified['entries']} entries", f"{chain.entries} entries hashed again",
+                  intact and verified["entries"] == chain.entries)
+        )  # fmt: skip
+        copy, edited = workshop.tampered_copy(self.project)
+        heading(f"In a copy of the ledger, entry {edited} now says that cy approved instead of bo")
+        tampered = Errata(copy)
+        tampered.show("bo", "audit", "verify", exits=[1, 3, 4])
+        bad = int(tampered.ask("bo", "audit", "verify", exits=[1, 3, 4])["first_bad"])
+        again = independent.verify_chain(copy / ".errata" / "ledger.db").first_bad
+        caught = bad == again == edited
+        self.claims.append(Claim("tampered copy caught", f"at entry {bad}", f"at entry {again}", caught))
+
+
+def heading(text: str) -> None:
+    """A step of the story."""
+    print(f"\n── {text} " + "─" * max(0, 96 - len(text)), flush=True)
+
+
+def say(text: str) -> None:
+    """One sentence."""
+    print(f"  {text}", flush=True)
+
+
+def first(pattern: str, text: str) -> str:
+    """The first match in a command's output."""
+    found = re.search(pattern, text)
+    if found is None:
+        raise workshop.DemoError(f"expected {pattern} in the output, found none")
+    return found[0]
+
+
+def count(word: str, text: str) -> int:
+    """The number after a word: ``changed 1,466,020``."""
+    return int(first(rf"(?<=\b{word} )[\d,]+", text).replace(",", ""))
+
+
+def prepare(project: Path, live: workshop.LivePipeline) -> None:
+    """The lake before the story begins."""
+    rows = generate.generate(project / "lake")
+    say(f"{rows:,} raw transactions of {len(WRONG) + len(RIGHT)} days, {WRONG[0]} … {RIGHT[-1]}.")
+    say("The daily pipeline runs in a process of its own. It writes its history with Spark:")
+    say("45 days by release 2.3.9, 15 days by release 2.4.1. Then it goes on every second or two until the end.")
+    live.wait_for(1)
+
+
+def replay(project: Path, *, timings: bool = False) -> bool:
+    """The whole story; whether every claim held."""
+    started = time.monotonic()
+    heading("FinSight's lake")
+    workshop.lay_out(project)
+    with workshop.LivePipeline(project) as live:
+        prepare(project, live)
+        demo = Demo(project, Errata(project), live)
+        demo.the_wrong_number()
+        run = demo.correct()
+        demo.look_and_take_back(run)
+        demo.correct_again()
+        demo.settle()
+        demo.audit()
+    print()
+    holds = print_claims(demo.claims)
+    where = project.relative_to(Path.cwd()) if project.is_relative_to(Path.cwd()) else project
+    print(f"\n{time.monotonic() - started:.0f} s. The project stays in {where}. Try next:")
+    command = f"  .venv/bin/errata -C {where}"
+    print(f"{command} status {run}")
+    print(f"{command} why {TABLE} {TAKEN_BACK[0]}")
+    print(f"{command} evidence export {run} -o {run}.errata")
+    if timings:
+        for text, seconds in demo.errata.seconds:
+            print(f"{seconds:6.1f} s  {text[:110]}")
+    return holds
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Replay the FinSight incident.")
+    parser.add_argument("--directory", type=Path, default=workshop.ROOT / "build" / "demo" / "finsight")
+    parser.add_argument("--timings", action="store_true", help="say how long each command took")
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    try:
+        return 0 if replay(arguments.directory.absolute(), timings=arguments.timings) else 1
+    except workshop.DemoError as error:
+        print(f"\nThe demo stopped: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nInterrupted; nothing is left running.", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,181 @@
+"""The demo's surroundings: a project directory with a git history, the live pipeline's process, a tampered ledger.
+
+Nothing here knows what the demo wants to show.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+MARKER = ".finsight-demo"
+IGNORED = (MARKER, "/.errata/", "/lake/", "/logs/", "/tampered/", "__pycache__/")
+
+
+class DemoError(Exception):
+    """Something the demo relies on did not happen."""
+
+
+def lay_out(project: Path) -> None:
+    """A fresh project directory; an earlier demo in it is wiped, anything else is left alone."""
+    if project.exists() and any(project.iterdir()):
+        if not (project / MARKER).exists():
+            raise DemoError(f"{project} is not empty and not a demo; choose another --directory")
+        shutil.rmtree(project)
+    (project / "logs").mkdir(parents=True)
+    (project / MARKER).touch()
+    (project / ".gitignore").write_text("".join(f"{line}\n" for line in IGNORED), encoding="utf-8")
+    shutil.copy(HERE / "errata.yaml", project)
+    for folder in ("products", "transforms"):
+        shutil.copytree(HERE / folder, project / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    _commit_releases(project)
+
+
+def _commit_releases(project: Path) -> None:
+    """Two commits, so that the plan can name the one it runs. A machine without git has a project without history."""
+    if shutil.which("git") is None:
+        return
+    transform, product = project / "transforms" / "daily_revenue.py", project / "products" / "daily_revenue.yaml"
+    right, current = transform.read_text(encoding="utf-8"), product.read_text(encoding="utf-8")
+    _git(project, "init", "--quiet")
+    shutil.copy(HERE / "releases" / "daily_revenue_2_3_9.py", transform)
+    product.write_text(current.replace("version: 2.4.1", "version: 2.3.9"), encoding="utf-8")
+    _commit(project, "Release 2.3.9", "2025-12-30T09:00:00Z")
+    transform.write_text(right, encoding="utf-8")
+    product.write_text(current, encoding="utf-8")
+    _commit(project, "Release 2.4.1: apply FX rates the right way round (FIN-231)", "2026-02-14T16:00:00Z")
+
+
+def _commit(project: Path, subject: str, at: str) -> None:
+    _git(project, "add", ".")
+    _git(project, "commit", "--quiet", "-m", subject, at=at)
+
+
+def _git(project: Path, *arguments: str, at: str = "") -> None:
+    person = {f"GIT_{role}_{field}": value for role in ("AUTHOR", "COMMITTER") for field, value in _FINSIGHT.items()}
+    dates = {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at} if at else {}
+    # The user's own settings (signing, hooks, templates) have no business here.
+    quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    subprocess.run(["git", *arguments], cwd=project, check=True, env={**environment, **person, **dates, **quiet})
+
+
+_FINSIGHT = {"NAME": "FinSight data team", "EMAIL": "data@finsight.example"}
+
+
+def python(module: str, *arguments: str) -> list[str]:
+    """The command line of one of this example's own programs."""
+    return [sys.executable, "-m", f"examples.finsight.{module}", *arguments]
+
+
+def environment() -> dict[str, str]:
+    """The environment of a child: plain output, and Spark on the loopback interface."""
+    return {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONUNBUFFERED": "1"}
+
+
+class LivePipeline:
+    """The daily pipeline as a process: history first, then live. Leaving the block ends it, however it is left."""
+
+    def __init__(self, project: Path) -> None:
+        self.journal = project / "logs" / "live-journal.jsonl"
+        self._log = project / "logs" / "live.log"
+        self._command = python("daily", str(project), "--journal", str(self.journal), "--history")
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        with self._log.open("wb") as out:
+            # A session of its own: Ctrl-C is for the demo, which then ends the pipeline in good order.
+            self._process = subprocess.Popen(
+                self._command, cwd=ROOT, env=environment(), stdout=out, stderr=out, start_new_session=True
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def commits(self) -> int:
+        """How many commits the journal has so far."""
+        if self._process is not None and self._process.poll() is not None:
+            raise DemoError(f"the live pipeline ended by itself; see {self._log}")
+        return len(self.journal.read_text(encoding="utf-8").splitlines()) if self.journal.exists() else 0
+
+    def wait_for(self, commits: int, *, seconds: float = 90) -> int:
+        """Wait until the journal has that many commits."""
+        deadline = time.monotonic() + seconds
+        while (found := self.commits) < commits:
+            if time.monotonic() > deadline:
+                raise DemoError(
+                    f"the live pipeline made {found} of {commits} commits in {seconds:.0f} s; see {self._log}"
+                )
+            time.sleep(0.1)
+        return found
+
+    def stop(self) -> None:
+        """Let it finish the batch in hand; after that nothing of it is left."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        process.terminate()
+        try:
+            process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            _end_group(process)
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """End what is left of the process's session: its JVM goes a moment after it, or has to be told."""
+    for _ in range(50):
+        if process.poll() is not None and not _group_exists(process.pid):
+            return
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _group_exists(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def tampered_copy(project: Path) -> tuple[Path, int]:
+    """A copy of the project whose ledger says that someone else approved; returns it and the edited entry's number."""
+    copy = project / "tampered"
+    (copy / ".errata").mkdir(parents=True)
+    shutil.copy(project / "errata.yaml", copy)
+    for folder in ("products", "transforms"):
+        shutil.copytree(project / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    with (
+        closing(sqlite3.connect(project / ".errata" / "ledger.db")) as source,
+        closing(sqlite3.connect(copy / ".errata" / "ledger.db")) as target,
+    ):
+        source.backup(target)
+        # Whoever owns the file can drop its triggers; that is why the entries are chained.
+        for (name,) in target.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            target.execute(f'DROP TRIGGER "{name}"')
+        (entry,) = target.execute(
+            "SELECT min(seq) FROM audit WHERE action LIKE '%approv%' AND person = 'bo'"
+        ).fetchone()
+        if entry is None:
+            raise DemoError("the ledger has no audit entry of an approval by bo")
+        target.execute("UPDATE audit SET person = 'cy' WHERE seq = ?", [entry])
+        target.commit()
+    return copy, entry
