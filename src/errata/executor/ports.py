@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from errata.model.manifest import Chunk, Manifest
+from errata.model.manifest import Chunk, Manifest, TargetPin
 
-__all__ = ["ChunkEngine", "ChunkWork"]
+__all__ = ["ChunkEngine", "ChunkWork", "PinKeeper", "Origin", "PinOutcome", "Progress", "RowReader"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +40,73 @@ class ChunkEngine(Protocol):
 
     def cancel(self, work: ChunkWork) -> None:
         """Stop the Spark jobs of an attempt that lost its lease. Best effort."""
+
+
+class PinOutcome(Protocol):
+    """What became of one tag."""
+
+    @property
+    def table(self) -> str: ...
+
+    @property
+    def tag(self) -> str: ...
+
+    @property
+    def snapshot_id(self) -> str: ...
+
+    @property
+    def outcome(self) -> str:
+        """created, already, not_pinned, removed or absent."""
+
+    @property
+    def warning(self) -> str | None: ...
+
+
+class PinKeeper(Protocol):
+    """Tags that keep pinned snapshots alive; no JVM. Every call is idempotent."""
+
+    def create(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> PinOutcome:
+        """Tag a snapshot for ``keep_ms`` from now."""
+
+    def remove(self, table: str, tag: str) -> PinOutcome:
+        """Remove a tag if it is there."""
+
+    def refs(self, table: str) -> dict[str, str]:
+        """Every branch and tag with its snapshot."""
+
+    def snapshot_exists(self, table: str, snapshot_id: str) -> bool:
+        """Whether a snapshot is still in the table's metadata."""
+
+
+class Progress(Protocol):
+    """Someone who watches a run."""
+
+    def advance(self, partitions: int, rows: int) -> None:
+        """A chunk was adopted."""
+
+    def show(self, chunk_id: str, text: str | None) -> None:
+        """What a chunk is doing; None: it is over."""
+
+    def close(self) -> None:
+        """The worker stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who wrote the files of a partition last, before a run replaced them."""
+
+    snapshot_id: str
+    at: str
+    application: str
+
+
+class RowReader(Protocol):
+    """Single rows and their origin, from table metadata and the few files that can hold them; no JVM."""
+
+    def row(
+        self, target: TargetPin, snapshot_id: str | None, partition: str, key: Mapping[str, str]
+    ) -> Mapping[str, Any] | None:
+        """The row of this key as a snapshot reads; None when there is none, or the snapshot is gone."""
+
+    def origin(self, target: TargetPin, snapshot_id: str | None, partition: str) -> Origin | None:
+        """The newest commit that brought in files of this partition, as seen from a snapshot."""

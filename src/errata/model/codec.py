@@ -38,8 +38,16 @@ def typed(kind: type[T], data: Any) -> T:
 
 
 @cache
-def _hints(kind: type[Any]) -> dict[str, Any]:
+def _hints(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
+
+
+def _dataclass(kind: Any, data: Any) -> Any:
+    hints = _hints(kind)
+    unknown = set(data) - set(hints)
+    if unknown:
+        raise TypeError(f"{kind.__name__} has no field {min(unknown)!r}")
+    return kind(**{name: _typed(hints[name], item) for name, item in data.items()})
 
 
 def _typed(kind: Any, data: Any) -> Any:
@@ -55,12 +63,8 @@ def _typed(kind: Any, data: Any) -> Any:
         return tuple(_typed(args[0], item) for item in data)
     if origin is not None and issubclass(origin, Mapping):
         return {key: _typed(args[1], item) for key, item in data.items()}
-    if dataclasses.is_dataclass(kind):
-        hints = _hints(typing.cast(type[Any], kind))
-        unknown = set(data) - set(hints)
-        if unknown:
-            raise TypeError(f"{kind.__name__} has no field {sorted(unknown)[0]!r}")
-        return typing.cast(type[Any], kind)(**{name: _typed(hints[name], item) for name, item in data.items()})
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        return _dataclass(kind, data)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(data)
     if isinstance(kind, type) and not isinstance(data, kind):

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from errata.errors import UsageError
 from errata.model.partition import Grain
 
-__all__ = ["DURATION", "before", "steps"]
+__all__ = ["DURATION", "before", "days", "steps"]
 
 DURATION = r"\d{1,6}(h|d|w|mo|y)"
 """The grammar, for schemas."""
@@ -60,3 +60,15 @@ def before(text: str, instant: datetime) -> datetime:
     year, month = divmod(instant.year * 12 + instant.month - 1 - count * _MONTHS[unit], 12)
     day = min(instant.day, calendar.monthrange(year, month + 1)[1])
     return instant.replace(year=year, month=month + 1, day=day)
+
+
+def days(text: str) -> int:
+    """A promise to keep something this long, as whole days and never shorter: months count 31 days, years 366.
+
+    >>> days("30d"), days("36h"), days("1mo")
+    (30, 2, 31)
+    """
+    count, unit = _split(text)
+    if unit in _HOURS:
+        return -(-count * _HOURS[unit] // 24)
+    return count * {"mo": 31, "y": 366}[unit]

@@ -15,7 +15,18 @@ from typing import Any
 from errata.model.partition import Grain
 from errata.model.product import Check, Comparison, Limits, Reconciliation
 
-__all__ = ["FORMAT", "Chunk", "Code", "Estimate", "ExpectedFile", "InputPin", "Manifest", "Override", "SourceFile", "TargetPin"]
+__all__ = [
+    "FORMAT",
+    "Chunk",
+    "Code",
+    "Estimate",
+    "ExpectedFile",
+    "InputPin",
+    "Manifest",
+    "Override",
+    "SourceFile",
+    "TargetPin",
+]
 
 FORMAT = "errata.manifest/1"
 

@@ -5,7 +5,18 @@ All begin with ``errata_``, carry the run or publication they belong to, and are
 
 from __future__ import annotations
 
-__all__ = ["GUARD", "PREFIX", "base_pin", "candidate_branch", "input_pin", "owner_of", "pre_tag", "pub_tag", "run_branch", "undo_branch"]
+__all__ = [
+    "GUARD",
+    "PREFIX",
+    "base_pin",
+    "candidate_branch",
+    "input_pin",
+    "owner_of",
+    "pre_tag",
+    "pub_tag",
+    "run_branch",
+    "undo_branch",
+]
 
 PREFIX = "errata_"
 GUARD = "errata_guard"

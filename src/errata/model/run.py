@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["ACTIVE", "ATTEMPT_MOVES", "CHUNK_MOVES", "FINAL", "PUBLICATION_MOVES", "RUN_MOVES", "AttemptState", "ChunkState", "PublicationState", "RunState"]
+__all__ = [
+    "ACTIVE",
+    "ATTEMPT_MOVES",
+    "CHUNK_MOVES",
+    "FINAL",
+    "PUBLICATION_MOVES",
+    "RUN_MOVES",
+    "AttemptState",
+    "ChunkState",
+    "PublicationState",
+    "RunState",
+]
 
 
 class RunState(StrEnum):

@@ -31,7 +31,9 @@ def conflict_error(
         hint = f'errata plan PRODUCT --partitions {listed} --supersede {run_id} --reason "…"'
         rest = f"or publish the other {len(others)}: errata publish {run_id} --partitions {list_text(grain, others)}"
     else:
-        hint = f"a rollback would lose those writes; plan a correction instead: errata plan PRODUCT --partitions {listed}"
+        hint = (
+            f"a rollback would lose those writes; plan a correction instead: errata plan PRODUCT --partitions {listed}"
+        )
         rest = (
             f"or roll back the other {len(others)}: errata rollback {run_id} "
             f'--partitions {list_text(grain, others)} --reason "…"'

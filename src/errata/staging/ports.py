@@ -56,7 +56,16 @@ class StagingTable(Protocol):
         """A candidate whose commit landed, looked up by its branch and property."""
 
     def make_candidate(
-        self, target: TargetPin, run_id: str, branch: str, partitions: Sequence[str], paths: Sequence[str], keep_days: int
+        self,
+        target: TargetPin,
+        run_id: str,
+        branch: str,
+        partitions: Sequence[str],
+        paths: Sequence[str],
+        keep_days: int,
     ) -> Candidate:
         """In one transaction: a branch at main's head, on which the scope's live files are replaced by ``paths``.
         Raises ``EngineError`` when not exactly those paths could be added."""
+
+    def drop_refs(self, table: str, refs: Sequence[str]) -> tuple[str, ...]:
+        """Remove branches and tags; answers those that were there. Idempotent."""

@@ -66,8 +66,13 @@ def fingerprint(files: Iterable[tuple[str, int]]) -> str:
 def scan_target(
     table: Table, snapshot: Snapshot | None, column: str, grain: Grain, partitions: Sequence[str]
 ) -> LiveTarget:
-    """Totals for every partition; files for those asked for; what cannot be attributed, by name."""
+    """Totals for every partition; files for those asked for; what cannot be attributed, by name.
+
+    Only files that carry the current field (same column, same transform) can be taken out one partition at a time.
+    Others are named when they may hold the scope, also finer ones: the publication finds files by that field.
+    """
     places = _places(table, column, grain)
+    own = place_in(table.spec(), table.schema(), column, grain)
     totals: dict[str, list[int]] = {}
     found: dict[str, list[Entry]] = {name: [] for name in partitions}
     everywhere: list[Entry] = []
@@ -75,7 +80,8 @@ def scan_target(
     unreadable: set[str] = set()
     for manifest in snapshot.manifests(table.io) if snapshot else ():
         place = places.get(manifest.partition_spec_id)
-        covered = {place.covering(name) for name in partitions} if place and not place.is_exact else None
+        is_own = place is not None and own is not None and place.transform == own.transform and place.is_exact
+        covered = {place.covering(name) for name in partitions} if place and not is_own else None
         for value, entry in _entries(table, manifest, place):
             key = place.text(value) if place else None
             if place and key is None:

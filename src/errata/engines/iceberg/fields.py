@@ -25,10 +25,11 @@ _BY_VALUE = ("string", "int", "long")
 class Place:
     """Where the files of one spec say which partition they belong to."""
 
-    __slots__ = ("_is_text", "_known", "position", "stored", "wanted")
+    __slots__ = ("_is_text", "_known", "position", "stored", "transform", "wanted")
 
-    def __init__(self, position: int, stored: Grain, wanted: Grain, *, is_text: bool = False) -> None:
+    def __init__(self, position: int, transform: str, stored: Grain, wanted: Grain, *, is_text: bool = False) -> None:
         self.position = position
+        self.transform = transform
         self.stored = stored  # grain of the values in the metadata
         self.wanted = wanted  # grain of the product
         self._is_text = is_text  # a string column that holds time partitions as text
@@ -83,11 +84,12 @@ def place_in(spec: PartitionSpec, schema: Schema, column: str, grain: Grain) -> 
     column_id, column_type = _column(schema, column)
     found: list[Place] = []
     for position, part in enumerate(spec.fields):
-        stored = _grain_of(str(part.transform), column_type) if part.source_id == column_id else None
+        transform = str(part.transform)
+        stored = _grain_of(transform, column_type) if part.source_id == column_id else None
         if stored is Grain.VALUE and grain.is_time and column_type == "string":
-            found.append(Place(position, grain, grain, is_text=True))
+            found.append(Place(position, transform, grain, grain, is_text=True))
         elif stored is not None and stored.is_time == grain.is_time:
-            found.append(Place(position, stored, grain))
+            found.append(Place(position, transform, stored, grain))
     return max(found, key=lambda place: _WIDTH.get(place.stored, 0), default=None)
 
 

@@ -134,9 +134,7 @@ def partition_text(target: TargetPin, raw: str) -> str | None:
 
 def _data_file(target: TargetPin, row: list[str]) -> DataFile:
     path, rows, size, raw, *rest = row
-    deletes = tuple(
-        ExpectedFile(rest[n], int(rest[n + 1]), _CONTENT[rest[n + 2]]) for n in range(0, len(rest), 3)
-    )
+    deletes = tuple(ExpectedFile(rest[n], int(rest[n + 1]), _CONTENT[rest[n + 2]]) for n in range(0, len(rest), 3))
     return DataFile(path, int(rows), int(size), partition_text(target, raw), deletes)
 
 

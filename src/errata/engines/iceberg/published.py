@@ -121,7 +121,9 @@ class IcebergVersion:
     def _tag(self, publication: PublicationCommit, head: str, made: str) -> None:
         before, after = pre_tag(publication.publication_id), pub_tag(publication.publication_id)
         manage = self._transaction.manageSnapshots()
-        manage = manage.createTag(before, int(head)).setMaxRefAgeMs(before, age_for(self._table, head, publication.pre_days))
+        manage = manage.createTag(before, int(head)).setMaxRefAgeMs(
+            before, age_for(self._table, head, publication.pre_days)
+        )
         manage = manage.createTag(after, int(made)).setMaxRefAgeMs(after, PUB_TAG_DAYS * DAY_MS)
         refs = refs_of(self._table)
         for ref, days in publication.keep_refs.items():
@@ -249,5 +251,3 @@ def _touch(touch: Touch, sign: str, content: str, rows: int) -> Touch:
 
 _conforms: type[PublishTable] = IcebergPublishing
 _version_conforms: type[TableVersion] = IcebergVersion
-
-

@@ -15,7 +15,17 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_rand
 from errata.engines.iceberg.java import JavaIceberg
 from errata.model.refs import GUARD
 
-__all__ = ["DAY_MS", "GUARD", "age_for", "drop_refs", "ensure_branch", "ensure_guard", "main_head", "refs_of", "retrying"]
+__all__ = [
+    "DAY_MS",
+    "GUARD",
+    "age_for",
+    "drop_refs",
+    "ensure_branch",
+    "ensure_guard",
+    "main_head",
+    "refs_of",
+    "retrying",
+]
 
 
 DAY_MS = 86_400_000

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from errata.engines.iceberg.java import JavaIceberg, java_paths, partition_text, rows_of
-from errata.engines.iceberg.refs import age_for, ensure_branch, ensure_guard, main_head, refs_of, retrying
+from errata.engines.iceberg.refs import age_for, drop_refs, ensure_branch, ensure_guard, main_head, refs_of, retrying
 from errata.errors import EngineError, RunExpired
+from errata.failpoints import failpoint
 from errata.model.manifest import TargetPin
 from errata.model.refs import run_branch
 from errata.model.table import DataFile
@@ -25,6 +26,7 @@ class IcebergStaging:
     def prepare(self, target: TargetPin, run_id: str, keep_days: int) -> str:
         """Guard and run branch; the branch is rooted on the guard, so it holds only what attempts append."""
         guard, _ = ensure_guard(self._java, target.table)
+        failpoint("run.after_guard")
         ensure_branch(self._java, target.table, run_branch(run_id), guard, keep_days)
         return guard
 
@@ -101,7 +103,9 @@ class IcebergStaging:
         table, transaction = java.begin(target.table)
         head, run_head = main_head(table), refs_of(table).get(run_branch(run_id))
         if head is None or run_head is None:
-            raise RunExpired(f"the run branch {run_branch(run_id)} of {target.table} is gone", state="main is unchanged")
+            raise RunExpired(
+                f"the run branch {run_branch(run_id)} of {target.table} is gone", state="main is unchanged"
+            )
         old = java.scan(table, head, target, partitions)
         new = java.scan(table, run_head, target, partitions)
         removing = [f.path for f in java.describe(table, old, target) if f.partition in set(partitions)]
@@ -123,6 +127,10 @@ class IcebergStaging:
         if made is None:
             raise EngineError(f"the candidate branch {branch} did not appear on {target.table}")
         return made
+
+    def drop_refs(self, table: str, refs: Sequence[str]) -> tuple[str, ...]:
+        """Remove branches and tags in one commit."""
+        return drop_refs(self._java, table, refs)
 
 
 _conforms: type[StagingTable] = IcebergStaging

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["conform", "fits"]
 
 _PROMOTIONS = {("int", "long"), ("float", "double")}
-_SPARK_NAMES = {"bigint": "long", "timestamp_ntz": "timestamp", "timestamp": "timestamptz", "smallint": "int", "tinyint": "int"}
+_SPARK_NAMES = {
+    "bigint": "long",
+    "timestamp_ntz": "timestamp",
+    "timestamp": "timestamptz",
+    "smallint": "int",
+    "tinyint": "int",
+}
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
 

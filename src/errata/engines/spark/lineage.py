@@ -51,6 +51,8 @@ def deterministic_id(*columns: str) -> Column:
 
     def tagged(name: str) -> Any:
         text = F.col(name).cast("string")
-        return F.when(text.isNull(), F.lit("n")).otherwise(F.concat(F.lit("v"), F.length(text).cast("string"), F.lit(":"), text))
+        return F.when(text.isNull(), F.lit("n")).otherwise(
+            F.concat(F.lit("v"), F.length(text).cast("string"), F.lit(":"), text)
+        )
 
     return F.sha2(F.concat(*[tagged(name) for name in columns]), 256)

@@ -41,9 +41,7 @@ _SESSION_FIXED = {
 class SparkRuntime:
     """One JVM, and one session with this project's catalogs, each made when first asked for."""
 
-    def __init__(
-        self, project: Project, jars: Sequence[Path], log: Path, session: SparkSession | None = None
-    ) -> None:
+    def __init__(self, project: Project, jars: Sequence[Path], log: Path, session: SparkSession | None = None) -> None:
         self._project = project
         self._jars = jars
         self._log = log

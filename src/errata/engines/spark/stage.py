@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from errata.engines.files import changed_files
+from errata.engines.files.source import FileSource
 from errata.engines.spark.columns import in_partitions
 from errata.engines.spark.contract import conform
 from errata.engines.spark.inputs import frames, pinned_files
@@ -35,19 +35,20 @@ _WRITE_OPTIONS = {"fanout-enabled": "false", "advisory-partition-size": str(64 *
 class SparkChunks:
     """Chunks on one Spark session."""
 
-    def __init__(self, runtime: SparkRuntime, cache: Path) -> None:
+    def __init__(self, runtime: SparkRuntime, sources: FileSource, cache: Path) -> None:
         self._runtime = runtime
+        self._sources = sources
         self._cache = cache
 
     def check_sources(self, work: ChunkWork) -> None:
         """Re-stat every pinned file this chunk reads."""
         files = pinned_files(work.manifest, work.parts, work.chunk.partitions)
-        if problems := changed_files(files):
+        if problems := self._sources.verify(files):
             shown = "\n".join(f"  {problem}" for problem in problems[:20])
             raise SourceChanged(
                 f"{len(problems)} of {len(files)} source files of chunk {work.chunk.chunk_id} are not as planned\n{shown}",
                 state="nothing of this chunk was staged; main is unchanged",
-                hint=f'restore the files and errata retry {work.run_id}, or plan again with --supersede {work.run_id}',
+                hint=f"restore the files and errata retry {work.run_id}, or plan again with --supersede {work.run_id}",
                 files=problems,
             )
 
@@ -57,7 +58,9 @@ class SparkChunks:
         session.sparkContext.setJobGroup(work.attempt, f"chunk {work.chunk.chunk_id}", interruptOnCancel=True)
         output = self._output(work)
         failpoint("stage.before_commit")
-        name = ".".join(f"`{part}`" for part in (*work.manifest.target.table.split("."), f"branch_{run_branch(work.run_id)}"))
+        name = ".".join(
+            f"`{part}`" for part in (*work.manifest.target.table.split("."), f"branch_{run_branch(work.run_id)}")
+        )
         writer = output.writeTo(name).option("snapshot-property.errata.attempt", work.attempt)
         writer = writer.option("snapshot-property.errata.run", work.run_id)
         for key, value in _WRITE_OPTIONS.items():

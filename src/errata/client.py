@@ -1,0 +1,183 @@
+"""The Client: every command as a method; it receives its ports and knows no adapter.
+
+A method checks who asks, puts the steps in order through :mod:`errata.executor`, and answers a frozen view whose
+fields are those of ``--json``. ``as_`` is the person who acts.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from errata.executor import cleaning, deciding, planning, publishing, reporting, validating, working
+from errata.executor.desk import Desk
+from errata.executor.differing import DiffView, diff
+from errata.executor.settling import watch_guard
+from errata.model.audit import Actor, AuditEntry
+from errata.model.manifest import Override
+from errata.model.views import (
+    AuditView,
+    CleanupView,
+    DecisionView,
+    PlanView,
+    PublishView,
+    RollbackView,
+    RunView,
+    StateView,
+    StatusView,
+    ValidateView,
+    WhyView,
+)
+from errata.planner.request import Request
+
+__all__ = ["Client", "DoctorCheck"]
+
+Partitions = str | Sequence[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorCheck:
+    """One thing that must be in order."""
+
+    name: str
+    ok: bool
+    found: str
+    hint: str = ""
+
+
+class Client:
+    """One open project."""
+
+    def __init__(self, desk: Desk, *, doctor: Callable[[], tuple[DoctorCheck, ...]]) -> None:
+        self._desk = desk
+        self._doctor = doctor
+
+    def plan(
+        self,
+        product: str,
+        start: str | None = None,
+        end: str | None = None,
+        *,
+        partitions: Partitions = None,
+        reason: str,
+        kind: str = "restate",
+        order: str = "newest",
+        canary: int = 0,
+        supersede: str | None = None,
+        overrides: Mapping[str, str] | None = None,
+        dry_run: bool = False,
+        as_: str | None = None,
+    ) -> PlanView:
+        """Resolve, judge and seal a correction."""
+        actor = self._actor(as_)
+        request = Request(
+            product, reason, actor.person, start, end, partitions, kind, order, canary, supersede,
+            tuple(Override(rule, why) for rule, why in (overrides or {}).items()),
+        )  # fmt: skip
+        return planning.make_plan(self._desk, actor, request, dry_run=dry_run)
+
+    def show(self, run_id: str) -> PlanView:
+        """A plan again, from the ledger."""
+        return reporting.show(self._desk, self._actor(None), run_id)
+
+    def manifest_bytes(self, run_id: str) -> bytes:
+        """The exact bytes that were sealed."""
+        return self._desk.ledger.manifest_bytes(self._desk.ledger.run(run_id).run_id, self._actor(None))
+
+    def approve(self, run_id: str, *, digest: str, note: str = "", as_: str | None = None) -> DecisionView:
+        """A second person's yes over the digest."""
+        return deciding.approve(self._desk, self._actor(as_), run_id, digest, note)
+
+    def decline(self, run_id: str, *, note: str, as_: str | None = None) -> DecisionView:
+        """A person's no, for good."""
+        return deciding.decline(self._desk, self._actor(as_), run_id, note)
+
+    def run(self, run_id: str, *, parallel: int = 2, max_chunks: int | None = None, as_: str | None = None) -> RunView:
+        """Work on a run until nothing is left."""
+        return working.run_chunks(self._desk, self._actor(as_), run_id, parallel=parallel, max_chunks=max_chunks)
+
+    def pause(self, run_id: str, *, as_: str | None = None) -> StateView:
+        """No new chunk is claimed."""
+        return deciding.pause(self._desk, self._actor(as_), run_id)
+
+    def resume(self, run_id: str, *, as_: str | None = None) -> StateView:
+        """Chunks may be claimed again."""
+        return deciding.resume(self._desk, self._actor(as_), run_id)
+
+    def cancel(self, run_id: str, *, as_: str | None = None) -> StateView:
+        """End a run that is not published."""
+        return deciding.cancel(self._desk, self._actor(as_), run_id)
+
+    def retry(self, run_id: str, *, chunk: str | None = None, as_: str | None = None) -> StateView:
+        """Failed chunks may be claimed again."""
+        return deciding.retry(self._desk, self._actor(as_), run_id, chunk)
+
+    def validate(self, run_id: str, *, accept: Mapping[str, str] | None = None, as_: str | None = None) -> ValidateView:
+        """Assemble, measure and judge the candidate."""
+        return validating.validate(self._desk, self._actor(as_), run_id, accept or {})
+
+    def diff(self, run_id: str, *, partitions: Partitions = None, sample: int = 10) -> DiffView:
+        """The candidate against what was accepted before."""
+        return diff(self._desk, self._actor(None), run_id, partitions, sample)
+
+    def publish(self, run_id: str, *, partitions: Partitions = None, as_: str | None = None) -> PublishView:
+        """Release the candidate in one commit."""
+        return publishing.publish(self._desk, self._actor(as_), run_id, partitions)
+
+    def rollback(
+        self, run_id: str, *, partitions: Partitions = None, reason: str, as_: str | None = None
+    ) -> RollbackView:
+        """Restore what the partitions held before."""
+        return publishing.rollback(self._desk, self._actor(as_), run_id, partitions, reason)
+
+    def status(self, run_id: str | None = None) -> StatusView:
+        """All runs, or one."""
+        watch_guard(self._desk, self._actor(None))
+        return reporting.status(self._desk, self._actor(None), run_id)
+
+    def why(self, table: str, partition: str, *, key: Mapping[str, str] | None = None) -> WhyView:
+        """Who changed this number, when and why."""
+        return reporting.why(self._desk, self._actor(None), table, partition, key or {})
+
+    def audit_verify(self) -> AuditView:
+        """Recheck the chain."""
+        found = self._desk.ledger.verify_audit()
+        return AuditView(found.ok, found.entries, found.first_bad, found.reason, found.head)
+
+    def audit_log(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
+        """Entries of the chain, oldest first."""
+        full = self._desk.ledger.run(run_id).run_id if run_id else None
+        return self._desk.ledger.audit_entries(full, limit)
+
+    def cleanup(self, run_id: str | None = None, *, dry_run: bool = False, as_: str | None = None) -> CleanupView:
+        """Remove branches and tags that nothing needs any more."""
+        return cleaning.cleanup(self._desk, self._actor(as_), run_id, dry_run=dry_run)
+
+    def doctor(self) -> tuple[DoctorCheck, ...]:
+        """Java, jars, catalogs, ledger, guards."""
+        return self._doctor()
+
+    def close(self) -> None:
+        """Give back the ledger's connections."""
+        self._desk.ledger.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _actor(self, person: str | None) -> Actor:
+        user = _os_user()
+        name = (person or os.environ.get("ERRATA_USER") or user).strip()
+        return Actor(name, user, socket.gethostname(), self._desk.project.single_user)
+
+
+def _os_user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid-{os.getuid()}"

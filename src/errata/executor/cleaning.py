@@ -1,0 +1,84 @@
+"""Cleanup: refs that nothing needs any more. Shows first; never drops a branch that a worker might still write to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from errata.executor.desk import Desk
+from errata.executor.settling import settle_open
+from errata.failpoints import failpoint
+from errata.ledger import RunRecord
+from errata.model.audit import Actor
+from errata.model.duration import days
+from errata.model.product import Role
+from errata.model.refs import GUARD, base_pin, candidate_branch, input_pin, pre_tag, pub_tag, run_branch, undo_branch
+from errata.model.run import PublicationState, RunState
+from errata.model.views import CleanupView
+
+__all__ = ["cleanup", "removable"]
+
+S = RunState
+_OVER = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.SUPERSEDED, S.PUBLISHED})
+
+
+def cleanup(desk: Desk, actor: Actor, run_id: str | None, *, dry_run: bool) -> CleanupView:
+    """Remove what is left of finished runs; the undo set of a publication stays for its whole window."""
+    desk.allow(actor, (Role.OPERATOR,), "cleanup")
+    runs = (desk.ledger.run(run_id),) if run_id else desk.ledger.runs()
+    for table in {run.table for run in runs}:
+        settle_open(desk, actor, table)
+    wanted: dict[str, list[tuple[str, str]]] = {}
+    kept: list[Mapping[str, str]] = []
+    for run in runs:
+        drop, keep = removable(desk, desk.ledger.run(run.run_id))
+        kept += keep
+        for table, ref in drop:
+            wanted.setdefault(table, []).append((ref, run.run_id))
+    removed: list[Mapping[str, str]] = []
+    for table, refs in wanted.items():
+        present = desk.engines.pins.refs(table)
+        found = [(ref, run) for ref, run in refs if ref in present]
+        if found and not dry_run:
+            desk.engines.staging.drop_refs(table, [ref for ref, _ in found])
+            failpoint("cleanup.after_remove")
+        removed += [{"table": table, "ref": ref, "run_id": run} for ref, run in found]
+    if removed and not dry_run:
+        desk.ledger.note(run_id, actor, "cleanup", {"removed": [dict(item) for item in removed]})
+    return CleanupView(tuple(removed), tuple(kept), dry_run)
+
+
+def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[Mapping[str, str]]]:
+    """(table, ref) pairs that nothing needs, and refs that are kept with the reason."""
+    if run.state not in _OVER:
+        return [], []
+    if desk.ledger.open_attempts(run.run_id):
+        return [], [_kept(run, run_branch(run.run_id), "a worker may still write to it")]
+    manifest = desk.ledger.manifest(run.run_id)
+    drop = [(run.table, run_branch(run.run_id)), (run.table, base_pin(run.run_id))]
+    drop += [(pin.location, input_pin(run.run_id)) for pin in manifest.inputs if pin.kind == "table"]
+    drop += [(run.table, candidate_branch(run.run_id, c.n)) for c in desk.ledger.candidates(run.run_id)]
+    kept: list[Mapping[str, str]] = []
+    for publication in desk.ledger.publications(run.run_id):
+        undo = [undo_branch(publication.pub_id), pre_tag(publication.pub_id)]
+        tags = [pub_tag(publication.pub_id), f"{undo_branch(publication.pub_id)}_rows"]
+        if publication.state is PublicationState.ABANDONED:
+            # the fence must outlive any process that might still try to commit
+            drop += [(run.table, ref) for ref in undo]
+            kept.append(_kept(run, tags[0], "fence of a closed publication; its own retention ends it"))
+        elif _window_is_open(desk, publication.settled_at, manifest.rollback_window):
+            kept += [_kept(run, ref, f"undo until {manifest.rollback_window} after publication") for ref in undo]
+            drop += [(run.table, ref) for ref in tags]
+        else:
+            drop += [(run.table, ref) for ref in (*undo, *tags)]
+    return [(table, ref) for table, ref in drop if ref != GUARD], kept
+
+
+def _window_is_open(desk: Desk, settled_at: str | None, window: str) -> bool:
+    if settled_at is None:
+        return True
+    return datetime.fromisoformat(settled_at.replace("Z", "+00:00")) + timedelta(days=days(window)) > desk.now()
+
+
+def _kept(run: RunRecord, ref: str, why: str) -> Mapping[str, str]:
+    return {"table": run.table, "ref": ref, "run_id": run.run_id, "why": why}

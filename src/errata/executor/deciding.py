@@ -1,0 +1,76 @@
+"""A person's decision over a sealed plan, and the control of a run: approve, decline, pause, resume, cancel, retry."""
+
+from __future__ import annotations
+
+from errata.errors import StateRefused
+from errata.executor.desk import Desk
+from errata.executor.views import approvals_view
+from errata.model.audit import Actor
+from errata.model.product import Role
+from errata.model.run import RunState
+from errata.model.views import DecisionView, StateView
+
+__all__ = ["approve", "cancel", "decline", "pause", "resume", "retry"]
+
+S = RunState
+
+
+def approve(desk: Desk, actor: Actor, run_id: str, digest: str, note: str) -> DecisionView:
+    """Approve the plan with this digest."""
+    return _decide(desk, actor, run_id, digest.removeprefix("sha256:").lower(), "approved", note)
+
+
+def decline(desk: Desk, actor: Actor, run_id: str, note: str) -> DecisionView:
+    """Say no, for good."""
+    run = desk.ledger.run(run_id)
+    return _decide(desk, actor, run.run_id, run.manifest_digest, "declined", note)
+
+
+def _decide(desk: Desk, actor: Actor, run_id: str, digest: str, decision: str, note: str) -> DecisionView:
+    run = desk.ledger.run(run_id)
+    action = "approve" if decision == "approved" else "decline"
+    desk.allow(actor, (Role.APPROVER,), action, run.run_id)
+    desk.not_the_requester(actor, run.planned_by, action, run.run_id)
+    run, already = desk.ledger.decide(run.run_id, digest, actor.person, decision, note, actor)
+    return DecisionView(run.run_id, run.state.value, already, run.manifest_digest, approvals_view(desk, run.run_id))
+
+
+def pause(desk: Desk, actor: Actor, run_id: str) -> StateView:
+    """No new chunk is claimed; those in flight finish."""
+    return _control(desk, actor, run_id, S.PAUSED, {S.RUNNING}, "pause")
+
+
+def resume(desk: Desk, actor: Actor, run_id: str) -> StateView:
+    """Chunks may be claimed again."""
+    return _control(desk, actor, run_id, S.RUNNING, {S.PAUSED}, "resume")
+
+
+def cancel(desk: Desk, actor: Actor, run_id: str) -> StateView:
+    """The run ends; what was staged is swept by ``errata cleanup``; main was never touched."""
+    ends = {S.PLANNED, S.APPROVED, S.RUNNING, S.PAUSED, S.FAILED, S.STAGED, S.REJECTED, S.VALIDATED}
+    return _control(desk, actor, run_id, S.CANCELLED, ends, "cancel")
+
+
+def _control(desk: Desk, actor: Actor, run_id: str, to: RunState, start: set[RunState], action: str) -> StateView:
+    run = desk.ledger.run(run_id)
+    desk.allow(actor, (Role.OPERATOR,), action, run.run_id)
+    if run.state is to:
+        return StateView(run.run_id, run.state.value, already=True)
+    moved = desk.ledger.move(run.run_id, to, actor=actor, expect=start)
+    return StateView(moved.run_id, moved.state.value)
+
+
+def retry(desk: Desk, actor: Actor, run_id: str, chunk: str | None) -> StateView:
+    """Failed chunks may be claimed again."""
+    run = desk.ledger.run(run_id)
+    desk.allow(actor, (Role.OPERATOR,), "retry", run.run_id)
+    again = desk.ledger.retry(run.run_id, chunk, actor)
+    if not again and run.state is not S.FAILED:
+        raise StateRefused(
+            f"retry of {run.run_id} was refused; it has no failed chunk",
+            state="nothing was changed",
+            hint=f"errata status {run.run_id}",
+        )
+    if run.state is S.FAILED:
+        run = desk.ledger.move(run.run_id, S.RUNNING, actor=actor, action="run.retried")
+    return StateView(run.run_id, run.state.value)

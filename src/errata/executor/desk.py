@@ -1,0 +1,124 @@
+"""What every command works with: the project, the ledger, and engines that start only when they are used."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from errata.errors import ApprovalRefused, NotFound, PermissionRefused
+from errata.executor.ports import ChunkEngine, PinKeeper, Progress, RowReader
+from errata.ledger import Ledger
+from errata.model.audit import Actor
+from errata.model.manifest import Code
+from errata.model.product import Product, Project, Role
+from errata.planner.ports import InputReader, TableReader, TargetReader
+from errata.publisher.ports import ContentPort, PublishTable
+from errata.staging.ports import StagingTable
+from errata.validator.ports import Measurer
+
+__all__ = ["Desk", "Engines"]
+
+
+class Engines(Protocol):
+    """Adapters by port; the first group never starts a JVM, the second does, the third starts Spark."""
+
+    @property
+    def targets(self) -> TargetReader: ...
+
+    @property
+    def inputs(self) -> InputReader: ...
+
+    @property
+    def tables(self) -> TableReader: ...
+
+    @property
+    def pins(self) -> PinKeeper: ...
+
+    @property
+    def rows(self) -> RowReader: ...
+
+    def code(self, product: Product) -> tuple[Code, bytes]:
+        """The project's code as it is now: its description and the zip that will run."""
+
+    @property
+    def staging(self) -> StagingTable: ...
+
+    @property
+    def publishing(self) -> PublishTable: ...
+
+    @property
+    def content(self) -> ContentPort: ...
+
+    @property
+    def chunks(self) -> ChunkEngine: ...
+
+    @property
+    def measurer(self) -> Measurer: ...
+
+    @property
+    def log(self) -> Path:
+        """Where the engines' own chatter goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One project, open for work."""
+
+    project: Project
+    ledger: Ledger
+    engines: Engines
+    now: Callable[[], datetime]
+    narrate: Callable[[str], None]
+    progress: Callable[[str, int, str], Progress]
+
+    def product(self, name: str) -> Product:
+        """A product by name."""
+        found = self.project.products.get(name)
+        if found is None:
+            near = difflib.get_close_matches(name, self.project.products, 1)
+            known = ", ".join(sorted(self.project.products)) or "none"
+            raise NotFound(
+                f"product {name!r} is not in this project; expected one of {known}",
+                hint=f"did you mean {near[0]}?" if near else "errata check",
+            )
+        return found
+
+    def allow(self, actor: Actor, roles: Iterable[Role], action: str, run_id: str | None = None) -> None:
+        """Let a person act in one of these roles; a refusal is audited."""
+        wanted = set(roles)
+        if self.project.single_user:
+            return
+        person = self.project.people.get(actor.person)
+        if person is not None and wanted & set(person.roles):
+            return
+        able = sorted(name for name, who in self.project.people.items() if wanted & set(who.roles))
+        has = "is not listed under people" if person is None else f"has {', '.join(person.roles)}"
+        error = PermissionRefused(
+            f"{action} was refused; expected the role {' or '.join(sorted(wanted))}, {actor.person or 'nobody'} {has}",
+            state="nothing was changed",
+            hint=f"ask {' or '.join(able)}" if able else "give someone the role in errata.yaml",
+            person=actor.person,
+        )
+        self.ledger.refuse(run_id, actor, action, error.message)
+        raise error
+
+    def not_the_requester(self, actor: Actor, requester: str, action: str, run_id: str) -> None:
+        """Four eyes: whoever asked for the change does not decide over it."""
+        if self.project.single_user or not _same(actor.person, requester):
+            return
+        error = ApprovalRefused(
+            f"{action} was refused; expected someone other than the requester, found {actor.person}",
+            state="nothing was changed",
+            hint="ask another " + ("publisher" if action == "publish" else "approver"),
+            person=actor.person,
+        )
+        self.ledger.refuse(run_id, actor, action, error.message)
+        raise error
+
+
+def _same(one: str, other: str) -> bool:
+    return one.casefold().strip() == other.casefold().strip()

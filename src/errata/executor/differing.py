@@ -1,0 +1,61 @@
+"""Diff: the candidate against what main held when it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from errata.errors import StateRefused
+from errata.executor.desk import Desk
+from errata.executor.publishing import chosen
+from errata.model.audit import Actor
+from errata.validator.diff import Diff
+from errata.validator.ports import Measurement
+
+__all__ = ["DiffView", "diff"]
+
+
+@dataclass(frozen=True, slots=True)
+class DiffView:
+    """A diff with what it is about."""
+
+    run_id: str
+    product: str
+    snapshot_id: str
+    base_snapshot_id: str | None
+    grain: str
+    untouched_partitions: int
+    key: tuple[str, ...]
+    diff: Diff
+
+
+def diff(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, sample: int) -> DiffView:
+    """Old against new, for a run that has a candidate."""
+    run = desk.ledger.run(run_id)
+    manifest = desk.ledger.manifest(run.run_id, actor)
+    candidate = desk.ledger.latest_candidate(run.run_id)
+    if candidate is None or candidate.snapshot_id is None:
+        raise StateRefused(
+            f"diff of {run.run_id} was refused; it has no candidate yet ({run.state})",
+            state="nothing was changed",
+            hint=f"errata validate {run.run_id}",
+        )
+    stored = desk.ledger.measurements(run.run_id, candidate.n)
+    found = desk.engines.measurer.diff(
+        manifest,
+        candidate.snapshot_id,
+        candidate.base_snapshot_id,
+        chosen(manifest, partitions),
+        sample,
+        tuple(Measurement(m.scope, m.partition or "", m.name, m.value) for m in stored),
+    )
+    return DiffView(
+        run.run_id,
+        run.product,
+        candidate.snapshot_id,
+        candidate.base_snapshot_id,
+        manifest.target.grain.value,
+        max(0, manifest.target.total_partitions - len(manifest.partitions)),
+        manifest.target.key,
+        found,
+    )

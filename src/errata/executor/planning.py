@@ -1,0 +1,137 @@
+"""Plan: facts, verdicts, a sealed manifest in the ledger, then the pins. Everything before the record only reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from errata.errors import PlanRefused
+from errata.executor.desk import Desk
+from errata.executor.ports import PinOutcome
+from errata.executor.views import plan_view, refused_view
+from errata.failpoints import failpoint
+from errata.ledger import RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.product import Role
+from errata.model.refs import base_pin, input_pin
+from errata.model.run import ACTIVE, RunState
+from errata.model.views import PlanView
+from errata.planner.build import Plan, build_plan
+from errata.planner.ports import ActiveRun, PastRun
+from errata.planner.request import Request, input_partitions, resolve
+
+__all__ = ["make_plan", "pin_run"]
+
+PIN_DAYS = 45
+"""How long pinned snapshots outlive the plan; a run that takes longer is planned again."""
+
+
+def make_plan(desk: Desk, actor: Actor, request: Request, *, dry_run: bool) -> PlanView:
+    """Resolve, judge, seal; the same request on the same world is the same run."""
+    desk.allow(actor, (Role.REQUESTER,), "plan")
+    plan = _decide(desk, request)
+    if plan.is_refused or plan.manifest is None:
+        refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]
+        view = refused_view(desk.product(request.product), plan)
+        raise PlanRefused(
+            f"the plan was refused by {len(refused)} of {len(plan.verdicts)} rules: "
+            + "; ".join(f"{verdict.rule}: {verdict.message}" for verdict in refused),
+            state="nothing was planned; no table was touched",
+            hint='set a rule aside by name, which goes into the manifest: --override RULE="WHY"',
+            plan=view,
+        )
+    if dry_run:
+        return plan_view(desk, plan.manifest, plan.digest, run=None, plan=plan, run_id=plan.run_id)
+    failpoint("plan.before_record")
+    run, already = desk.ledger.record_run(
+        plan.run_id,
+        plan.content,
+        product=plan.manifest.product,
+        table=plan.manifest.target.table,
+        partitions=plan.manifest.partitions,
+        chunks=plan.manifest.chunks,
+        parts=plan.parts,
+        actor=actor,
+        body={"verdicts": [[v.rule, v.level, v.message, v.override] for v in plan.verdicts]},
+    )
+    failpoint("plan.after_record")
+    pins = pin_run(desk, actor, run, plan.manifest)
+    failpoint("plan.after_pin")
+    return plan_view(desk, plan.manifest, plan.digest, run=run, plan=plan, already=already, pins=pins)
+
+
+def _decide(desk: Desk, request: Request) -> Plan:
+    product = desk.product(request.product)
+    grain = product.target.grain
+    partitions = resolve(request, grain)
+    # the target's base first, inputs after: a false conflict is acceptable, a missed one is not
+    target = desk.engines.targets.read_target(product.target.table, product.target.column, grain, partitions)
+    inputs = {
+        source.name: desk.engines.inputs.read_input(source, grain, input_partitions(source, grain, partitions))
+        for source in product.inputs
+    }
+    code, content = desk.engines.code(product)
+    plan = build_plan(
+        request,
+        product,
+        desk.project,
+        target,
+        inputs,
+        code,
+        now=desk.now(),
+        ledger_id=desk.ledger.ledger_id,
+        active_runs=_active(desk, product.target.table),
+        history=_past(desk, product.name),
+    )
+    return plan if plan.is_refused else replace(plan, parts={**plan.parts, code.zip_digest: content})
+
+
+def _active(desk: Desk, table: str) -> list[ActiveRun]:
+    return [
+        ActiveRun(run.run_id, run.manifest_digest, run.state.value, run.table, frozenset(run.partitions))
+        for run in desk.ledger.runs(states=ACTIVE)
+        if run.table == table
+    ]
+
+
+def _past(desk: Desk, product: str) -> list[PastRun]:
+    done = desk.ledger.runs(product=product, states={RunState.PUBLISHED, RunState.PART_PUBLISHED, RunState.SUPERSEDED})
+    found = []
+    for run in done[:5]:
+        chunks = desk.ledger.chunks(run.run_id)
+        seconds = sum(chunk.seconds or 0.0 for chunk in chunks)
+        if seconds:
+            found.append(PastRun(run.run_id, sum(chunk.bytes for chunk in chunks), seconds))
+    return found
+
+
+def pin_run(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> tuple[PinOutcome, ...]:
+    """Tag the base and every pinned input; audited once, repeated safely; no permission is a recorded warning."""
+    if run.state not in (RunState.PLANNED, RunState.APPROVED):
+        return ()
+    keep, now = PIN_DAYS * 86_400_000, int(desk.now().timestamp() * 1000)
+    wanted: dict[tuple[str, str], str] = {}
+    if manifest.target.base_snapshot_id:
+        wanted[manifest.target.table, base_pin(run.run_id)] = manifest.target.base_snapshot_id
+    for pin in manifest.inputs:
+        if pin.kind == "table" and pin.snapshot_id:
+            wanted[pin.location, input_pin(run.run_id)] = pin.snapshot_id
+    made = tuple(
+        desk.engines.pins.create(table, snapshot, tag, keep_ms=keep, now_ms=now)
+        for (table, tag), snapshot in wanted.items()
+    )
+    if any(pin.outcome != "already" for pin in made):
+        desk.ledger.note(run.run_id, actor, "pins.created", {"pins": [_pin_body(pin) for pin in made]})
+    return made
+
+
+def _pin_body(pin: PinOutcome) -> Mapping[str, Any]:
+    return {
+        "table": pin.table,
+        "tag": pin.tag,
+        "snapshot_id": pin.snapshot_id,
+        "outcome": pin.outcome,
+        "warning": pin.warning,
+    }

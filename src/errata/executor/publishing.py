@@ -1,0 +1,341 @@
+"""Publish and roll back: every precondition again, then one replacement through the publisher."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from errata.errors import ApprovalRefused, NotFound, PublishConflict, RunExpired, StateRefused, UsageError
+from errata.executor.desk import Desk
+from errata.executor.settling import LedgerLog, settle_open
+from errata.executor.validating import candidate_digest
+from errata.ledger import CandidateRecord, PartitionState, PublicationRecord, RunRecord
+from errata.model.audit import Actor
+from errata.model.codec import typed
+from errata.model.duration import days
+from errata.model.manifest import ExpectedFile, Manifest
+from errata.model.partition import fold_text, parse_list
+from errata.model.product import Role
+from errata.model.refs import candidate_branch, pre_tag, undo_branch
+from errata.model.run import RunState
+from errata.model.table import FileSets, by_partition
+from errata.model.views import PublishView, RollbackView
+from errata.publisher.replace import Replacement, carry_out
+from errata.publisher.requirements import Facts, unmet
+
+__all__ = ["chosen", "publish", "rollback"]
+
+S = RunState
+_CANDIDATE_DAYS = 3
+
+
+def publish(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str] | None) -> PublishView:
+    """Release the candidate: one metadata-only commit of the chosen partitions."""
+    started = time.monotonic()
+    run = desk.ledger.run(run_id)
+    desk.allow(actor, (Role.PUBLISHER,), "publish", run.run_id)
+    desk.not_the_requester(actor, run.planned_by, "publish", run.run_id)
+    settle_open(desk, actor, run.table)
+    run = desk.ledger.run(run.run_id)
+    manifest = desk.ledger.manifest(run.run_id, actor)
+    asked = chosen(manifest, partitions)
+    states = desk.ledger.partition_states(run.run_id)
+    scope = tuple(name for name in asked if states[name] is PartitionState.UNPUBLISHED)
+    if not scope:
+        return _already(desk, run, manifest, asked, states)
+    candidate = _released(desk, actor, run, manifest)
+    order = _publication(desk, run, manifest, candidate, scope)
+    verdict = desk.ledger.latest_verdict(run.run_id)
+    log = LedgerLog(
+        desk, actor, run.run_id, "publish", run.table, scope, manifest.reason,
+        {"candidate": candidate.n, "snapshot_id": candidate.snapshot_id, "digest": candidate.digest,
+         "accepted": [w.check for w in desk.ledger.acceptances_of_warnings(run.run_id)],
+         "checks": len(verdict.checks) if verdict else 0},
+    )  # fmt: skip
+    with _told(desk, actor, run, "publish"):
+        done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
+    warnings = _changed_since(desk, manifest, done.snapshot_id)
+    run = desk.ledger.run(run.run_id)
+    return PublishView(
+        run.run_id, run.state.value, False, done.publication_id, done.snapshot_id, scope, done.data_files_written,
+        done.removed, done.added, done.compacted,
+        _live_commits(desk, manifest, done.base_snapshot_id, scope), round(time.monotonic() - started, 3),
+        _undo_until(desk.now(), manifest), manifest.target.grain.value, warnings,
+    )  # fmt: skip
+
+
+def rollback(
+    desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, reason: str
+) -> RollbackView:
+    """Restore what the chosen partitions held before this run, as a new commit."""
+    started = time.monotonic()
+    if not reason.strip():
+        raise UsageError("a rollback without a reason was refused; expected --reason with why it is taken back")
+    run = desk.ledger.run(run_id)
+    desk.allow(actor, (Role.PUBLISHER,), "rollback", run.run_id)
+    settle_open(desk, actor, run.table)
+    run = desk.ledger.run(run.run_id)
+    manifest = desk.ledger.manifest(run.run_id, actor)
+    asked = chosen(manifest, partitions)
+    states = desk.ledger.partition_states(run.run_id)
+    scope = tuple(name for name in asked if states[name] is PartitionState.ACCEPTED)
+    if not scope:
+        return _rolled_back_already(desk, actor, run, manifest, asked, states)
+    taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
+    if taken_over and partitions is not None:
+        raise _superseded(desk, run, manifest, taken_over)
+    order = _undo(desk, run, manifest, scope)
+    log = LedgerLog(desk, actor, run.run_id, "rollback", run.table, scope, reason, {})
+    with _told(desk, actor, run, "rollback"):
+        done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
+    run = desk.ledger.run(run.run_id)
+    return RollbackView(
+        run.run_id, run.state.value, False, done.publication_id, done.snapshot_id, scope, done.data_files_written,
+        round(time.monotonic() - started, 3), manifest.target.grain.value, run.product,
+    )  # fmt: skip
+
+
+def chosen(manifest: Manifest, partitions: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The partitions a command names, which must be the run's; all of them when it names none."""
+    if partitions is None:
+        return manifest.partitions
+    text = partitions if isinstance(partitions, str) else ",".join(partitions)
+    found = parse_list(manifest.target.grain, text)
+    foreign = [name for name in found if name not in set(manifest.partitions)]
+    if foreign:
+        raise NotFound(
+            f"{fold_text(manifest.target.grain, foreign)} is not part of this run; expected partitions of "
+            f"{fold_text(manifest.target.grain, manifest.partitions)}",
+            state="nothing was changed",
+        )
+    return found
+
+
+def _released(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> CandidateRecord:
+    """The candidate that was judged, if everything that was promised about it still holds."""
+    candidate, verdict = desk.ledger.latest_candidate(run.run_id), desk.ledger.latest_verdict(run.run_id)
+    if run.state not in (S.VALIDATED, S.PART_PUBLISHED) or candidate is None or candidate.snapshot_id is None:
+        error = StateRefused(
+            f"publish of {run.run_id} was refused; expected a validated run, found {run.state}",
+            state="main is unchanged",
+            hint=f"errata status {run.run_id}",
+        )
+        desk.ledger.refuse(run.run_id, actor, "publish", error.message)
+        raise error
+    files = desk.engines.publishing.files_of(manifest.target, candidate.snapshot_id, manifest.partitions)
+    problems = unmet(
+        Facts(
+            manifest_digest=run.manifest_digest,
+            requested_by=manifest.requested_by,
+            single_user=manifest.single_user and desk.project.single_user,
+            approvals=tuple((a.person, a.decision, a.digest) for a in desk.ledger.approvals(run.run_id)),
+            approvers=frozenset(n for n, p in desk.project.people.items() if Role.APPROVER in p.roles),
+            verdict_passed=bool(verdict and verdict.passed and verdict.candidate_n == candidate.n),
+            candidate_digest=candidate.digest,
+            found_digest=candidate_digest(manifest, files),
+        )
+    )
+    if problems:
+        raised = ApprovalRefused(
+            f"publish of {run.run_id} was refused: {'; '.join(problems)}",
+            state="main is unchanged; the staged output is kept",
+            hint=f"errata show {run.run_id}",
+            problems=list(problems),
+        )
+        desk.ledger.refuse(run.run_id, actor, "publish", raised.message)
+        raise raised
+    return candidate
+
+
+def _publication(
+    desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, scope: tuple[str, ...]
+) -> Replacement:
+    target = manifest.target
+    assert candidate.snapshot_id is not None
+    files = desk.engines.publishing.files_of(target, candidate.snapshot_id, scope)
+    return Replacement(
+        kind="publish",
+        run_id=run.run_id,
+        manifest_digest=run.manifest_digest,
+        target=target,
+        partitions=scope,
+        expected=_expected(desk, manifest, scope),
+        base_snapshot_id=target.base_snapshot_id,
+        add=tuple(sorted(file.path for file in files)),
+        add_from=(candidate.snapshot_id,),
+        undo_days=days(manifest.rollback_window),
+        keep_refs={candidate_branch(run.run_id, candidate.n): _CANDIDATE_DAYS},
+        properties={"errata.candidate-digest": candidate.digest},
+    )
+
+
+def _expected(desk: Desk, manifest: Manifest, scope: Sequence[str]) -> FileSets:
+    found = json.loads(desk.ledger.get_part(manifest.target.expected_part))
+    return {name: tuple(typed(ExpectedFile, file) for file in found.get(name, ())) for name in scope}
+
+
+def _undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
+    """What each partition held before the publication that brought its content in."""
+    target, table = manifest.target, desk.engines.publishing
+    accepted = desk.ledger.accepted(run.table, scope)
+    by_publication: dict[str, list[str]] = {}
+    for name in scope:
+        by_publication.setdefault(accepted[name].origin_pub_id or accepted[name].pub_id, []).append(name)
+    publications = {pub_id: desk.ledger.publication(pub_id) for pub_id in by_publication}
+    refs = desk.engines.pins.refs(run.table)
+    expected: dict[str, tuple[ExpectedFile, ...]] = {}
+    add: list[str] = []
+    sources: list[str] = []
+    rewrite: list[str] = []
+    for pub_id, names in by_publication.items():
+        detail = desk.ledger.publication_detail(pub_id)
+        expected |= _put_in(desk, manifest, publications[pub_id], detail, names)
+        plain_names = [name for name in names if name not in detail["with_deletes"]]
+        rewrite += [name for name in names if name in detail["with_deletes"]]
+        branch = refs.get(undo_branch(pub_id))
+        if plain_names:
+            if branch is None:
+                raise _window_over(desk, run, manifest, pub_id)
+            add += [file.path for file in table.files_of(target, branch, plain_names)]
+            sources.append(branch)
+    newest = max(publications.values(), key=lambda publication: publication.settled_at or "")
+    rewrite_from = refs.get(pre_tag(newest.pub_id))
+    if rewrite and rewrite_from is None:
+        raise _window_over(desk, run, manifest, newest.pub_id)
+    return Replacement(
+        kind="rollback",
+        run_id=run.run_id,
+        manifest_digest=run.manifest_digest,
+        target=target,
+        partitions=scope,
+        expected=expected,
+        base_snapshot_id=min(publications.values(), key=lambda p: p.settled_at or "").result_snapshot_id,
+        add=tuple(sorted(add)),
+        add_from=tuple(sources),
+        undo_days=days(manifest.rollback_window),
+        keep_refs={undo_branch(pub_id): days(manifest.rollback_window) for pub_id in by_publication},
+        rewrite=tuple(rewrite),
+        rewrite_from=rewrite_from,
+    )
+
+
+def _put_in(
+    desk: Desk, manifest: Manifest, publication: PublicationRecord, detail: Mapping[str, Any], names: Sequence[str]
+) -> FileSets:
+    """The files that a publication left in these partitions, as it recorded them."""
+    added = set(detail["add"])
+    try:
+        files = desk.engines.publishing.files_of(manifest.target, publication.result_snapshot_id or "", names)
+    except RunExpired:
+        candidate = desk.ledger.latest_candidate(publication.run_id)
+        files = desk.engines.publishing.files_of(manifest.target, (candidate and candidate.snapshot_id) or "0", names)
+    return by_partition((file for file in files if file.path in added), names)
+
+
+def _window_over(desk: Desk, run: RunRecord, manifest: Manifest, pub_id: str) -> RunExpired:
+    return RunExpired(
+        f"rollback of {run.run_id} was refused; the undo set of {pub_id} is gone "
+        f"(it was promised for {manifest.rollback_window})",
+        state="main is unchanged",
+        hint=f'restore by a new run: errata plan {run.product} --partitions … --reason "…"',
+    )
+
+
+def _superseded(desk: Desk, run: RunRecord, manifest: Manifest, names: Sequence[str]) -> PublishConflict:
+    later = sorted({record.run_id or "" for record in desk.ledger.accepted(run.table, names).values()})
+    return PublishConflict(
+        f"rollback of {run.run_id} was refused; {fold_text(manifest.target.grain, names)} was published again by "
+        f"{', '.join(later)}",
+        state="main is unchanged",
+        hint=f'later runs first: errata rollback {later[0]} --reason "…"',
+        partitions=list(names),
+    )
+
+
+def _already(
+    desk: Desk, run: RunRecord, manifest: Manifest, asked: Sequence[str], states: Mapping[str, PartitionState]
+) -> PublishView:
+    gone = [name for name in asked if states[name] is PartitionState.ROLLED_BACK]
+    if gone:
+        raise StateRefused(
+            f"publish of {run.run_id} was refused; {fold_text(manifest.target.grain, gone)} was rolled back, "
+            "and what was rolled back is not published again",
+            state="main is unchanged",
+            hint=f'errata plan {run.product} --partitions … --reason "…"',
+            partitions=gone,
+        )
+    last = [p for p in desk.ledger.publications(run.run_id) if p.kind == "publish" and p.result_snapshot_id][-1]
+    return PublishView(
+        run.run_id, run.state.value, True, last.pub_id, last.result_snapshot_id or "", tuple(asked),
+        last.data_files_written or 0, 0, 0, (), 0, 0.0,
+        _undo_until(datetime.fromisoformat((last.settled_at or "").replace("Z", "+00:00")), manifest),
+        manifest.target.grain.value,
+    )  # fmt: skip
+
+
+def _rolled_back_already(
+    desk: Desk,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    asked: Sequence[str],
+    states: Mapping[str, PartitionState],
+) -> RollbackView:
+    taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
+    if taken_over:
+        raise _superseded(desk, run, manifest, taken_over)
+    if any(states[name] is PartitionState.UNPUBLISHED for name in asked):
+        error = StateRefused(
+            f"rollback of {run.run_id} was refused; nothing of it is published ({run.state})",
+            state="main is unchanged",
+            hint=f"errata cancel {run.run_id}",
+        )
+        desk.ledger.refuse(run.run_id, actor, "rollback", error.message)
+        raise error
+    last = [p for p in desk.ledger.publications(run.run_id) if p.kind == "rollback" and p.result_snapshot_id][-1]
+    return RollbackView(
+        run.run_id, run.state.value, True, last.pub_id, last.result_snapshot_id or "", tuple(asked),
+        last.data_files_written or 0, 0.0, manifest.target.grain.value, run.product,
+    )  # fmt: skip
+
+
+def _changed_since(desk: Desk, manifest: Manifest, snapshot_id: str) -> tuple[str, ...]:
+    """REST catalogs do not assert schema and spec in a commit, so look at them again afterwards."""
+    version, target = desk.engines.publishing.version(manifest.target), manifest.target
+    if (version.schema_id, version.spec_id) == (target.schema_id, target.spec_id):
+        return ()
+    return (
+        f"the schema or partition spec of {target.table} changed while snapshot {snapshot_id} was committed; "
+        "look at the table, and roll back if in doubt",
+    )
+
+
+def _live_commits(desk: Desk, manifest: Manifest, head: str, scope: Sequence[str]) -> int:
+    """How often others moved main between planning and publishing."""
+    if not head:
+        return 0
+    history = desk.engines.publishing.version(manifest.target).history(manifest.target.base_snapshot_id, scope)
+    return sum(1 for commit in history.commits if not commit.summary.get("errata.publication"))
+
+
+def _undo_until(now: datetime, manifest: Manifest) -> str:
+    return (now + timedelta(days=days(manifest.rollback_window))).date().isoformat()
+
+
+class _told:  # noqa: N801  reads as a statement: with told(...)
+    """A conflict is audited before it is raised."""
+
+    def __init__(self, desk: Desk, actor: Actor, run: RunRecord, action: str) -> None:
+        self._facts = (desk, actor, run, action)
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        desk, actor, run, action = self._facts
+        if isinstance(error, PublishConflict):
+            error.hint = (error.hint or "").replace("PRODUCT", run.product)
+            desk.ledger.refuse(run.run_id, actor, action, error.message, {"conflict": True})

@@ -1,0 +1,215 @@
+"""Status, the stored plan, and "why did this number change?": reading only, and never a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from errata.errors import NotFound
+from errata.executor.desk import Desk
+from errata.executor.views import approvals_view, counts_view, stored_plan_view
+from errata.ledger import AcceptanceRecord, ChunkRecord, PartitionState, PublicationRecord, RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.partition import oldest_first, parse
+from errata.model.refs import undo_branch
+from errata.model.run import ChunkState, PublicationState, RunState
+from errata.model.views import HistoryView, PartitionView, PlanView, RunLine, StatusView, WhyView
+from errata.validator.ports import CANDIDATE, PRIOR, ROW_COUNT
+
+__all__ = ["show", "status", "why"]
+
+S = RunState
+
+
+def show(desk: Desk, actor: Actor, run_id: str) -> PlanView:
+    """The plan again, from the bytes that were sealed."""
+    run = desk.ledger.run(run_id)
+    return stored_plan_view(desk, run, desk.ledger.manifest(run.run_id, actor))
+
+
+def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
+    """All runs, or one run with its chunks, partitions, decisions and the next command."""
+    if run_id is None:
+        return StatusView(runs=tuple(_line(desk, run) for run in desk.ledger.runs()))
+    run = desk.ledger.run(run_id)
+    manifest = desk.ledger.manifest(run.run_id, actor)
+    chunks = desk.ledger.chunks(run.run_id)
+    counts = desk.ledger.counts(run.run_id)
+    publications = desk.ledger.publications(run.run_id)
+    return StatusView(
+        run_id=run.run_id,
+        product=run.product,
+        state=run.state.value,
+        grain=manifest.target.grain.value,
+        order=manifest.order,
+        chunks=counts_view(counts),
+        recomputed=counts.recomputed,
+        rows=counts.rows,
+        partitions=_partitions(desk, run, manifest, chunks),
+        attempts=tuple(_attempt(desk, a) for a in desk.ledger.open_attempts(run.run_id)),
+        failures=tuple(
+            {"chunk_id": c.chunk_id, "partitions": list(c.partitions), "code": c.error_code, "error": c.error}
+            for c in chunks
+            if c.state in (ChunkState.FAILED, ChunkState.QUARANTINED)
+        ),
+        approvals=approvals_view(desk, run.run_id),
+        publications=tuple(_publication(p) for p in publications),
+        next=next_command(run, publications),
+        warnings=tuple(
+            f"{p.kind} {p.pub_id} is open since {p.intended_at}"
+            for p in publications
+            if p.state is PublicationState.INTENDED
+        ),
+    )
+
+
+def next_command(run: RunRecord, publications: tuple[PublicationRecord, ...]) -> str:
+    """What a person would type next."""
+    match run.state:
+        case S.PLANNED:
+            return f"errata approve {run.run_id} --digest {run.manifest_digest}"
+        case S.APPROVED | S.RUNNING:
+            return f"errata run {run.run_id}"
+        case S.PAUSED:
+            return f"errata resume {run.run_id}"
+        case S.FAILED:
+            return f"errata retry {run.run_id} && errata run {run.run_id}"
+        case S.STAGED:
+            return f"errata validate {run.run_id}"
+        case S.REJECTED:
+            return f"errata diff {run.run_id}"
+        case S.VALIDATED | S.PART_PUBLISHED | S.PUBLISHING:
+            return f"errata publish {run.run_id}"
+        case S.PUBLISHED:
+            return f'errata rollback {run.run_id} [--partitions …] --reason "…"'
+        case _:
+            return ""
+
+
+def _line(desk: Desk, run: RunRecord) -> RunLine:
+    ordered = run.partitions
+    return RunLine(
+        run.run_id, run.product, run.state.value, len(ordered), ordered[0], ordered[-1], run.planned_by, run.reason,
+        run.planned_at, counts_view(desk.ledger.counts(run.run_id)),
+    )  # fmt: skip
+
+
+_CHUNK_WORDS = {
+    ChunkState.PENDING: "waiting",
+    ChunkState.RUNNING: "running",
+    ChunkState.DONE: "staged",
+    ChunkState.FAILED: "failed",
+    ChunkState.QUARANTINED: "failed",
+}
+_FATE_WORDS = {
+    PartitionState.ACCEPTED: "published",
+    PartitionState.ROLLED_BACK: "rolled_back",
+    PartitionState.SUPERSEDED: "superseded",
+}
+
+
+def _partitions(
+    desk: Desk, run: RunRecord, manifest: Manifest, chunks: tuple[ChunkRecord, ...]
+) -> tuple[PartitionView, ...]:
+    words = {name: _CHUNK_WORDS[chunk.state] for chunk in chunks for name in chunk.partitions}
+    for name, fate in desk.ledger.partition_states(run.run_id).items():
+        if fate in _FATE_WORDS:
+            words[name] = _FATE_WORDS[fate]
+    ordered = oldest_first(manifest.target.grain, manifest.partitions)
+    return tuple(PartitionView(name, words.get(name, "waiting")) for name in ordered)
+
+
+def _attempt(desk: Desk, attempt: Any) -> Mapping[str, Any]:
+    return {
+        "chunk_id": attempt.chunk_id,
+        "fence": attempt.fence,
+        "owner": attempt.owner.name,
+        "partitions": list(attempt.partitions),
+        "started_at": attempt.started_at,
+        "heartbeat_at": attempt.heartbeat_at,
+        "lease_left_seconds": round((attempt.lease_until - desk.ledger.now_ms()) / 1000, 1),
+    }
+
+
+def _publication(publication: PublicationRecord) -> Mapping[str, Any]:
+    return {
+        "publication_id": publication.pub_id,
+        "kind": publication.kind,
+        "state": publication.state.value,
+        "partitions": list(publication.partitions),
+        "snapshot_id": publication.result_snapshot_id,
+        "person": publication.person,
+        "reason": publication.reason,
+        "at": publication.settled_at or publication.intended_at,
+        "data_files_written": publication.data_files_written,
+    }
+
+
+def why(desk: Desk, actor: Actor, table: str, partition: str, key: Mapping[str, str]) -> WhyView:
+    """Everything that happened to a partition through Errata, and what it was before."""
+    products = [product for product in desk.project.products.values() if table in (product.target.table, product.name)]
+    if not products:
+        known = ", ".join(sorted(product.target.table for product in desk.project.products.values()))
+        raise NotFound(f"{table} is not a governed table of this project; expected one of {known}")
+    target = products[0].target
+    name = parse(target.grain, partition)
+    rows = desk.ledger.acceptance_history(target.table, name)
+    history = [item for record in rows for item in _history(desk, actor, record, name, key, is_first=record is rows[0])]
+    note = "" if rows else "no run has ever published this partition; what it holds was written by the live pipeline"
+    return WhyView(target.table, name, dict(key), tuple(history), note)
+
+
+def _history(
+    desk: Desk, actor: Actor, record: AcceptanceRecord, partition: str, key: Mapping[str, str], *, is_first: bool
+) -> list[HistoryView]:
+    publication = desk.ledger.publication(record.pub_id)
+    run = desk.ledger.run(publication.run_id)
+    manifest = desk.ledger.manifest(run.run_id, actor)
+    before, after = _values(desk, run, manifest, publication, partition, key)
+    approvals = [a.person for a in desk.ledger.approvals(run.run_id) if a.decision == "approved"]
+    verdict = desk.ledger.latest_verdict(run.run_id)
+    passed = sum(1 for c in verdict.checks if c["level"] == "ok") if verdict else None
+    item = HistoryView(
+        action=record.action, at=record.at, run_id=run.run_id,
+        reason=publication.reason if record.action == "rolled_back" else run.reason,
+        requested_by=run.planned_by, approved_by=", ".join(approvals) or None, published_at=record.at,
+        before=before, after=after, snapshot_id=publication.result_snapshot_id,
+        manifest_digest=run.manifest_digest, published_by=publication.person, checks_passed=passed,
+    )  # fmt: skip
+    if not is_first:
+        return [item]
+    origin = desk.engines.rows.origin(manifest.target, publication.base_snapshot_id, partition)
+    live = HistoryView(
+        action="live", at=origin.at if origin else "", run_id=None, reason=None, requested_by=None, approved_by=None,
+        published_at=None, before=None, after=before, snapshot_id=origin.snapshot_id if origin else None,
+        application=origin.application if origin else None,
+    )  # fmt: skip
+    return [live, item]
+
+
+def _values(
+    desk: Desk,
+    run: RunRecord,
+    manifest: Manifest,
+    publication: PublicationRecord,
+    partition: str,
+    key: Mapping[str, str],
+) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
+    """With a key, the row itself; without, the row count and the compared metrics of the partition."""
+    if key:
+        refs = desk.engines.pins.refs(run.table)
+        undo, target = refs.get(undo_branch(publication.pub_id)), manifest.target
+        before = desk.engines.rows.row(target, undo, partition, key) if undo else None
+        after = desk.engines.rows.row(target, publication.result_snapshot_id, partition, key)
+        return before, after
+    candidate = desk.ledger.latest_candidate(run.run_id)
+    stored = desk.ledger.measurements(run.run_id, candidate.n) if candidate else ()
+    names = {ROW_COUNT, *(f"compare.{rule.name}" for rule in manifest.compare)}
+    sides: dict[str, dict[str, Any]] = {PRIOR: {}, CANDIDATE: {}}
+    for m in stored:
+        if m.partition == partition and m.scope in sides and m.name in names:
+            sides[m.scope][m.name.removeprefix("compare.")] = m.value
+    if publication.kind == "rollback":
+        return sides[CANDIDATE] or None, sides[PRIOR] or None
+    return sides[PRIOR] or None, sides[CANDIDATE] or None

@@ -1,0 +1,118 @@
+"""Every command begins here: open intents are settled by looking at the table, and the guard is watched.
+
+An intent whose owner still works is left alone; one whose lease is over, or whose process on this host is gone, is
+closed behind a fence. While a rollback's hazard is open, a missing guard is put back and said aloud.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from errata.executor.desk import Desk
+from errata.ledger import PublicationRecord, owner_is_dead, this_owner
+from errata.model.audit import Actor
+from errata.model.refs import GUARD
+from errata.publisher.replace import settle
+
+__all__ = ["LEASE_SECONDS", "LedgerLog", "settle_open", "watch_guard"]
+
+LEASE_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerLog:
+    """The ledger as the publisher's log of intents, for one publication or rollback."""
+
+    desk: Desk
+    actor: Actor
+    run_id: str
+    kind: str
+    table: str
+    partitions: tuple[str, ...]
+    reason: str
+    release: Mapping[str, Any]
+
+    def intend(self, detail: Mapping[str, object]) -> str:
+        """Open the intent and take the locks."""
+        made = self.desk.ledger.intend_publication(
+            self.run_id,
+            self.kind,  # type: ignore[arg-type]
+            self.partitions,
+            table=self.table,
+            person=self.actor.person,
+            reason=self.reason,
+            detail=detail,
+            lease_seconds=LEASE_SECONDS,
+            actor=self.actor,
+            release=self.release,
+            base_snapshot_id=str(detail.get("base_snapshot_id") or "") or None,
+            owner=this_owner(),
+        )
+        return made.pub_id
+
+    def update(self, publication_id: str, detail: Mapping[str, object]) -> None:
+        """What the next try will do."""
+        ledger = self.desk.ledger
+        if ledger.publication_detail(publication_id) != detail:
+            base = str(detail.get("base_snapshot_id") or "") or None
+            ledger.update_intent(publication_id, detail, actor=self.actor, base_snapshot_id=base)
+        ledger.renew_publication(publication_id, LEASE_SECONDS)
+
+    def committed(self, publication_id: str, snapshot_id: str, detail: Mapping[str, object]) -> None:
+        """It landed."""
+        written = detail.get("data_files_written")
+        self.desk.ledger.settle_publication(
+            publication_id,
+            "committed",
+            actor=self.actor,
+            snapshot_id=snapshot_id,
+            data_files_written=written if isinstance(written, int) else None,
+        )
+
+    def abandoned(self, publication_id: str, reason: str) -> None:
+        """It did not land, and no longer can."""
+        self.desk.ledger.settle_publication(publication_id, "abandoned", actor=self.actor, body={"why": reason})
+
+
+def settle_open(desk: Desk, actor: Actor, table: str | None = None) -> None:
+    """Close the open intents of a table that nobody works on any more, and see to the guard."""
+    for publication in desk.ledger.open_publications(table=table):
+        if not _is_deserted(desk, publication):
+            continue
+        manifest = desk.ledger.manifest(publication.run_id, actor)
+        log = LedgerLog(
+            desk, actor, publication.run_id, publication.kind, publication.table, publication.partitions, "", {}
+        )
+        landed = settle(
+            manifest.target,
+            publication.pub_id,
+            desk.engines.publishing,
+            log,
+            reason="its process ended before the commit; closed behind a fence",
+        )
+        outcome = f"had landed as snapshot {landed}" if landed else "had not landed; main is as it was before"
+        desk.narrate(f"{publication.kind} {publication.pub_id} was left open: it {outcome}")
+    watch_guard(desk, actor, table)
+
+
+def _is_deserted(desk: Desk, publication: PublicationRecord) -> bool:
+    if publication.lease_until <= desk.ledger.now_ms():
+        return True
+    return publication.owner is not None and owner_is_dead(publication.owner)
+
+
+def watch_guard(desk: Desk, actor: Actor, table: str | None = None) -> None:
+    """While a hazard is open, a guard that was dropped would let an expiry delete live files."""
+    for hazard in desk.ledger.open_hazards(table):
+        if GUARD in desk.engines.pins.refs(hazard.table):
+            continue
+        publication = desk.ledger.publication(hazard.pub_id)
+        target = desk.ledger.manifest(publication.run_id, actor).target
+        guard, _ = desk.engines.publishing.ensure_guard(target)
+        desk.ledger.record_guard(target.table_uuid, guard, actor, hazard.table)
+        desk.narrate(
+            f"WARNING: branch {GUARD} of {hazard.table} was gone and has been put back; "
+            "an expiry by another tool in between may have removed files that the rollback brought back: errata doctor"
+        )

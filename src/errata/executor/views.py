@@ -1,0 +1,132 @@
+"""Plans as views, whether fresh from the planner or read back from the ledger. Pure but for reading the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from errata.executor.desk import Desk
+from errata.executor.ports import PinOutcome
+from errata.ledger import Counts, RunRecord
+from errata.model.manifest import Chunk, Estimate, InputPin, Manifest
+from errata.model.product import Product, Role
+from errata.model.refs import GUARD, base_pin, candidate_branch, run_branch
+from errata.model.views import ApprovalView, ChunkView, EstimateView, InputView, PlanView, RunCounts, VerdictView
+from errata.planner.build import Plan
+
+__all__ = ["approvals_view", "counts_view", "plan_view", "refused_view", "stored_plan_view"]
+
+
+def plan_view(
+    desk: Desk,
+    manifest: Manifest,
+    digest: str,
+    *,
+    run: RunRecord | None,
+    plan: Plan,
+    already: bool = False,
+    run_id: str = "",
+    pins: Sequence[PinOutcome] = (),
+) -> PlanView:
+    """A plan that was just made."""
+    verdicts = tuple(VerdictView(v.rule, v.level, v.message, v.override) for v in plan.verdicts)
+    return _view(
+        desk, manifest, digest, run, run_id=run_id, already=already, verdicts=verdicts,
+        new=plan.new_partitions, untouched=plan.untouched_partitions,
+        pins=tuple({"table": p.table, "tag": p.tag, "outcome": p.outcome, "warning": p.warning} for p in pins),
+    )  # fmt: skip
+
+
+def stored_plan_view(desk: Desk, run: RunRecord, manifest: Manifest) -> PlanView:
+    """The plan again, from the ledger; its verdicts are those of its audit entry."""
+    entries = [e for e in desk.ledger.audit_entries(run.run_id) if e.action == "run.planned"]
+    verdicts = tuple(VerdictView(*row) for row in (entries[0].body.get("verdicts", ()) if entries else ()))
+    expected = manifest.target.total_partitions
+    return _view(
+        desk, manifest, run.manifest_digest, run, run_id=run.run_id, already=True, verdicts=verdicts, new=(),
+        untouched=max(0, expected - len(manifest.partitions)),
+    )  # fmt: skip
+
+
+def refused_view(product: Product, plan: Plan) -> PlanView:
+    """A plan that no manifest came of."""
+    return PlanView(
+        run_id="", manifest_digest="", state="refused", already=False, product=product.name,
+        table=product.target.table, kind=plan.request.kind, reason=plan.request.reason,
+        requested_by=plan.request.requester, order=plan.request.order, grain=product.target.grain.value,
+        partitions=plan.partitions, chunks=tuple(map(_chunk, plan.chunks)), inputs=(),
+        verdicts=tuple(VerdictView(v.rule, v.level, v.message, v.override) for v in plan.verdicts),
+        estimate=_estimate(plan.estimate), refs=(), code={}, gate={}, consumers=product.consumers,
+        untouched_partitions=plan.untouched_partitions, new_partitions=plan.new_partitions, overrides={},
+        supersedes=plan.request.supersede, single_user=False,
+    )  # fmt: skip
+
+
+def _view(
+    desk: Desk,
+    manifest: Manifest,
+    digest: str,
+    run: RunRecord | None,
+    *,
+    run_id: str,
+    already: bool,
+    verdicts: tuple[VerdictView, ...],
+    new: tuple[str, ...],
+    untouched: int,
+    pins: tuple[Mapping[str, Any], ...] = (),
+) -> PlanView:
+    name = run.run_id if run else run_id
+    code = manifest.code
+    approvers = sorted(
+        person.name
+        for person in desk.project.people.values()
+        if Role.APPROVER in person.roles and person.name.casefold() != manifest.requested_by.casefold()
+    )
+    return PlanView(
+        run_id=name, manifest_digest=digest, state=run.state.value if run else "dry-run", already=already,
+        product=manifest.product, table=manifest.target.table, kind=manifest.kind, reason=manifest.reason,
+        requested_by=manifest.requested_by, order=manifest.order, grain=manifest.target.grain.value,
+        partitions=manifest.partitions, chunks=tuple(map(_chunk, manifest.chunks)),
+        inputs=tuple(map(_input, manifest.inputs)), verdicts=verdicts, estimate=_estimate(manifest.estimate),
+        refs=(base_pin(name), GUARD, run_branch(name), candidate_branch(name, 1)),
+        code={
+            "call": code.call, "version": code.version, "digest": code.zip_digest, "git_commit": code.git_commit,
+            "git_dirty": code.git_dirty,
+        },
+        gate={
+            "checks": len(manifest.checks), "reconciliations": len(manifest.reconcile),
+            "comparisons": len(manifest.compare),
+        },
+        consumers=manifest.consumers, untouched_partitions=untouched, new_partitions=new,
+        overrides={override.rule: override.why for override in manifest.overrides},
+        supersedes=manifest.supersedes, single_user=manifest.single_user,
+        approvals=approvals_view(desk, run.run_id) if run else (), pins=pins, approvers=tuple(approvers),
+        planned_at=run.planned_at if run else "",
+    )  # fmt: skip
+
+
+def approvals_view(desk: Desk, run_id: str) -> tuple[ApprovalView, ...]:
+    """Decisions over a run."""
+    return tuple(ApprovalView(a.person, a.decision, a.digest, a.at, a.note) for a in desk.ledger.approvals(run_id))
+
+
+def counts_view(counts: Counts) -> RunCounts:
+    """Chunks by state."""
+    return RunCounts(counts.total, counts.done, counts.running, counts.failed, counts.quarantined, counts.pending)
+
+
+def _chunk(chunk: Chunk) -> ChunkView:
+    return ChunkView(chunk.chunk_id, chunk.partitions, chunk.bytes, chunk.rows)
+
+
+def _estimate(found: Estimate) -> EstimateView:
+    middle = (found.seconds_low + found.seconds_high) // 2
+    return EstimateView(found.rows, found.bytes, middle, found.usd, found.seconds_low, found.seconds_high, found.basis)
+
+
+def _input(pin: InputPin) -> InputView:
+    is_table = pin.kind == "table"
+    return InputView(
+        pin.name, pin.location if is_table else None, None if is_table else pin.location, pin.snapshot_id,
+        pin.file_count, pin.rows, pin.bytes, pin.input_partitions, pin.reference,
+    )  # fmt: skip

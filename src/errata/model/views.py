@@ -1,0 +1,343 @@
+"""What commands answer: frozen values whose field names are the ``--json`` promise. Pure.
+
+The command line renders one view as text or as JSON; Python callers get the view itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = [
+    "ApprovalView",
+    "AuditView",
+    "CandidateView",
+    "ChunkView",
+    "CleanupView",
+    "DecisionView",
+    "EstimateView",
+    "HistoryView",
+    "InputView",
+    "PartitionView",
+    "PlanView",
+    "PublishView",
+    "RollbackView",
+    "RunCounts",
+    "RunLine",
+    "RunView",
+    "StateView",
+    "StatusView",
+    "ValidateView",
+    "VerdictView",
+    "WhyView",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class InputView:
+    """One input as it will be read."""
+
+    name: str
+    table: str | None
+    files: str | None
+    snapshot_id: str | None
+    file_count: int
+    rows: int
+    bytes: int
+    partitions: tuple[str, ...]
+    reference: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkView:
+    """One chunk of the plan."""
+
+    chunk_id: str
+    partitions: tuple[str, ...]
+    bytes: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictView:
+    """What one guardrail says."""
+
+    rule: str
+    level: str
+    message: str
+    override: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateView:
+    """What the run will probably cost."""
+
+    rows: int
+    bytes: int
+    seconds: int
+    usd: str
+    seconds_low: int
+    seconds_high: int
+    basis: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalView:
+    """One person's decision."""
+
+    person: str
+    decision: str
+    digest: str
+    at: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """A plan, new or from the ledger."""
+
+    run_id: str
+    manifest_digest: str
+    state: str
+    already: bool
+    product: str
+    table: str
+    kind: str
+    reason: str
+    requested_by: str
+    order: str
+    grain: str
+    partitions: tuple[str, ...]
+    chunks: tuple[ChunkView, ...]
+    inputs: tuple[InputView, ...]
+    verdicts: tuple[VerdictView, ...]
+    estimate: EstimateView
+    refs: tuple[str, ...]
+    code: Mapping[str, Any]
+    gate: Mapping[str, int]
+    consumers: tuple[str, ...]
+    untouched_partitions: int
+    new_partitions: tuple[str, ...]
+    overrides: Mapping[str, str]
+    supersedes: str | None
+    single_user: bool
+    approvals: tuple[ApprovalView, ...] = ()
+    pins: tuple[Mapping[str, Any], ...] = ()
+    approvers: tuple[str, ...] = ()
+    planned_at: str = ""
+
+    @property
+    def id(self) -> str:
+        """The run id."""
+        return self.run_id
+
+    @property
+    def digest(self) -> str:
+        """The manifest digest, which an approval names."""
+        return self.manifest_digest
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionView:
+    """An approval or a refusal, with what was signed."""
+
+    run_id: str
+    state: str
+    already: bool
+    manifest_digest: str
+    approvals: tuple[ApprovalView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StateView:
+    """A run after a control command."""
+
+    run_id: str
+    state: str
+    already: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """The chunks of a run by state."""
+
+    total: int
+    done: int
+    running: int
+    failed: int
+    quarantined: int
+    pending: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """What a worker leaves behind."""
+
+    run_id: str
+    state: str
+    already: bool
+    chunks: RunCounts
+    recomputed: int
+    rows: int
+    seconds: float
+    log: str
+    failures: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ValidateView:
+    """The verdict on a candidate."""
+
+    run_id: str
+    state: str
+    already: bool
+    passed: bool
+    snapshot_id: str
+    candidate: str
+    checks: tuple[Mapping[str, Any], ...]
+    measured: int
+    conflicts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateView:
+    """Which candidate a diff is about."""
+
+    run_id: str
+    snapshot_id: str
+    base_snapshot_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PublishView:
+    """A publication that landed."""
+
+    run_id: str
+    state: str
+    already: bool
+    publication_id: str
+    snapshot_id: str
+    partitions: tuple[str, ...]
+    data_files_written: int
+    removed_files: int
+    added_files: int
+    compacted: tuple[str, ...]
+    live_commits: int
+    seconds: float
+    undo_until: str
+    grain: str = "day"
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackView:
+    """A rollback that landed."""
+
+    run_id: str
+    state: str
+    already: bool
+    publication_id: str
+    snapshot_id: str
+    partitions: tuple[str, ...]
+    data_files_written: int
+    seconds: float
+    grain: str = "day"
+    product: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionView:
+    """Where one partition of a run stands."""
+
+    partition: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """One run in the list of all runs."""
+
+    run_id: str
+    product: str
+    state: str
+    partitions: int
+    first: str
+    last: str
+    requested_by: str
+    reason: str
+    planned_at: str
+    chunks: RunCounts
+
+
+@dataclass(frozen=True, slots=True)
+class StatusView:
+    """All runs, or one run whole."""
+
+    runs: tuple[RunLine, ...] = ()
+    run_id: str | None = None
+    product: str | None = None
+    state: str | None = None
+    grain: str = "day"
+    order: str = "newest"
+    chunks: RunCounts | None = None
+    recomputed: int = 0
+    rows: int = 0
+    partitions: tuple[PartitionView, ...] = ()
+    attempts: tuple[Mapping[str, Any], ...] = ()
+    failures: tuple[Mapping[str, Any], ...] = ()
+    approvals: tuple[ApprovalView, ...] = ()
+    publications: tuple[Mapping[str, Any], ...] = ()
+    next: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryView:
+    """One thing that happened to a partition."""
+
+    action: str
+    at: str
+    run_id: str | None
+    reason: str | None
+    requested_by: str | None
+    approved_by: str | None
+    published_at: str | None
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+    snapshot_id: str | None = None
+    manifest_digest: str | None = None
+    published_by: str | None = None
+    application: str | None = None
+    checks_passed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WhyView:
+    """Who changed this number, when, why, from what to what."""
+
+    table: str
+    partition: str
+    key: Mapping[str, str]
+    history: tuple[HistoryView, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditView:
+    """What became of the chain."""
+
+    ok: bool
+    entries: int
+    first_bad: int | None
+    reason: str | None
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class CleanupView:
+    """What was, or would be, removed."""
+
+    removed: tuple[Mapping[str, str], ...]
+    kept: tuple[Mapping[str, str], ...] = field(default_factory=tuple)
+    dry_run: bool = False

@@ -1,0 +1,250 @@
+"""Which adapter serves which port: the only module that knows. ``errata.open(project)`` gives a Client.
+
+Nothing is started here. Catalogs are opened when metadata is read, a JVM when a commit is made, Spark when rows are.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from errata.canonical import digest_of
+from errata.client import Client, DoctorCheck
+from errata.executor.desk import Desk, Engines
+from errata.executor.ports import PinKeeper, Progress, RowReader
+from errata.ledger import Ledger
+from errata.model.manifest import Code, TargetPin
+from errata.model.product import Input, Product, Project
+from errata.model.partition import Grain
+from errata.planner.ports import InputFacts, InputReader, TableReader, TargetReader
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from errata.engines.files.source import FileSource
+    from errata.engines.iceberg.java import JavaIceberg
+    from errata.engines.iceberg.metadata import IcebergMetadata
+    from errata.engines.iceberg.published import IcebergPublishing
+    from errata.engines.iceberg.staged import IcebergStaging
+    from errata.engines.spark.measure import SparkMeasurer
+    from errata.engines.spark.session import SparkRuntime
+    from errata.engines.spark.stage import SparkChunks
+
+__all__ = ["ProjectEngines", "open_project"]
+
+
+def open_project(
+    project: Path | str,
+    *,
+    spark: SparkSession | None = None,
+    narrate: Callable[[str], None] | None = None,
+    progress: Callable[[str, int, str], Progress] | None = None,
+) -> Client:
+    """A client of the project in this directory; ``spark`` uses the caller's session."""
+    from errata.project import load_project
+
+    loaded = load_project(project)
+    ledger = Ledger.open(loaded.ledger)
+    engines = ProjectEngines(loaded, ledger, spark)
+    desk = Desk(
+        loaded,
+        ledger,
+        engines,
+        now=lambda: datetime.now(UTC),
+        narrate=narrate or (lambda text: print(loaded.redact(text), file=sys.stderr)),
+        progress=progress or _Silent,
+    )
+
+    def doctor() -> tuple[DoctorCheck, ...]:
+        from errata.doctor import examine
+
+        return examine(loaded, ledger, engines)
+
+    return Client(desk, doctor=doctor)
+
+
+class ProjectEngines:
+    """The adapters of one project, each made when first used."""
+
+    def __init__(self, project: Project, ledger: Ledger, spark: SparkSession | None = None) -> None:
+        self._project = project
+        self._ledger = ledger
+        self._spark = spark
+
+    @property
+    def log(self) -> Path:
+        """Where Java and Spark talk."""
+        return Path(self._project.root) / ".errata" / "logs" / f"spark-{datetime.now(UTC):%Y%m%d}.log"
+
+    @cached_property
+    def metadata(self) -> IcebergMetadata:
+        """Table metadata without a JVM."""
+        from errata.engines.iceberg.metadata import IcebergMetadata
+
+        return IcebergMetadata(self._project.catalogs)
+
+    @property
+    def targets(self) -> TargetReader:
+        """Targets, read only."""
+        return self.metadata
+
+    @property
+    def tables(self) -> TableReader:
+        """Table descriptions, read only."""
+        return self.metadata
+
+    @cached_property
+    def sources(self) -> FileSource:
+        """Plain files; object-store settings are those of the first catalog that has any."""
+        from errata.engines.files.source import FileSource
+
+        properties = next((c.properties for c in self._project.catalogs.values() if c.properties), {})
+        return FileSource(self._project.root, properties)
+
+    @property
+    def inputs(self) -> InputReader:
+        """Inputs of either kind."""
+        return _Inputs(self.metadata, self.sources)
+
+    @cached_property
+    def pins(self) -> PinKeeper:
+        """Tags, without a JVM."""
+        from errata.engines.iceberg.pins import IcebergPins
+
+        return IcebergPins(self._project.catalogs)
+
+    @cached_property
+    def rows(self) -> RowReader:
+        """Single rows, without a JVM."""
+        from errata.engines.iceberg.rows import IcebergRows
+
+        return IcebergRows(self._project.catalogs)
+
+    def code(self, product: Product) -> tuple[Code, bytes]:
+        """The project's code as it is now."""
+        from errata import __version__
+        from errata.jars import listed
+        from errata.project.code import git_state, lock_digest, zip_code
+
+        content, digest = zip_code(self._project.root)
+        commit, dirty = git_state(self._project.root)
+        transform = product.transform
+        code = Code(
+            call=transform.call,
+            version=transform.version,
+            config=transform.config,
+            zip_digest=digest,
+            config_digest=digest_of(transform.config),
+            lock_digest=lock_digest(self._project.root),
+            jars={jar.coordinate: jar.sha256 for jar in listed("spark")},
+            git_commit=commit,
+            git_dirty=dirty,
+            errata_version=__version__,
+        )
+        return code, content
+
+    @cached_property
+    def runtime(self) -> SparkRuntime:
+        """JVM and session."""
+        from errata.engines.spark.session import SparkRuntime
+        from errata.jars import require
+
+        return SparkRuntime(self._project, () if self._spark else require(), self.log, self._spark)
+
+    @cached_property
+    def java(self) -> JavaIceberg:
+        """Iceberg in the JVM."""
+        from errata.engines.iceberg.java import JavaIceberg
+
+        return JavaIceberg(self.runtime.gateway, self._project.catalogs, self.runtime.hadoop)
+
+    @cached_property
+    def staging(self) -> IcebergStaging:
+        """Run branches and candidates."""
+        from errata.engines.iceberg.staged import IcebergStaging
+
+        return IcebergStaging(self.java)
+
+    @cached_property
+    def publishing(self) -> IcebergPublishing:
+        """Publications and their undo."""
+        from errata.engines.iceberg.published import IcebergPublishing
+
+        return IcebergPublishing(self.java, _Rewriter(self))
+
+    @cached_property
+    def chunks(self) -> SparkChunks:
+        """Chunks on Spark."""
+        from errata.engines.spark.stage import SparkChunks
+
+        return SparkChunks(self.runtime, self.sources, Path(self._project.root) / ".errata" / "cache")
+
+    @cached_property
+    def measurer(self) -> SparkMeasurer:
+        """Measurements on Spark."""
+        from errata.engines.spark.measure import SparkMeasurer
+
+        return SparkMeasurer(self.runtime.session, self._ledger.get_part)
+
+    @property
+    def content(self) -> _Content:
+        """Content digests, when file lists cannot tell."""
+        return _Content(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    tables: IcebergMetadata
+    files: FileSource
+
+    def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputFacts:
+        """From the catalog or from the file listing."""
+        return (self.tables if source.table else self.files).read_input(source, grain, partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """Starts Spark only if it is ever asked."""
+
+    engines: ProjectEngines
+
+    def content(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> dict[str, str]:
+        """Row count and checksum over every column."""
+        columns = tuple(sorted(target.columns))
+        found = self.engines.measurer.checksums(target.table, snapshot_id, target, partitions, columns)
+        return {name: f"{digest.rows}:{digest.a}:{digest.b}" for name, digest in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Rewriter:
+    """Starts Spark only if rows must be written."""
+
+    engines: ProjectEngines
+
+    def copy_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], branch: str, mark: str) -> None:
+        """Rows of a snapshot as new files on a branch."""
+        self.engines.chunks.copy_rows(target, snapshot_id, partitions, branch, mark)
+
+
+class _Silent:
+    """Nobody watches."""
+
+    def __init__(self, run_id: str, partitions: int, unit: str) -> None:
+        pass
+
+    def advance(self, partitions: int, rows: int) -> None:
+        """A chunk was adopted."""
+
+    def show(self, chunk_id: str, text: str | None) -> None:
+        """What a chunk is doing."""
+
+    def close(self) -> None:
+        """The worker stops."""
+
+
+_conforms: type[Engines] = ProjectEngines
