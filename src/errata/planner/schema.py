@@ -57,10 +57,10 @@ def _columns(product: Product, target: TargetFacts, types: Mapping[str, str]) ->
 
 def _attribution(target: TargetFacts) -> tuple[str, ...]:
     problems = []
-    if foreign := target.foreign_spec_files:
+    if target.partition_field and (foreign := target.foreign_spec_files):
         problems.append(
-            f"{len(foreign)} files were written under another partition spec and hold more than the partitions asked "
-            f"for: {_some(foreign)}; rewrite them with rewrite_data_files first"
+            f"{len(foreign)} files with rows of these partitions were written under another partition spec: "
+            f"{_some(foreign)}; rewrite them with rewrite_data_files first"
         )
     if target.unreadable_values:
         found = _some([repr(value) for value in target.unreadable_values])

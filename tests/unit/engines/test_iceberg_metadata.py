@@ -106,16 +106,27 @@ def test_files_of_a_coarser_spec_that_touch_the_scope_are_named(lake: Lake):
     assert march.foreign_spec_files == ()
 
 
-def test_files_of_a_finer_spec_belong_to_their_day(lake: Lake):
-    """After hourly → daily evolution, an hour lies wholly in its day."""
+def test_files_of_a_finer_spec_are_named_too(lake: Lake):
+    """After hourly → daily evolution, a publication would not find the hours by the daily field."""
     table = lake.create("t", ("at", HourTransform()), rows=[on("2026-01-05T01:00")])
     with table.update_spec() as update:
         update.remove_field("p0")
         update.add_field("at", DayTransform(), "daily")
     append(table, on("2026-01-05T02:00"))
     facts = lake.reader.read_target("lake.fin.t", "at", Grain.DAY, ["2026-01-05"])
-    assert facts.foreign_spec_files == ()
-    assert len(facts.expected["2026-01-05"]) == 2
+    assert len(facts.foreign_spec_files) == 1
+    assert len(facts.expected["2026-01-05"]) == 1
+    assert lake.reader.read_target("lake.fin.t", "at", Grain.DAY, ["2026-01-06"]).foreign_spec_files == ()
+
+
+def test_a_spec_that_changed_elsewhere_keeps_its_days(lake: Lake):
+    """Adding a bucket beside the day leaves every file with the day it had."""
+    table = lake.create("t", ("at", DayTransform()), rows=[on("2026-01-05")])
+    with table.update_spec() as update:
+        update.add_field("n", BucketTransform(4), "bucket")
+    append(table, on("2026-01-05"))
+    facts = lake.reader.read_target("lake.fin.t", "at", Grain.DAY, ["2026-01-05"])
+    assert (facts.foreign_spec_files, len(facts.expected["2026-01-05"])) == ((), 2)
 
 
 def test_text_columns_may_hold_days_and_other_texts_are_reported(lake: Lake):
