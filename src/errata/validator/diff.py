@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any
 
 __all__ = ["ColumnChange", "Diff", "PartitionDiff", "SampleRow", "SchemaDiff", "total_by_column"]
@@ -90,4 +90,7 @@ def total_by_column(partitions: Iterable[PartitionDiff]) -> dict[str, ColumnChan
 
 
 def _plus(a: str | None, b: str | None) -> str | None:
-    return None if a is None or b is None else format(Decimal(a) + Decimal(b), "f")
+    if a is None or b is None:
+        return None
+    with localcontext(prec=100):  # the default would round sums of decimal(38) columns
+        return format(Decimal(a) + Decimal(b), "f")

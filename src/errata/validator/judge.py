@@ -7,14 +7,14 @@ partition that had rows, or whose source has, and has none now) and ``foreign`` 
 its files are not pinned for).
 
 A partition that is empty now is not compared with what it held before: ``empty`` asks that question. A prior value of
-zero has no percentage, so any change of it is a warning.
+zero has no percentage, so where a limit is a percentage any change of it is a warning.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation, localcontext
 
 from errata.model.manifest import Manifest
 from errata.model.product import Check, Comparison, Metric, Reconciliation
@@ -25,6 +25,8 @@ from errata.validator.thresholds import Limit, holds, threshold_text
 __all__ = ["Acceptance", "CandidateFacts", "CheckResult", "Verdict", "judge"]
 
 OK, WARN, BLOCK = "ok", "warn", "block"
+_SEVERITY = (OK, WARN, BLOCK)
+_PRECISION = 100  # Spark's decimals have up to 38 digits, and nothing here may round a product of two
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,8 @@ def judge(
     """The verdict; for other thresholds, pass the manifest with its rules replaced."""
     numbers = _Numbers({(m.scope, m.partition, m.name): m for m in measurements})
     accepted = {a.name: a for a in acceptances}
-    results = tuple(_accept(result, accepted) for result in _results(manifest, numbers, facts))
+    with localcontext(prec=_PRECISION):
+        results = tuple(_accept(result, accepted) for result in _results(manifest, numbers, facts))
     warned = {result.name for result in results if result.level == WARN}
     open_problems = any(r.level == BLOCK or (r.level == WARN and r.accepted_by is None) for r in results)
     return Verdict(not open_problems, results, tuple(sorted(set(accepted) - warned)))
@@ -191,7 +194,9 @@ def _check(check: Check, partition: str, numbers: _Numbers) -> CheckResult:
     passed = holds(check.threshold, value)
     level = OK if passed else check.severity
     message = f"{check.metric} is {what}; expected {expected}"
-    return CheckResult(check.name, partition, _text(value), level, message)
+    return CheckResult(
+        check.name, partition, _text(_short(value) if check.unit == "percent" else value), level, message
+    )
 
 
 def _reconcile(rule: Reconciliation, partition: str, numbers: _Numbers) -> CheckResult:
@@ -229,17 +234,26 @@ def _compare(rule: Comparison, partition: str, numbers: _Numbers) -> CheckResult
         level = OK if old.value == new.value else WARN
         return CheckResult(rule.name, partition, new.value, level, f"{rule.metric} was {old.value}, is {new.value}")
     change = after - before
-    moved = f"{rule.metric} was {_text(before)}, is {_text(after)}"
-    if change and not before:
-        return CheckResult(rule.name, partition, None, WARN, f"{moved}: a change from zero has no percentage")
-    percent = change * 100 / before.copy_abs() if before else Decimal(0)
-    level = OK
-    for limit_text, worse in ((rule.warn, WARN), (rule.block, BLOCK)):
-        if limit_text is not None and Limit.parse(limit_text).is_exceeded(abs(change), before):
-            level = worse
-    words = (("warns", rule.warn), ("blocks", rule.block))
-    limits = ", ".join(f"{word} above {limit}" for word, limit in words if limit)
-    return CheckResult(rule.name, partition, f"{_short(percent)}%", level, f"{moved} ({_short(percent):+} %); {limits}")
+    level = max(
+        (_level(limit, worst, change, before) for limit, worst in _limits(rule)), key=_SEVERITY.index, default=OK
+    )
+    words = ", ".join(f"{'warns' if worst == WARN else 'blocks'} above {limit.text}" for limit, worst in _limits(rule))
+    percent = _short(change * 100 / before.copy_abs()) if before else None
+    moved = (
+        f"{percent:+} %" if percent is not None else "a change from zero has no percentage" if change else "no change"
+    )
+    message = f"{rule.metric} was {_text(before)}, is {_text(after)} ({moved}); {words}"
+    return CheckResult(rule.name, partition, None if percent is None else f"{percent}%", level, message)
+
+
+def _limits(rule: Comparison) -> list[tuple[Limit, str]]:
+    return [(Limit.parse(text), worst) for text, worst in ((rule.warn, WARN), (rule.block, BLOCK)) if text is not None]
+
+
+def _level(limit: Limit, worst: str, change: Decimal, before: Decimal) -> str:
+    if limit.is_percent and change and not before:
+        return WARN
+    return worst if limit.is_exceeded(abs(change), before) else OK
 
 
 def _unmeasured(name: str, partition: str) -> CheckResult:

@@ -13,7 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
@@ -33,9 +34,8 @@ _READ = {
     "ignoreMissingFiles": "false",
     # files of different ages may differ in columns; which file comes first must not decide
     "mergeSchema": "true",
-    # a pinned path is a path, also with [ or * in it
-    "__globPaths__": "false",
 }
+_GLOB = re.compile(r"([][*?{}\\])")
 
 
 def frames(
@@ -94,7 +94,7 @@ def snapshot_frame(session: SparkSession, table: str, snapshot_id: str | None) -
         if snapshot_id is None:
             return session.read.table(table_name(table)).where(F.lit(False))  # noqa: FBT003 - a literal is a value
         return session.read.option("versionAsOf", snapshot_id).table(table_name(table))
-    except Exception as error:  # py4j and Spark raise many kinds; all become ours
+    except (Py4JError, PySparkException) as error:
         raise _unreadable(table, snapshot_id, error) from error
 
 
@@ -134,10 +134,12 @@ def _files(
 def _parquet(session: SparkSession, pin: InputPin, paths: Sequence[str]) -> DataFrame:
     # above the threshold Spark starts a job to list what needs no listing
     session.conf.set("spark.sql.sources.parallelPartitionDiscovery.threshold", str(2**31 - 1))
+    # a pinned path is a path, also with [ or * in it; Spark's own switch for that reads such files twice
+    literal = [_GLOB.sub(r"\\\1", path) for path in paths]
     try:
-        return session.read.options(**_READ).parquet(*paths)
-    except AnalysisException as error:
-        if error.getCondition() == "PATH_NOT_FOUND":
+        return session.read.options(**_READ).parquet(*literal)
+    except (Py4JError, PySparkException) as error:
+        if isinstance(error, AnalysisException) and error.getCondition() == "PATH_NOT_FOUND":
             raise SourceChanged(
                 f"input {pin.name}: {_first_line(error)}", state="nothing was written", input=pin.name
             ) from error

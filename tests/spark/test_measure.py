@@ -1,0 +1,297 @@
+"""Measurements are what a naive reader would count, and cost the same number of jobs however much is asked."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from errata.engines.spark.measure import SparkMeasurer
+from errata.errors import RunExpired, UsageError
+from errata.model.manifest import Manifest
+from errata.model.partition import Grain
+from errata.model.product import Check, Comparison, Metric, Reconciliation, Threshold
+from errata.validator.compile import compile_plan, content_columns
+from errata.validator.ports import CANDIDATE, CONTENT_A, CONTENT_B, PRIOR, ROW_COUNT
+from unit.validator.manifests import input_pin, manifest, target_pin
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ZERO = Threshold("mustBe", "0")
+COLUMNS = {
+    "d": "date",
+    "k": "int",
+    "s": "string",
+    "amount": "decimal(10, 2)",
+    "x": "double",
+    "m": "map<string, int>",
+    "run": "string",
+}
+DDL = "d date, k int, s string, amount decimal(10,2), x double, m map<string,int>, run string"
+CHECKS = (
+    Check("rows", Metric.ROW_COUNT, ZERO),
+    Check("no_k", Metric.NULL_VALUES, ZERO, ("k",)),
+    Check("no_k_or_s", Metric.NULL_VALUES, ZERO, ("k", "s")),
+    Check("missing_s", Metric.MISSING_VALUES, ZERO, ("s",)),
+    Check("missing_named", Metric.MISSING_VALUES, ZERO, ("s",), missing_values=("it's", "\\d")),
+    Check("bad_s", Metric.INVALID_VALUES, ZERO, ("s",), valid_values=("a", "it's", "\\d", "")),
+    Check("bad_amount", Metric.INVALID_VALUES, ZERO, ("amount",), valid_values=("1.5", "2")),
+    Check("shape", Metric.INVALID_VALUES, ZERO, ("s",), pattern=r"^(a|\\d)?$"),
+    Check("shape_k", Metric.INVALID_VALUES, ZERO, ("k",), pattern=r"^\d$"),
+    Check("negative", Metric.EXPRESSION, ZERO, expression="Amount < 0 and s <> 'a'"),
+    Check("same_k", Metric.DUPLICATE_VALUES, ZERO, ("k",)),
+    Check("same_ks", Metric.DUPLICATE_VALUES, ZERO, ("s", "k")),
+    Check("same_k_again", Metric.DUPLICATE_VALUES, ZERO, ("k",)),
+)
+
+
+def _row(day: date, pick: random.Random) -> tuple[Any, ...]:
+    return (
+        day,
+        pick.choice([None, 1, 2, 3, 12]),
+        pick.choice([None, "", "a", "it's", "\\d", "b"]),
+        pick.choice([None, Decimal("1.50"), Decimal("2.00"), Decimal("-0.01"), Decimal("12345678.99")]),
+        pick.choice([None, 0.5, -0.0, float("nan")]),
+        pick.choice([None, {"a": 1, "b": 2}]),
+        "r1",
+    )
+
+
+def _expected(rows: list[tuple[Any, ...]]) -> dict[str, str]:
+    """The naive reader."""
+    ks, ss, amounts = [r[1] for r in rows], [r[2] for r in rows], [r[3] for r in rows]
+
+    def extra(keys: list[Any]) -> int:
+        return sum(n - 1 for n in Counter(keys).values())
+
+    counts = {
+        "rowCount": len(rows),
+        "check.no_k": ks.count(None),
+        "check.no_k_or_s": sum(k is None or s is None for k, s in zip(ks, ss, strict=True)),
+        "check.missing_s": sum(s in (None, "") for s in ss),
+        "check.missing_named": sum(s in (None, "it's", "\\d") for s in ss),
+        "check.bad_s": sum(s == "b" for s in ss),
+        "check.bad_amount": sum(a not in (None, Decimal("1.5"), Decimal(2)) for a in amounts),
+        "check.shape": sum(s not in (None, "", "a", "\\d") for s in ss),
+        "check.shape_k": ks.count(12),
+        "check.negative": sum(
+            a is not None and a < 0 and s not in (None, "a") for a, s in zip(amounts, ss, strict=True)
+        ),
+        "check.same_k": extra(ks),
+        "check.same_k_again": extra(ks),
+        "check.same_ks": extra(list(zip(ks, ss, strict=True))),
+        "reconcile.gross": sum((a for a in amounts if a is not None), Decimal(0)),
+        "compare.ks": sum(k for k in ks if k is not None),
+    }
+    return {name: str(Decimal(value)) for name, value in counts.items()}
+
+
+@pytest.fixture(scope="module")
+def lake(base_spark: SparkSession) -> Iterator[dict[str, Any]]:
+    """A prior and a candidate snapshot of a target, with the rows of each."""
+    pick = random.Random(7)  # noqa: S311 - test data
+    days = [date(2026, 1, 1) + timedelta(n) for n in range(40)]
+    base_spark.sql(f"CREATE TABLE lake.measure ({DDL}) USING iceberg PARTITIONED BY (d)")
+    prior = [_row(day, pick) for day in days for _ in range(pick.randrange(4))]
+    _frame(base_spark, prior).writeTo("lake.measure").append()
+    candidate = [_row(day, pick) for day in days for _ in range(pick.randrange(12))]
+    candidate += [_row(date(2027, 1, 1), pick)]
+    _frame(base_spark, candidate).writeTo("lake.measure").overwrite(_all())
+    ids = [
+        str(row[0])
+        for row in base_spark.sql("select snapshot_id from lake.measure.snapshots order by committed_at").collect()
+    ]
+    yield {"days": tuple(str(day) for day in days), "prior": prior, "candidate": candidate, "ids": (ids[0], ids[-1])}
+    base_spark.sql("DROP TABLE lake.measure PURGE")
+
+
+def _all() -> Any:
+    from pyspark.sql import functions
+
+    return functions.lit(True)  # noqa: FBT003 - a literal is a value
+
+
+def _frame(spark: SparkSession, rows: list[tuple[Any, ...]]) -> Any:
+    return spark.createDataFrame(rows, DDL).coalesce(1)
+
+
+def _manifest(lake: dict[str, Any], **changes: Any) -> Manifest:
+    target = target_pin("lake.measure", "d", "date", Grain.DAY, COLUMNS, key=("k",))
+    return manifest(target=target, partitions=lake["days"], lineage_columns=("run",), **changes)
+
+
+def _values(found: Any, scope: str) -> dict[str, dict[str, str]]:
+    values: dict[str, dict[str, str]] = {}
+    for one in found:
+        if one.scope == scope:
+            values.setdefault(one.partition, {})[one.name] = one.value
+    return values
+
+
+def _nothing(digest: str) -> bytes:
+    raise AssertionError(digest)
+
+
+def test_every_metric_is_what_a_naive_reader_counts(spark: SparkSession, lake: dict[str, Any]) -> None:
+    """Forty random partitions, some of them empty, at once: candidate, prior and input agree with plain Python."""
+    plan_of = _manifest(
+        lake,
+        checks=CHECKS,
+        reconcile=(Reconciliation("gross", "raw", "sum(AMOUNT)", "sum(amount)"),),
+        compare=(Comparison("ks", "sum(k)"),),
+        inputs=(input_pin("raw", "lake.measure", "d", "date", snapshot_id=lake["ids"][0]),),
+    )
+    found = SparkMeasurer(spark, _nothing).measure(
+        plan_of, compile_plan(plan_of), candidate_snapshot=lake["ids"][1], prior_snapshot=lake["ids"][0]
+    )
+    by_scope = {"candidate": lake["candidate"], "prior": lake["prior"], "input:raw": lake["prior"]}
+    for scope, rows in by_scope.items():
+        values = _values(found, scope)
+        assert tuple(values) == lake["days"]
+        for day, measured in values.items():
+            expected = _expected([row for row in rows if str(row[0]) == day])
+            counted = {name: str(Decimal(v)) for name, v in measured.items() if not name.startswith("content")}
+            assert {n: Decimal(v) for n, v in counted.items()} == {n: Decimal(expected[n]) for n in counted}, (
+                scope,
+                day,
+            )
+    assert {name for m in _values(found, CANDIDATE).values() for name in m} > {"check.same_ks", CONTENT_A, CONTENT_B}
+    assert "0" in {m[ROW_COUNT] for m in _values(found, CANDIDATE).values()}
+
+
+def _jobs(spark: SparkSession, lake: dict[str, Any], checks: tuple[Check, ...], days: int) -> int:
+    rules = _manifest({**lake, "days": lake["days"][:days]}, checks=checks, compare=(Comparison("ks", "sum(k)"),))
+    group = f"count-{len(checks)}-{days}"
+    spark.sparkContext.setJobGroup(group, group)
+    SparkMeasurer(spark, _nothing).measure(
+        rules, compile_plan(rules), candidate_snapshot=lake["ids"][1], prior_snapshot=lake["ids"][0]
+    )
+    return len(spark.sparkContext.statusTracker().getJobIdsForGroup(group))
+
+
+def test_jobs_do_not_grow_with_checks_or_partitions(spark: SparkSession, lake: dict[str, Any]) -> None:
+    """Three checks on three days and twenty on forty cost the same number of Spark jobs."""
+    few = (CHECKS[0], CHECKS[1], CHECKS[10])
+    many = CHECKS + tuple(Check(f"more{n}", Metric.EXPRESSION, ZERO, expression=f"k > {n}") for n in range(7))
+    assert len(many) == 20
+    counts = {(len(c), days): _jobs(spark, lake, c, days) for c in (few, many) for days in (20, 40)}
+    assert len(set(counts.values())) == 1, counts
+    assert next(iter(counts.values())) <= 10
+
+
+def _digests(spark: SparkSession, cases: dict[str, list[tuple[Any, ...]]]) -> dict[str, tuple[str, ...]]:
+    """(rows, a, b) of each case, all in one job."""
+    from pyspark.sql import functions
+
+    from errata.engines.spark.columns import content_hashes, hash_sums
+
+    rows = [(name, *row) for name, case in cases.items() for row in case]
+    frame = spark.createDataFrame(rows, f"name string, {DDL}")
+    first, second = content_hashes(frame, [name for name in sorted(COLUMNS) if name != "run"])
+    sums = hash_sums({"a": first, "b": second})
+    found = frame.groupBy("name").agg(functions.count("*").alias("n"), *sums.values()).collect()
+    return {row["name"]: tuple(str(value) for value in row[1:]) for row in found}
+
+
+BASE = (date(2026, 1, 1), 1, "a", Decimal("10.00"), 0.0, {"a": 1, "b": 2}, "r1")
+
+
+def _with(**changes: Any) -> tuple[Any, ...]:
+    return tuple(changes.get(name, value) for name, value in zip(COLUMNS, BASE, strict=True))
+
+
+def test_checksum_sees_what_plain_hashes_do_not(spark: SparkSession) -> None:
+    """NULLs swapped between columns, doubled rows, a cent, and an entry of a map all change both halves."""
+    cases = {
+        "base": [BASE],
+        "cent": [_with(amount=Decimal("10.01"))],
+        "no k": [_with(k=None)],
+        "no s": [_with(s=None)],
+        "x in k": [_with(k=1, s=None, amount=None, x=None)],
+        "x in s": [_with(k=None, s="1", amount=None, x=None)],
+        "map": [_with(m={"a": 1, "b": 3})],
+        "null in map": [_with(m={"a": None, "b": 1})],
+        "other null in map": [_with(m={"a": 1, "b": None})],
+        "pair": [BASE, BASE],
+        "other pair": [_with(k=2), _with(k=2)],
+    }
+    digests = _digests(spark, cases)
+    assert len({d[1] for d in digests.values()}) == len({d[2] for d in digests.values()}) == len(cases)
+
+
+def test_checksum_tells_the_place_of_a_null(spark: SparkSession) -> None:
+    """The same value in another column of the same type, with NULL where it was, is another row."""
+    from pyspark.sql import functions
+
+    from errata.engines.spark.columns import content_hashes
+
+    rows = spark.createDataFrame(
+        [("v", None, [None, "v"]), (None, "v", ["v", None])], "p string, q string, l array<string>"
+    )
+    for columns in (["p", "q"], ["l"]):
+        first, second = content_hashes(rows, columns)
+        assert rows.agg(functions.count_distinct(first), functions.count_distinct(second)).first()[:] == (2, 2), columns
+
+
+def test_checksum_is_about_values_not_their_order_or_spelling(spark: SparkSession) -> None:
+    """Row order, map order, the sign of zero, the bits of NaN and lineage columns do not count."""
+    other = _with(k=2, x=float("nan"))
+    digests = _digests(spark, {"one": [BASE, other], "two": [other, _with(run="r2", x=-0.0, m={"b": 2, "a": 1})]})
+    assert digests["one"] == digests["two"]
+
+
+def test_checksum_sum_is_exact(spark: SparkSession) -> None:
+    """Halves summed as longs give the same number as a decimal sum of the hashes, at both ends of the range."""
+    from pyspark.sql import functions as f
+
+    from errata.engines.spark.columns import hash_sums
+
+    edges = [2**63 - 1, -(2**63), -1, 0, 2**31, -(2**31), 2**32 - 1, 2**31 - 1, 123456789012345678]
+    rows = spark.createDataFrame([(n,) for n in edges * 3], "h bigint")
+    row = rows.select(hash_sums({"h": f.col("h")})["h"]).first()
+    assert row is not None
+    assert int(row["h"]) == sum(edges) * 3
+
+
+def test_checksums_of_partitions_are_those_of_the_measurement(spark: SparkSession, lake: dict[str, Any]) -> None:
+    """The digest of a partition does not depend on how it was asked for; an empty one is all zero."""
+    rules = _manifest(lake)
+    measurer = SparkMeasurer(spark, _nothing)
+    plan = compile_plan(rules)
+    found = _values(measurer.measure(rules, plan, candidate_snapshot=lake["ids"][1], prior_snapshot=None), CANDIDATE)
+    assert PRIOR not in {
+        m.scope for m in measurer.measure(rules, plan, candidate_snapshot=lake["ids"][1], prior_snapshot=None)
+    }
+    some = lake["days"][:7]
+    digests = measurer.checksums("lake.measure", lake["ids"][1], rules.target, some, content_columns(rules))
+    assert {p: (str(d.rows), d.a, d.b) for p, d in digests.items()} == {
+        p: (found[p][ROW_COUNT], found[p][CONTENT_A], found[p][CONTENT_B]) for p in some
+    }
+
+
+def test_an_expression_that_does_not_fit_is_refused_by_scope(spark: SparkSession, lake: dict[str, Any]) -> None:
+    """What only Spark can know (an input's columns) is refused with the scope's name, not a stack trace."""
+    rules = _manifest(
+        lake,
+        reconcile=(Reconciliation("gross", "raw", "sum(no_such)", "sum(amount)"),),
+        inputs=(input_pin("raw", "lake.measure", "d", "date", snapshot_id=lake["ids"][0]),),
+    )
+    with pytest.raises(UsageError, match=r"input:raw.*no_such"):
+        SparkMeasurer(spark, _nothing).measure(
+            rules, compile_plan(rules), candidate_snapshot=lake["ids"][1], prior_snapshot=None
+        )
+
+
+def test_a_snapshot_that_is_gone_expires_the_run(spark: SparkSession, lake: dict[str, Any]) -> None:
+    """A pinned snapshot that the table no longer has is never read as something else."""
+    rules = _manifest(lake)
+    with pytest.raises(RunExpired, match="12345"):
+        SparkMeasurer(spark, _nothing).measure(
+            rules, compile_plan(rules), candidate_snapshot="12345", prior_snapshot=None
+        )
