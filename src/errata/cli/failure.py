@@ -1,0 +1,96 @@
+"""What a failed command says, as text and as JSON, and its exit code. Touches: the session's streams."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from errata.cli.render_error import error_lines, page_of
+from errata.cli.session import Session
+from errata.errors import ErrataError, UsageError
+from errata.model.codec import plain
+
+__all__ = ["EXIT_INTERRUPTED", "error_data", "guarded", "report"]
+
+EXIT_INTERRUPTED = 130
+_CREDENTIALS = re.compile(r"://[^/@\s]+@")
+
+
+class Internal(ErrataError):
+    """Something nobody foresaw."""
+
+    code = "internal"
+
+
+class Interrupted(ErrataError):
+    """Ctrl-C."""
+
+    code = "interrupted"
+    exit_code = EXIT_INTERRUPTED
+
+
+def guarded(session: Session, work: Callable[[], int | None]) -> int:
+    """Run a command; every way it can end is an exit code."""
+    try:
+        return work() or 0
+    except ErrataError as error:
+        return report(session, error)
+    except KeyboardInterrupt:
+        return report(session, _interrupted(session))
+    except BrokenPipeError:
+        # whoever read stdout went away (`| head`); keep the interpreter from complaining about it at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except Exception as problem:  # noqa: BLE001 (the last border: people get a sentence, not a traceback)
+        if session.world.environ.get("ERRATA_DEBUG"):
+            session.world.err.write(traceback.format_exc())
+        return report(session, _internal(session, problem))
+
+
+def report(session: Session, error: ErrataError) -> int:
+    """Say what went wrong, in the form that was asked for."""
+    if session.json:
+        session.write_json(error_data(error))
+        return error.exit_code
+    lines = page_of(error, session.width)
+    if lines:
+        session.page([*lines, ""])
+    for line in error_lines(error):
+        session.err.print(session.local(line) if not line.startswith("error[") else line, soft_wrap=True)
+    return error.exit_code
+
+
+def error_data(error: ErrataError) -> dict[str, Any]:
+    """The JSON shape of an error."""
+    fixed = {"code": error.code, "message": error.message, "hint": error.hint, "state": error.state}
+    return {"error": {**fixed, **{key: plain(item) for key, item in error.fields.items() if key not in fixed}}}
+
+
+def usage_error(message: str, where: str | None) -> UsageError:
+    """A command line that typer could not make sense of."""
+    return UsageError(message, hint=f"{where or 'errata'} --help")
+
+
+def _interrupted(session: Session) -> ErrataError:
+    return Interrupted(
+        "interrupted",
+        state="the state is safe: what was finished is recorded, what was not will be looked at again",
+        hint=f"to go on: {shlex.join(['errata', *session.world.argv])}",
+    )
+
+
+def _internal(session: Session, problem: Exception) -> ErrataError:
+    # a message from elsewhere may quote an address with a password in it
+    said = _CREDENTIALS.sub(
+        "://…@", str(problem).strip().splitlines()[0] if str(problem).strip() else "no reason given"
+    )
+    log = f"; log: {session.client_log}" if session.client_log else ""
+    return Internal(
+        f"unexpected {type(problem).__name__}: {said}{log}",
+        state="the ledger has what was finished; repeating a command is safe",
+        hint="ERRATA_DEBUG=1 shows where it came from",
+    )

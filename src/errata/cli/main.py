@@ -1,0 +1,94 @@
+"""``errata``: the program. Touches: the command line it is given."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from errata.cli import planning, reading, releasing, setup, working
+from errata.cli.command import Directory, Json, Person, Yes, set_shared
+from errata.cli.failure import guarded, report, usage_error
+from errata.cli.help import Grouped, help_text
+from errata.cli.session import Session, World
+
+__all__ = ["build", "main"]
+
+HELP = """Governed corrections of published data: plan, approve, run, validate, publish, roll back.
+
+Answers go to stdout (--json for programs), narration to stderr. Doing it twice is always safe.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by a rule, 4 validation rejected,
+5 conflict with later writes, 130 interrupted (state is safe).
+
+Example: errata plan fin.daily_revenue --from 2026-01-01 --to 2026-02-15 --reason "FX inverted"
+"""
+
+
+def build() -> typer.Typer:
+    """The program with all its commands."""
+    app = typer.Typer(
+        cls=Grouped,
+        help=help_text(HELP),
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+
+    @app.callback(invoke_without_command=True)
+    def program(
+        ctx: typer.Context,
+        directory: Directory = None,
+        person: Person = None,
+        json_: Json = False,
+        yes: Yes = False,
+        version: bool = typer.Option(False, "--version", help="Print the version and end."),
+    ) -> None:
+        set_shared(ctx.obj, directory, person, json_, yes)
+        if version:
+            _print_version(ctx.obj)
+            raise typer.Exit
+        if ctx.invoked_subcommand is None:
+            typer.echo(ctx.get_help())
+            raise typer.Exit
+
+    for part in (setup, planning, working, releasing, reading):
+        part.register(app)
+    return app
+
+
+def _print_version(world: World) -> None:
+    from importlib.metadata import version
+
+    number = version("errata")
+    session = Session(world)
+    session.answer({"version": number}, lambda _: [f"errata {number}"])
+
+
+def main(argv: Sequence[str] | None = None, world: World | None = None) -> int:
+    """Run one command and return its exit code."""
+    arguments = tuple(sys.argv[1:] if argv is None else argv)
+    world = world or World()
+    world.argv = arguments
+    return guarded(Session(world), lambda: _invoke(arguments, world))
+
+
+def _invoke(arguments: tuple[str, ...], world: World) -> int:
+    program = typer.main.get_command(build())
+    try:
+        done = program.main(args=list(arguments), prog_name="errata", standalone_mode=False, obj=world)
+    except Exception as problem:
+        # whether click is typer's own copy or the package depends on typer's version; both have this method
+        if not hasattr(problem, "format_message"):
+            raise
+        world.json = world.json or "--json" in arguments
+        context = getattr(problem, "ctx", None)
+        where = getattr(context, "command_path", None)
+        return report(Session(world), usage_error(problem.format_message(), where))
+    return done if isinstance(done, int) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

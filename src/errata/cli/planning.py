@@ -1,0 +1,144 @@
+"""Commands before any work: plan, show, approve, decline."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from errata.cli.command import command
+from errata.cli.options import Run, pairs
+from errata.cli.render_plan import decision_lines, plan_lines
+from errata.cli.session import Session
+from errata.errors import UsageError
+
+__all__ = ["register"]
+
+PANEL = "Plan and approve"
+
+
+class Order(StrEnum):
+    """Which partitions come first."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    SEQUENTIAL = "sequential"
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    command(app, "plan", PANEL)(plan)
+    command(app, "show", PANEL)(show)
+    command(app, "approve", PANEL)(approve)
+    command(app, "decline", PANEL)(decline)
+
+
+def plan(
+    session: Session,
+    product: Annotated[str, typer.Argument(help="The product to correct.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it stands in every record.")],
+    start: Annotated[str | None, typer.Option("--from", metavar="D", help="First partition.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="D", help="First partition after the range.")] = None,
+    partitions: Annotated[
+        str | None,
+        typer.Option("--partitions", metavar="LIST", help="Instead: 2026-01-03,2026-01-10..2026-01-14 (inclusive)."),
+    ] = None,
+    kind: Annotated[str, typer.Option("--kind", metavar="KIND", help="What kind of correction.")] = "restate",
+    order: Annotated[Order, typer.Option("--order", help="Which partitions come first.")] = Order.NEWEST,
+    canary: Annotated[int, typer.Option("--canary", metavar="N", min=0, help="So many partitions go first.")] = 0,
+    supersede: Annotated[str | None, typer.Option("--supersede", metavar="RUN", help="The run this replaces.")] = None,
+    override: Annotated[
+        list[str] | None,
+        typer.Option("--override", metavar="RULE=WHY", help="Set a guardrail aside, by name; repeatable."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Judge and show; fix nothing.")] = False,
+) -> None:
+    """Resolve, judge and fix a correction for approval.
+
+    Prints what would be read, run and written, every guardrail verdict, and the digest to approve. The same request on
+    the same world gives the same run. A plan that a guardrail refuses fixes nothing: exit code 3.
+
+    Example: errata plan fin.daily_revenue --from 2026-01-01 --to 2026-02-15 --reason "FX inverted (FIN-231)"
+    """
+    if partitions is None and (start is None or end is None):
+        raise UsageError(
+            "a plan without a scope was refused; expected --from and --to, or --partitions",
+            hint=f'errata plan {product} --from 2026-01-01 --to 2026-02-01 --reason "…"',
+        )
+    if partitions is not None and (start is not None or end is not None):
+        raise UsageError("--partitions together with --from or --to was refused; expected one of the two")
+    overrides = pairs("--override", override)
+    with session.client() as client, session.busy(f"planning {product}"):
+        view = client.plan(
+            product,
+            start,
+            end,
+            partitions=partitions,
+            reason=reason,
+            kind=kind,
+            order=order.value,
+            canary=canary,
+            supersede=supersede,
+            overrides=overrides,
+            dry_run=dry_run,
+            as_=session.person,
+        )
+    session.answer(view, lambda width: plan_lines(view, width))
+
+
+def show(
+    session: Session,
+    run: Run,
+    manifest: Annotated[bool, typer.Option("--manifest", help="The exact bytes that are approved.")] = False,
+) -> None:
+    """Show a plan again, from the ledger.
+
+    Example: errata show bf-20260214-daily-revenue-7f3a21c0 --manifest | sha256sum
+    """
+    with session.client() as client:
+        if manifest:
+            _write_bytes(session, client.manifest_bytes(run))
+            return
+        view = client.show(run)
+    session.answer(view, lambda width: plan_lines(view, width))
+
+
+def _write_bytes(session: Session, content: bytes) -> None:
+    out = session.world.out
+    out.flush()
+    # bytes, and no newline after them: sha256sum of the output is the digest
+    buffer = getattr(out, "buffer", None)
+    if buffer is None:
+        out.write(content.decode())
+    else:
+        buffer.write(content)
+        buffer.flush()
+
+
+def approve(
+    session: Session,
+    run: Run,
+    digest: Annotated[str, typer.Option("--digest", metavar="SHA", help="The manifest digest you read in the plan.")],
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Kept with the decision.")] = "",
+) -> None:
+    """Approve a plan by its digest; the requester cannot.
+
+    Example: errata approve bf-20260214-daily-revenue-7f3a21c0 --digest 9be2c0f1…
+    """
+    with session.client() as client:
+        plan_view = None if session.json else client.show(run)
+        view = client.approve(run, digest=digest.strip().removeprefix("sha256:"), note=note, as_=session.person)
+    session.answer(view, lambda width: decision_lines(view, width, plan=plan_view))
+
+
+def decline(
+    session: Session, run: Run, note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Why not.")]
+) -> None:
+    """Decline a plan; that is final, a new plan is a new run.
+
+    Example: errata decline bf-20260214-daily-revenue-7f3a21c0 --note "books are closed"
+    """
+    with session.client() as client:
+        view = client.decline(run, note=note, as_=session.person)
+    session.answer(view, lambda width: decision_lines(view, width))

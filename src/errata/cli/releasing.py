@@ -1,0 +1,107 @@
+"""Commands that judge and release: validate, diff, publish, rollback."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from errata.cli.command import command
+from errata.cli.options import Partitions, Run, pairs
+from errata.cli.render_diff import diff_data, diff_lines
+from errata.cli.render_gate import validation_lines
+from errata.cli.render_release import preview_lines, publish_lines, rollback_lines
+from errata.cli.session import Session
+from errata.cli.working import DECLINED
+
+__all__ = ["register"]
+
+PANEL = "Validate and publish"
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    command(app, "validate", PANEL)(validate)
+    command(app, "diff", PANEL)(diff)
+    command(app, "publish", PANEL)(publish)
+    command(app, "rollback", PANEL)(rollback)
+
+
+def validate(
+    session: Session,
+    run: Run,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option("--accept", metavar="CHECK=WHY", help="Take responsibility for a warning; repeatable."),
+    ] = None,
+) -> None:
+    """Assemble the candidate, measure it, judge it. Exit code 4 when it is rejected.
+
+    Example: errata validate bf-20260214-daily-revenue-7f3a21c0 --accept empty="no trading on 2026-01-01"
+    """
+    accepted = pairs("--accept", accept)
+    with session.client() as client, session.busy(f"validating {run}"):
+        view = client.validate(run, accept=accepted, as_=session.person)
+    session.answer(view, lambda width: validation_lines(view, width))
+
+
+def diff(
+    session: Session,
+    run: Run,
+    partitions: Partitions = None,
+    sample: Annotated[int, typer.Option("--sample", metavar="N", min=0, help="So many differing rows.")] = 10,
+) -> None:
+    """Compare the candidate with the accepted output.
+
+    Schema, rows added, removed and changed, by column, by partition, and samples old → new.
+
+    Example: errata diff bf-20260214-daily-revenue-7f3a21c0 --partitions 2026-01-17 --sample 20
+    """
+    with session.client() as client, session.busy(f"comparing {run}"):
+        view = client.diff(run, partitions=partitions, sample=sample)
+    if session.json:
+        session.write_json(diff_data(view))
+    else:
+        session.page(diff_lines(view, session.width))
+
+
+def publish(session: Session, run: Run, partitions: Partitions = None) -> int:
+    """Release the validated candidate in one commit.
+
+    Every precondition is checked again. Asks first on a terminal; readers see all of it or nothing.
+
+    Example: errata publish bf-20260214-daily-revenue-7f3a21c0 --partitions 2026-01-01..2026-02-12
+    """
+    with session.client() as client:
+        if session.asks:
+            shown = preview_lines("publish", client.show(run), client.status(run), session.width, partitions=partitions)
+            if not session.confirm(shown, f"publish {run}?"):
+                return DECLINED
+        with session.busy(f"publishing {run}"):
+            view = client.publish(run, partitions=partitions, as_=session.person)
+    session.answer(view, lambda width: publish_lines(view, width))
+    return 0
+
+
+def rollback(
+    session: Session,
+    run: Run,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it stands in every record.")],
+    partitions: Partitions = None,
+) -> int:
+    """Restore what partitions held before, as a new commit.
+
+    Asks first on a terminal.
+
+    Example: errata rollback bf-20260214-daily-revenue-7f3a21c0 --partitions 2026-01-03 --reason "bank asks to wait"
+    """
+    with session.client() as client:
+        if session.asks:
+            plan, status = client.show(run), client.status(run)
+            shown = preview_lines("rollback", plan, status, session.width, partitions=partitions, reason=reason)
+            if not session.confirm(shown, f"roll back {run}?"):
+                return DECLINED
+        with session.busy(f"rolling back {run}"):
+            view = client.rollback(run, partitions=partitions, reason=reason, as_=session.person)
+    session.answer(view, lambda width: rollback_lines(view, width))
+    return 0

@@ -1,0 +1,75 @@
+"""The audit chain and the clean-up as text. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from errata.cli.human import plural
+from errata.cli.layout import columns, flow, wrap
+from errata.model.audit import AuditEntry
+from errata.model.views import AuditView, CleanupView
+
+__all__ = ["audit_lines", "cleanup_lines", "log_lines"]
+
+
+def audit_lines(view: AuditView, width: int) -> list[str]:
+    """Whether the chain holds, and where it does not."""
+    if view.ok:
+        return [
+            f"✓ {plural(view.entries, 'entry', 'entries')} verified, each linked to the one before",
+            f"head {view.head}",
+        ]
+    where = f"entry {view.first_bad}" if view.first_bad is not None else "the chain"
+    lines = wrap(f"{where} does not verify: {view.reason or 'no reason given'}", width, "✗ ")
+    lines += wrap(
+        f"{plural(view.entries, 'entry', 'entries')} read; those before it are as they were written", width, "  "
+    )
+    return [*lines, f"head {view.head}"]
+
+
+def log_lines(entries: Sequence[AuditEntry], width: int) -> list[str]:
+    """One entry a paragraph: when, who, what; then what it says."""
+    lines: list[str] = []
+    for entry in entries:
+        who = entry.actor.person + (" (single user)" if entry.actor.single_user else "")
+        at = entry.at[:19].replace("T", " ")
+        lines += flow([f"{entry.seq:>5}  {at}", who, entry.action, entry.run_id or ""], width, "", " " * 7)
+        body = _short(entry.body)
+        lines += wrap(body, width, " " * 7) if body else []
+    return lines or ["no entries yet"]
+
+
+def _short(body: Mapping[str, Any]) -> str:
+    told = [f"{name}={_word(item)}" for name, item in body.items() if item not in (None, "", [], {}, ())]
+    return "  ".join(told)
+
+
+def _word(item: Any) -> str:
+    if isinstance(item, (list, tuple)):
+        items = [str(piece) for piece in item]
+        return ",".join(items) if len(items) <= 4 else f"{items[0]},…,{items[-1]} ({len(items)})"
+    if isinstance(item, Mapping):
+        return "{" + ", ".join(f"{name}: {_word(inner)}" for name, inner in item.items()) + "}"
+    return str(item)
+
+
+def cleanup_lines(view: CleanupView, width: int) -> list[str]:
+    """What goes, and what stays because something needs it."""
+    if not view.removed:
+        lines = ["nothing to clean up: everything Errata left behind is still needed"]
+    else:
+        word = "would be removed" if view.dry_run else "removed"
+        lines = [f"{plural(len(view.removed), 'item')} {word}", *columns(_rows(view.removed), width)]
+    if view.kept:
+        lines += [f"{plural(len(view.kept), 'item')} kept", *columns(_rows(view.kept), width)]
+    return lines
+
+
+def _rows(items: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
+    rows = []
+    for item in items:
+        kind = item.get("kind", item.get("what", ""))
+        rest = [text for name, text in item.items() if name not in ("kind", "what") and text]
+        rows.append((kind, "   ".join(str(text) for text in rest)))
+    return rows

@@ -1,0 +1,173 @@
+"""Old against new as text: schema, rows, columns, partitions, samples, in that order. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Protocol
+
+from errata.cli.human import exact, moved, percent, plural, value
+from errata.cli.layout import columns, flow, labelled, next_lines
+from errata.cli.render_plan import folded
+from errata.model.codec import plain
+from errata.validator.diff import ColumnChange, Diff, PartitionDiff, SampleRow, SchemaDiff
+
+__all__ = ["DiffLike", "diff_data", "diff_lines"]
+
+MAX_COLUMNS = 6
+"""Samples with more changed columns are written one column a line."""
+
+
+class DiffLike(Protocol):
+    """What a diff view has at least."""
+
+    @property
+    def run_id(self) -> str: ...
+
+    @property
+    def product(self) -> str: ...
+
+    @property
+    def snapshot_id(self) -> str: ...
+
+    @property
+    def diff(self) -> Diff: ...
+
+
+def diff_data(view: DiffLike) -> dict[str, Any]:
+    """The JSON of a diff: one flat object, as documented."""
+    data = plain(view)
+    return {**{key: item for key, item in data.items() if key != "diff"}, **data["diff"]}
+
+
+def diff_lines(view: DiffLike, width: int) -> list[str]:
+    """The page a reviewer signs off."""
+    diff = view.diff
+    grain = getattr(view, "grain", "value")
+    against = f"candidate snapshot {view.snapshot_id} against accepted"
+    lines = flow([view.product, view.run_id, against, plural(len(diff.partitions), "partition")], width)
+    lines.append("")
+    lines += labelled("schema", _schema(diff.schema), width)
+    lines += labelled("rows", _rows(diff.partitions), width)
+    lines += _columns(diff, width)
+    lines += _partitions(diff.partitions, grain, width)
+    lines += _untouched(view, width)
+    for note in diff.notes:
+        lines += labelled("note", [note], width)
+    lines += ["", *_samples(diff.sample, width)] if diff.sample else []
+    return [*lines, "", *next_lines(f"errata publish {view.run_id}")]
+
+
+def _schema(schema: SchemaDiff) -> list[str]:
+    told = [f"+ {name} {kind}" for name, kind in schema.added.items()]
+    told += [f"- {name} {kind}" for name, kind in schema.removed.items()]
+    told += [f"{name} {old} → {new}" for name, (old, new) in schema.changed.items()]
+    return told or ["unchanged"]
+
+
+def _rows(parts: Sequence[PartitionDiff]) -> list[str]:
+    def total(name: str) -> str:
+        return exact(sum(getattr(part, name) for part in parts))
+
+    shown = [("before", "before_rows"), ("after", "after_rows"), ("added", "added"), ("removed", "removed")]
+    shown += [("changed", "changed"), ("same", "unchanged")]
+    return [f"{word} {total(name)}" for word, name in shown]
+
+
+def _columns(diff: Diff, width: int) -> Iterator[str]:
+    common = sum(part.changed + part.unchanged for part in diff.partitions)
+    touched = {name: change for name, change in diff.columns.items() if change.changed or _sums_differ(change)}
+    if not touched:
+        yield from labelled("columns", ["no column changed in a row that is on both sides"], width)
+        return
+    for n, (name, change) in enumerate(sorted(touched.items(), key=lambda item: -item[1].changed)):
+        pieces = [name, f"{exact(change.changed)} changed ({percent(change.changed, common)})"]
+        if change.sum_before is not None and change.sum_after is not None:
+            old, new = moved(change.sum_before, change.sum_after)
+            pieces.append(f"sum {old} → {new}{_relative(change)}")
+        yield from labelled("" if n else "columns", pieces, width)
+    others = len(diff.columns) - len(touched)
+    if others:
+        yield from labelled("", [f"{plural(others, 'other column')} unchanged"], width)
+
+
+def _sums_differ(change: ColumnChange) -> bool:
+    return change.sum_before is not None and change.sum_before != change.sum_after
+
+
+def _relative(change: ColumnChange) -> str:
+    old, new = Decimal(change.sum_before or 0), Decimal(change.sum_after or 0)
+    return f" ({_signed((new - old) * 100 / abs(old))})" if old and new != old else ""
+
+
+def _signed(percentage: Decimal) -> str:
+    return f"{percentage:+.1f} %".replace("-", "−")
+
+
+def _partitions(parts: Sequence[PartitionDiff], grain: str, width: int) -> Iterator[str]:
+    differ = [part for part in parts if part.added or part.removed or part.changed]
+    same = [part.partition for part in parts if part not in differ]
+    if not differ:
+        yield from labelled("partitions", [f"none of {len(parts)} changed"], width)
+        return
+    head = f"every one of {len(parts)} changed" if not same else f"{len(differ)} of {len(parts)} changed"
+    largest = max(differ, key=_touched)
+    most = f"most rows {largest.partition}: {exact(_touched(largest))} of {exact(_size(largest))}"
+    yield from labelled("partitions", [head, folded(grain, [p.partition for p in differ]), most], width)
+    if same:
+        yield from labelled("", [f"unchanged {folded(grain, same)}"], width)
+    by_row = [part.partition for part in differ if part.method == "rows"]
+    if by_row:
+        told = f"compared row by row (the key is not unique): {folded(grain, by_row)}"
+        yield from labelled("", [told], width)
+
+
+def _touched(part: PartitionDiff) -> int:
+    return part.added + part.removed + part.changed
+
+
+def _size(part: PartitionDiff) -> int:
+    return part.added + part.removed + part.changed + part.unchanged
+
+
+def _untouched(view: DiffLike, width: int) -> Iterator[str]:
+    """What lies outside the scope, as far as the view says it."""
+    total, same = getattr(view, "untouched_partitions", None), getattr(view, "untouched_identical", None)
+    if isinstance(total, int):
+        same = total if not isinstance(same, int) else same
+        told = f"{same} of {total} partitions outside the scope have identical files"
+        yield from labelled("untouched", [told], width)
+
+
+def _samples(sample: Sequence[SampleRow], width: int) -> list[str]:
+    keys = list(dict.fromkeys(name for row in sample for name in row.key))
+    names = list(dict.fromkeys(name for row in sample for name in (*row.before, *row.after) if name not in keys))
+    table = [[*keys, *names], *([*_cells(row.key, keys), *(_change(row, name) for name in names)] for row in sample)]
+    marks = [["", *table[0]], *([_mark(row), *cells] for row, cells in zip(sample, table[1:], strict=True))]
+    widths = [max(len(row[n]) for row in marks) for n in range(len(marks[0]))]
+    if len(names) <= MAX_COLUMNS and sum(widths) + 2 * len(widths) + 2 <= width:
+        return ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in marks]
+    lines: list[str] = []
+    for row in sample:
+        lines += flow([f"{_mark(row)} {row.partition}", *(f"{k} {value(v)}" for k, v in row.key.items())], width, "  ")
+        told = [(name, _change(row, name)) for name in names if name in row.before or name in row.after]
+        lines += columns(told, width, indent="      ")
+    return lines
+
+
+def _cells(row: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    return [value(row[name]) if name in row else "" for name in names]
+
+
+def _mark(row: SampleRow) -> str:
+    return {"added": "+", "removed": "-", "changed": "~"}.get(row.change, "?")
+
+
+def _change(row: SampleRow, name: str) -> str:
+    if row.change == "added":
+        return value(row.after[name]) if name in row.after else ""
+    if row.change == "removed":
+        return value(row.before[name]) if name in row.before else ""
+    if name not in row.before and name not in row.after:
+        return ""
+    return f"{value(row.before.get(name))} → {value(row.after.get(name))}"

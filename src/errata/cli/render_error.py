@@ -1,0 +1,40 @@
+"""Errors as text: what was refused, the state of the data, the next command. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from errata.cli.render_gate import validation_lines
+from errata.cli.render_plan import plan_lines
+from errata.cli.render_run import run_lines
+from errata.errors import ErrataError
+from errata.model.views import PlanView, RunView, ValidateView
+
+__all__ = ["error_lines", "page_of"]
+
+
+def error_lines(error: ErrataError) -> Iterator[str]:
+    """The lines for stderr."""
+    first, *more = error.message.splitlines() or [""]
+    yield f"error[{error.code}]: {first}"
+    for line in more:
+        yield line if line.startswith(" ") or not line else f"  {line}"
+    if error.state:
+        yield error.state
+    if error.hint:
+        yield ""
+        head, *rest = error.hint.splitlines()
+        yield f"hint: {head}"
+        yield from (f"      {line.strip()}" for line in rest)
+
+
+def page_of(error: ErrataError, width: int) -> list[str]:
+    """The view that an error carries, for stdout: the refused plan, the failed run, the rejected candidate."""
+    for view in error.fields.values():
+        if isinstance(view, PlanView):
+            return plan_lines(view, width)
+        if isinstance(view, RunView):
+            return run_lines(view, width)
+        if isinstance(view, ValidateView):
+            return validation_lines(view, width)
+    return []

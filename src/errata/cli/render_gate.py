@@ -1,0 +1,82 @@
+"""The verdict on a candidate as text: folded where it is fine, in full where it is not. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from errata.cli.human import plural
+from errata.cli.layout import columns, flow, next_lines, wrap
+from errata.cli.steps import next_commands
+from errata.model.views import ValidateView
+
+__all__ = ["LISTED", "validation_lines"]
+
+LISTED = 20
+"""So many partitions of one check are listed with their values; the others by name."""
+
+Result = Mapping[str, Any]
+
+
+def validation_lines(view: ValidateView, width: int) -> list[str]:
+    """Passed or not, every rule, and every partition that is not fine."""
+    word = "validated" if view.passed else "rejected"
+    pieces = [f"{word} {view.run_id}", f"candidate snapshot {view.snapshot_id}", "(already so)" if view.already else ""]
+    lines = flow(pieces, width)
+    lines += flow([f"{view.candidate}", plural(view.measured, "measurement")], width, "  ")
+    groups: dict[str, list[Result]] = {}
+    for check in view.checks:
+        groups.setdefault(str(check.get("name")), []).append(check)
+    name_width = min(max((len(name) for name in groups), default=0), 32)
+    lines.append("")
+    for name, results in groups.items():
+        lines += _group(name, results, width, name_width)
+    if view.conflicts:
+        lines += ["", *wrap(", ".join(view.conflicts), width, "  ! written by others since planning: ")]
+    if not view.passed:
+        lines += _way_out(groups)
+    return [*lines, "", *next_lines(*next_commands(view.state, view.run_id))]
+
+
+def _group(name: str, results: Sequence[Result], width: int, name_width: int) -> list[str]:
+    fine = [r for r in results if r.get("level") == "ok"]
+    other = [r for r in results if r.get("level") != "ok"]
+    blocked = any(r.get("level") == "block" for r in other)
+    open_warning = any(r.get("level") == "warn" and not r.get("accepted_by") for r in other)
+    sign = "✗" if blocked else "!" if open_warning else "✓"
+    if len(results) == 1 and results[0].get("partition") is None:
+        said = str(results[0].get("message", ""))
+        accepted = _accepted(results[0])
+        return wrap(said + (f"   {accepted}" if accepted else ""), width, f"  {sign} {name.ljust(name_width)}   ")
+    pieces = [f"{len(fine)} of {plural(len(results), 'partition')} ok"]
+    for level in ("block", "warn"):
+        number = sum(r.get("level") == level for r in other)
+        pieces += [f"{number} {level}"] if number else []
+    people = sorted({str(r["accepted_by"]) for r in other if r.get("accepted_by")})
+    pieces += [f"accepted by {', '.join(people)}"] if people else []
+    lines = flow(pieces, width, f"  {sign} {name.ljust(name_width)}   ")
+    rows = [(str(r.get("partition") or "all"), str(r.get("value") or "–"), str(r.get("message", ""))) for r in other]
+    lines += columns(rows[:LISTED], width, indent="      ", right=(1,))
+    if len(rows) > LISTED:
+        rest = ", ".join(f"{partition} {value}" for partition, value, _ in rows[LISTED:])
+        lines += wrap(rest, width, f"      and {len(rows) - LISTED} more: ", "        ")
+    return lines
+
+
+def _accepted(result: Result) -> str:
+    return f"accepted by {result['accepted_by']}" if result.get("accepted_by") else ""
+
+
+def _way_out(groups: Mapping[str, Sequence[Result]]) -> list[str]:
+    blocked = [name for name, found in groups.items() if any(r.get("level") == "block" for r in found)]
+    warned = [
+        name
+        for name, found in groups.items()
+        if any(r.get("level") == "warn" and not r.get("accepted_by") for r in found)
+    ]
+    lines = [""]
+    if blocked:
+        lines.append(f"blocked by {', '.join(blocked)}: cannot be accepted; main is unchanged")
+    if warned:
+        lines.append(f"warned by {', '.join(warned)}: an approver may accept each by name; main is unchanged")
+    return lines if len(lines) > 1 else []

@@ -1,0 +1,187 @@
+"""A plan, and a decision over it, as text: decide in a minute. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from errata.cli.human import count, duration, exact, moment, money, plural, size
+from errata.cli.layout import columns, flow, labelled, next_lines, wrap
+from errata.cli.steps import next_commands
+from errata.model.partition import Grain, fold, fold_text
+from errata.model.views import ApprovalView, ChunkView, DecisionView, InputView, PlanView
+
+__all__ = ["approval_lines", "decision_lines", "folded", "plan_lines", "signed_lines", "units"]
+
+SIGNS = {"ok": "✓", "warn": "!", "refuse": "✗"}
+REFUSED = "refused"
+
+
+def folded(grain: str, partitions: tuple[str, ...] | list[str]) -> str:
+    """Partitions as ranges, whole."""
+    return fold_text(Grain(grain), partitions)
+
+
+def units(number: int, grain: str) -> str:
+    """So many days, hours, … or partitions."""
+    return plural(number, "partition" if grain == Grain.VALUE else grain)
+
+
+def plan_lines(view: PlanView, width: int) -> list[str]:
+    """Everything a reviewer needs, most important first; a refused plan shows all verdicts and no next step."""
+    refused = view.state == REFUSED or not view.run_id
+    lines = [*_header(view, width), "", *_body(view, width), "", *_verdicts(view, width), ""]
+    if refused:
+        return [*lines, f"refused: nothing was fixed, {view.product} is untouched"]
+    lines.append(f"manifest {view.manifest_digest}")
+    lines += wrap(_standing(view), width)
+    if view.approvals:
+        lines += approval_lines(view.approvals, width)
+    return [*lines, *next_lines(*next_commands(view.state, view.run_id, digest=view.manifest_digest))]
+
+
+def _header(view: PlanView, width: int) -> Iterator[str]:
+    name = "Plan refused" if not view.run_id else f"Plan {view.run_id}"
+    scope = folded(view.grain, view.partitions)
+    yield from flow([name, view.product, plural(len(view.partitions), "partition"), _span(view)], width)
+    if len(fold(Grain(view.grain), view.partitions)) > 1:
+        yield from wrap(scope, width, "Scope    ")
+    yield from wrap(view.reason, width, "Reason   ")
+    about = [f"asked by {view.requested_by}"]
+    about += [f"at {moment(view.planned_at)} UTC"] if view.planned_at else []
+    about += [f"kind {view.kind}"] if view.kind != "restate" else []
+    about += [f"instead of {view.supersedes}"] if view.supersedes else []
+    about += ["single-user project"] if view.single_user else []
+    yield from flow(about, width, "         ")
+
+
+def _span(view: PlanView) -> str:
+    if not view.partitions:
+        return ""
+    ranges = fold(Grain(view.grain), view.partitions)
+    if len(ranges) > 1:
+        return f"in {len(ranges)} ranges" if Grain(view.grain).is_time else ""
+    return folded(view.grain, view.partitions)
+
+
+def _body(view: PlanView, width: int) -> Iterator[str]:
+    total = len(view.partitions) - len(view.new_partitions) + view.untouched_partitions
+    order = {"newest": "newest first", "oldest": "oldest first", "sequential": "one after the other"}
+    replaced = len(view.partitions) - len(view.new_partitions)
+    scope = [f"{replaced} of {plural(total, 'partition')}", order.get(view.order, view.order)]
+    others = f"{exact(view.untouched_partitions)} others keep their files untouched"
+    yield from labelled("replaces", [", ".join(scope), others if view.untouched_partitions else ""], width)
+    if view.new_partitions:
+        new = folded(view.grain, view.new_partitions)
+        yield from labelled("adds", [plural(len(view.new_partitions), "new partition"), new], width)
+    for n, source in enumerate(view.inputs):
+        yield from labelled("" if n else "reads", _input(source, view.grain), width)
+    yield from labelled("code", _code(view), width)
+    yield from labelled("chunks", _chunks(view.chunks, view.grain), width)
+    yield from labelled("estimate", _estimate(view), width)
+    yield from labelled("gate", [_gate(view)], width)
+    told = f"{', '.join(view.consumers)} (told at publish)" if view.consumers else "no consumers are named"
+    yield from labelled("touches", [told], width)
+    if view.refs:
+        yield from labelled("refs", view.refs, width)
+    for rule, why in view.overrides.items():
+        yield from labelled("override", [f"{rule}: {why}"], width)
+
+
+def _input(source: InputView, grain: str) -> list[str]:
+    pieces = [source.table or source.files or source.name]
+    if source.snapshot_id:
+        pieces.append(f"@ {source.snapshot_id}")
+    if source.reference:
+        pieces.append(source.reference)
+    if source.partitions:
+        pieces += [folded(grain, source.partitions), units(len(source.partitions), grain)]
+    pieces.append(plural(source.file_count, "file") + (" pinned" if source.files else ""))
+    return [*pieces, size(source.bytes), f"{count(source.rows)} rows" if source.rows else ""]
+
+
+def _code(view: PlanView) -> list[str]:
+    code = view.code
+    pieces = [f"{code.get('call', '')} {code.get('version', '')}".strip()]
+    if commit := code.get("git_commit"):
+        pieces.append(f"git {str(commit)[:12]}" + (" with uncommitted changes" if code.get("git_dirty") else ""))
+    if digest := code.get("zip_digest"):
+        pieces.append(f"sha256 {digest}")
+    return pieces
+
+
+def _chunks(chunks: tuple[ChunkView, ...], grain: str) -> list[str]:
+    if not chunks:
+        return ["none"]
+    shapes = Counter(len(chunk.partitions) for chunk in chunks)
+    shape = ", ".join(f"{number} × {units(length, grain)}" for length, number in shapes.most_common())
+    return [shape, f"about {size(sum(chunk.bytes for chunk in chunks) // len(chunks))} each"]
+
+
+def _estimate(view: PlanView) -> list[str]:
+    estimate = view.estimate
+    low, high = duration(estimate.seconds_low), duration(estimate.seconds_high)
+    span = low if low == high else f"{low} … {high}"
+    basis = f"(basis: {estimate.basis})" if estimate.basis else ""
+    return [f"{count(estimate.rows)} rows", size(estimate.bytes), span, money(estimate.usd), basis]
+
+
+def _gate(view: PlanView) -> str:
+    nouns = {"checks": "check", "reconcile": "reconciliation", "compare": "comparison"}
+    nouns |= {"reconciliations": "reconciliation", "comparisons": "comparison"}
+    told = [plural(number, nouns.get(kind, kind)) for kind, number in view.gate.items() if number]
+    return ", ".join(told) or "row counts and completeness only: the product names no checks"
+
+
+def _verdicts(view: PlanView, width: int) -> list[str]:
+    rows = []
+    for verdict in view.verdicts:
+        said = f'  override: {verdict.rule}="{verdict.override}"' if verdict.override else ""
+        rows.append((f"{SIGNS.get(verdict.level, '?')} {verdict.rule}", verdict.message + said))
+    return columns(rows, width, gap="   ")
+
+
+def _standing(view: PlanView) -> str:
+    already = "planned before, unchanged; " if view.already else ""
+    if view.state != "planned":
+        return f"{already}state: {view.state.replace('_', ' ')}"
+    if view.single_user:
+        return f"{already}waiting for approval (single-user project: {view.requested_by} may approve)"
+    able = [name for name in view.approvers if name != view.requested_by]
+    who = f" ({' or '.join(able)})" if able else ""
+    return f"{already}waiting for approval by someone other than {view.requested_by}{who}"
+
+
+def approval_lines(approvals: tuple[ApprovalView, ...], width: int) -> list[str]:
+    """Who decided what, over which digest, when."""
+    lines: list[str] = []
+    for approval in approvals:
+        lines.append(f"{approval.decision} by {approval.person}   {moment(approval.at)} UTC")
+        lines.append(f"  sha256 {approval.digest}")
+        lines += wrap(approval.note, width, "  note   ") if approval.note else []
+    return lines
+
+
+def signed_lines(plan: PlanView, width: int) -> list[str]:
+    """What a decision is about."""
+    lines = flow([plan.run_id, plan.product, plural(len(plan.partitions), "partition")], width)
+    lines += wrap(folded(plan.grain, plan.partitions), width, "  scope    ")
+    lines += wrap(plan.reason, width, "  reason   ")
+    lines += wrap(f"asked by {plan.requested_by}", width, "           ")
+    code = f"{plan.code.get('call', '')} {plan.code.get('version', '')}".strip()
+    lines += wrap(code, width, "  code     ") if code else []
+    warned = [f"{v.rule}: {v.message}" for v in plan.verdicts if v.level != "ok"]
+    for said in warned:
+        lines += wrap(said, width, "  ! ")
+    return lines
+
+
+def decision_lines(view: DecisionView, width: int, *, plan: PlanView | None = None) -> list[str]:
+    """What was signed, and by whom."""
+    lines = [*signed_lines(plan, width), ""] if plan else []
+    lines += [f"manifest {view.manifest_digest}"]
+    if view.already:
+        lines.append("decided before, nothing changed")
+    lines += approval_lines(view.approvals, width)
+    lines.append(f"state: {view.state.replace('_', ' ')}")
+    return [*lines, *next_lines(*next_commands(view.state, view.run_id, digest=view.manifest_digest))]

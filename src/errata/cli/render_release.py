@@ -1,0 +1,70 @@
+"""Publications, rollbacks and what they are about to do, as text. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from errata.cli.grid import word_of
+from errata.cli.human import duration, moment, plural
+from errata.cli.layout import flow, wrap
+from errata.cli.render_plan import folded
+from errata.model.views import PlanView, PublishView, RollbackView, StatusView
+
+__all__ = ["preview_lines", "publish_lines", "rollback_lines"]
+
+
+def publish_lines(view: PublishView, width: int) -> list[str]:
+    """What landed, what it left alone, and how to take it back."""
+    word = "already published" if view.already else "published"
+    written = f"{plural(view.data_files_written, 'data file')} written"
+    pieces = [f"{word} {view.run_id}", plural(len(view.partitions), "partition"), f"snapshot {view.snapshot_id}"]
+    lines = flow([*pieces, written, duration(view.seconds)], width)
+    lines += wrap(folded(view.grain, view.partitions), width, "  ") if view.partitions else []
+    lines += flow([view.publication_id, f"{view.removed_files} files out", f"{view.added_files} files in"], width, "  ")
+    if view.live_commits:
+        lines.append(f"  main moved {plural(view.live_commits, 'time')} since planning: all kept")
+    if view.compacted:
+        told = f"rewritten since planning with the same rows: {folded(view.grain, view.compacted)}"
+        lines += wrap(told, width, "  ")
+    for warning in view.warnings:
+        lines += wrap(warning, width, "  ! ")
+    if view.undo_until:
+        lines.append(f"  undo until {moment(view.undo_until)[:10]}: {_undo(view.run_id)}")
+    return lines
+
+
+def _undo(run_id: str) -> str:
+    return f'errata rollback {run_id} [--partitions LIST] --reason "…"'
+
+
+def rollback_lines(view: RollbackView, width: int) -> list[str]:
+    """What is back as it was."""
+    word = "already rolled back" if view.already else "rolled back"
+    written = f"{plural(view.data_files_written, 'data file')} written"
+    pieces = [f"{word} {view.run_id}", plural(len(view.partitions), "partition"), f"snapshot {view.snapshot_id}"]
+    lines = flow([*pieces, written, duration(view.seconds)], width)
+    lines += wrap(folded(view.grain, view.partitions), width, "  ") if view.partitions else []
+    lines.append(f"  {view.publication_id}   these partitions hold what they held before; readers see it now")
+    product = view.product or "PRODUCT"
+    lines.append(f'next: errata plan {product} --partitions LIST --reason "…"   (to correct them again)')
+    return lines
+
+
+def preview_lines(
+    deed: str, plan: PlanView, status: StatusView, width: int, *, partitions: str | None = None, reason: str = ""
+) -> list[str]:
+    """What publish, rollback or cancel is about to do, for the question that follows."""
+    words = {"publish": "replaces in", "rollback": "restores in", "cancel": "ends the run on"}
+    lines = flow([plan.run_id, f"state {(status.state or plan.state).replace('_', ' ')}"], width)
+    lines += wrap(f"{deed} {words[deed]} {plan.table}", width)
+    scope = partitions or folded(plan.grain, plan.partitions)
+    number = "" if partitions else f"{plural(len(plan.partitions), 'partition')}: "
+    lines += wrap(number + scope, width, "  ")
+    counted = Counter(word_of(part.state) for part in status.partitions)
+    lines += flow((f"{number} {word}" for word, number in counted.items()), width, "  now ")
+    lines += wrap(reason or plan.reason, width, "  reason ")
+    if deed == "publish" and plan.consumers:
+        lines += wrap(", ".join(plan.consumers), width, "  readers ")
+    if deed == "cancel":
+        lines.append("  main stays as it is; staged output is removed by errata cleanup")
+    return lines

@@ -1,0 +1,116 @@
+"""All runs, or one run: what happened, what state the data is in, what to type next. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from errata.cli.grid import SIGNS, calendar_lines, word_of
+from errata.cli.human import count, exact, moment, plural
+from errata.cli.layout import columns, flow, labelled, next_lines, wrap
+from errata.cli.render_plan import approval_lines, folded
+from errata.cli.render_run import counts_text, failure_lines, worker_text
+from errata.cli.steps import next_commands
+from errata.model.views import RunLine, StatusView
+
+__all__ = ["publication_lines", "run_status_lines", "runs_lines", "status_lines"]
+
+LOUD = ("running", "failed", "rolled back", "superseded")
+"""States whose partitions are also written out."""
+
+
+def status_lines(view: StatusView, width: int) -> list[str]:
+    """One run when the view is about one, else the list."""
+    return run_status_lines(view, width) if view.run_id else runs_lines(view.runs, width)
+
+
+def runs_lines(runs: tuple[RunLine, ...], width: int) -> list[str]:
+    """One paragraph a run, newest first as given."""
+    if not runs:
+        return ["no runs yet", *next_lines('errata plan PRODUCT --from D --to D --reason "…"')]
+    lines: list[str] = []
+    for run in runs:
+        lines += flow([run.run_id, run.state.replace("_", " "), run.product], width)
+        span = run.first if run.first == run.last else f"{run.first} … {run.last}"
+        pieces = [plural(run.partitions, "partition"), span, f"{run.chunks.done}/{run.chunks.total} chunks"]
+        pieces += [f"{run.chunks.failed + run.chunks.quarantined} failed"] if run.chunks.failed else []
+        lines += flow([*pieces, f"{run.requested_by} {moment(run.planned_at)}"], width, "  ")
+        lines += wrap(run.reason, width, "  ")
+    return lines
+
+
+def run_status_lines(view: StatusView, width: int) -> list[str]:
+    """One run whole."""
+    order = {"newest": "newest first", "oldest": "oldest first", "sequential": "one after the other"}
+    head = [view.run_id or "", (view.state or "").replace("_", " "), view.product or "", order.get(view.order, "")]
+    lines = flow(head, width)
+    if view.chunks:
+        rows = [f"{count(view.rows)} rows staged"] if view.rows else []
+        again = [f"{view.recomputed} recomputed"] if view.recomputed else []
+        lines += flow([*counts_text(view.chunks), *again, *rows], width, "  ")
+    lines += ["", *_calendar(view, width)]
+    if view.attempts or view.failures:
+        lines += ["", *_work(view, width)]
+    if view.approvals:
+        lines += ["", *approval_lines(view.approvals, width)]
+    if view.publications:
+        lines.append("")
+        for publication in view.publications:
+            lines += publication_lines(publication, view.grain, width)
+    for warning in view.warnings:
+        lines += wrap(warning, width, "! ")
+    upcoming = (view.next,) if view.next else next_commands(view.state or "", view.run_id or "")
+    return [*lines, "", *next_lines(*upcoming)] if upcoming else lines
+
+
+def _calendar(view: StatusView, width: int) -> Iterator[str]:
+    states = {part.partition: part.state for part in view.partitions}
+    yield from calendar_lines(view.grain, states, width)
+    by_word: dict[str, list[str]] = {}
+    for partition, state in states.items():
+        by_word.setdefault(word_of(state), []).append(partition)
+    known = [word for word in SIGNS if word in by_word] + [word for word in by_word if word not in SIGNS]
+    yield ""
+    yield from flow((f"{SIGNS.get(word, '?')} {word} {exact(len(by_word[word]))}" for word in known), width, "  ")
+    for word in LOUD:
+        if word in by_word:
+            yield from labelled(word, [folded(view.grain, by_word[word])], width, 12)
+
+
+def _work(view: StatusView, width: int) -> Iterator[str]:
+    rows = []
+    for attempt in view.attempts:
+        partitions = attempt.get("partitions") or ()
+        scope = partitions if isinstance(partitions, str) else folded(view.grain, tuple(partitions))
+        told = [scope, str(attempt.get("state", "")), worker_text(attempt), _lease(attempt)]
+        rows.append((str(attempt.get("chunk_id", "")), "   ".join(filter(None, told))))
+    yield from columns(rows, width)
+    for failure in view.failures:
+        yield from failure_lines(failure, width)
+
+
+def _lease(attempt: Mapping[str, Any]) -> str:
+    if note := attempt.get("note"):
+        return f"({note})"
+    lease = attempt.get("lease") or attempt.get("lease_until")
+    return f"lease until {moment(lease)}" if isinstance(lease, str) else ""
+
+
+def publication_lines(publication: Mapping[str, Any], grain: str, width: int) -> list[str]:
+    """One publication or rollback of the run."""
+    words = {"publish": "published", "rollback": "rolled back"}
+    kind = str(publication.get("kind") or publication.get("action") or "publish")
+    state = str(publication.get("state") or "committed")
+    word = words.get(kind, kind) if state == "committed" else f"{kind} {state}"
+    partitions = tuple(publication.get("partitions") or ())
+    at = publication.get("settled_at") or publication.get("at") or publication.get("intended_at")
+    snapshot = publication.get("result_snapshot_id") or publication.get("snapshot_id")
+    pieces = [word, str(publication.get("publication_id") or publication.get("pub_id") or "")]
+    pieces += [plural(len(partitions), "partition")] if partitions else []
+    pieces += [f"snapshot {snapshot}"] if snapshot else []
+    pieces += [f"by {publication['person']}"] if publication.get("person") else []
+    pieces += [f"{moment(str(at))} UTC"] if at else []
+    lines = flow(pieces, width, "", "  ")
+    lines += wrap(folded(grain, partitions), width, "  ") if partitions else []
+    lines += wrap(str(publication["reason"]), width, "  ") if publication.get("reason") else []
+    return lines

@@ -1,0 +1,98 @@
+"""Commands that compute: run, pause, resume, cancel, retry."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from errata.cli.command import command
+from errata.cli.options import Run
+from errata.cli.render_release import preview_lines
+from errata.cli.render_run import run_lines, state_lines
+from errata.cli.session import Session
+
+__all__ = ["DECLINED", "register"]
+
+PANEL = "Compute"
+DECLINED = 1
+"""The exit code when a person said no to the question."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    command(app, "run", PANEL)(run)
+    command(app, "pause", PANEL)(pause)
+    command(app, "resume", PANEL)(resume)
+    command(app, "cancel", PANEL)(cancel)
+    command(app, "retry", PANEL)(retry)
+
+
+def run(
+    session: Session,
+    run: Run,
+    parallel: Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Chunks at the same time.")] = 2,
+    max_chunks: Annotated[
+        int | None, typer.Option("--max-chunks", metavar="N", min=1, help="Stop after so many chunks.")
+    ] = None,
+) -> None:
+    """Join a run as a worker until nothing is left.
+
+    Safe to start again, anywhere, any number of times: what is done stays done.
+
+    Example: errata run bf-20260214-daily-revenue-7f3a21c0 --parallel 4
+    """
+    with session.client() as client:
+        view = client.run(run, parallel=parallel, max_chunks=max_chunks, as_=session.person)
+    session.answer(view, lambda width: run_lines(view, width))
+
+
+def pause(session: Session, run: Run) -> None:
+    """Pause a run; chunks under way finish, no new ones start.
+
+    Example: errata pause bf-20260214-daily-revenue-7f3a21c0
+    """
+    with session.client() as client:
+        view = client.pause(run, as_=session.person)
+    session.answer(view, lambda width: state_lines(view, width))
+
+
+def resume(session: Session, run: Run) -> None:
+    """Let a paused run go on; workers are started with `errata run`.
+
+    Example: errata resume bf-20260214-daily-revenue-7f3a21c0
+    """
+    with session.client() as client:
+        view = client.resume(run, as_=session.person)
+    session.answer(view, lambda width: state_lines(view, width))
+
+
+def cancel(session: Session, run: Run) -> int:
+    """End a run for good; published data stays as it is. Asks first on a terminal.
+
+    Example: errata cancel bf-20260214-daily-revenue-7f3a21c0 --yes
+    """
+    with session.client() as client:
+        if session.asks:
+            preview = preview_lines("cancel", client.show(run), client.status(run), session.width)
+            if not session.confirm(preview, f"cancel {run}?"):
+                return DECLINED
+        view = client.cancel(run, as_=session.person)
+    session.answer(view, lambda width: state_lines(view, width))
+    return 0
+
+
+def retry(
+    session: Session,
+    run: Run,
+    chunk: Annotated[
+        str | None, typer.Option("--chunk", metavar="C", help="Only this chunk; all failed ones else.")
+    ] = None,
+) -> None:
+    """Put failed chunks back in line.
+
+    Example: errata retry bf-20260214-daily-revenue-7f3a21c0 --chunk c0003
+    """
+    with session.client() as client:
+        view = client.retry(run, chunk=chunk, as_=session.person)
+    session.answer(view, lambda width: state_lines(view, width))
