@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from examples.finsight.lake import CATALOG, RATES, Lake
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    import errata
 
 PRODUCT = "fin.daily_revenue"
 
@@ -39,18 +40,16 @@ def load_release(path: Path, version: str) -> Release:
     return Release(version, module.build)
 
 
-def context(project: Path, first: date, last: date) -> Any:
+def context(project: Path, first: date, last: date) -> errata.Context:
     """The ``ctx`` of a live job: no run, and nothing written to a ledger."""
     import errata
 
     after = last + timedelta(1)
-    if not hasattr(errata, "live_context"):
-        return SimpleNamespace(config={"rounding": "half_even"})
     return errata.live_context(str(project), PRODUCT, (first.isoformat(), after.isoformat()))
 
 
 def revenue(
-    spark: SparkSession, release: Release, ctx: Any, raw: Sequence[Path], *, run_id: str, rates: str
+    spark: SparkSession, release: Release, ctx: errata.Context, raw: Sequence[Path], *, run_id: str, rates: str
 ) -> DataFrame:
     """The rows of these raw files, with lineage. ``run_id`` may contain ``{business_date}``; ``rates`` is a version."""
     from pyspark.sql import functions as F  # noqa: N812
@@ -58,19 +57,16 @@ def revenue(
     transactions = spark.read.parquet(*(str(path) for path in raw))
     built = release.build(ctx, transactions, spark.table(f"{CATALOG}.{RATES}"))
     day = F.col("business_date").cast("string")
-    nothing = F.lit(None).cast("string")
-    lineage = {
+    # The rest is the same for every live job; these the job knows better.
+    own = {
         "produced_by_run_id": F.replace(F.lit(run_id), F.lit("{business_date}"), day),
-        "produced_by_transform": F.lit("transforms.daily_revenue:build"),
         "transform_version": F.lit(release.version),
-        "input_snapshot_id": nothing,
         "input_range_start": day,
-        "input_range_end": F.date_add("business_date", 1).cast("string"),
-        "processing_mode": F.lit("live"),
-        "reference_data_version": F.lit(rates),
-        "restatement_reason": nothing,
+        "input_range_end": day,
+        "reference_data_version": F.lit(f"fx_rates@{rates}"),
     }
-    return built.withColumns(lineage)
+    stamped: DataFrame = ctx.with_lineage(built)
+    return stamped.withColumns(own)
 
 
 def rates_version(lake: Lake) -> str:

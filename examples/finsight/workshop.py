@@ -113,7 +113,7 @@ class LivePipeline:
             raise DemoError(f"the live pipeline ended by itself; see {self._log}")
         return len(self.journal.read_text(encoding="utf-8").splitlines()) if self.journal.exists() else 0
 
-    def wait_for(self, commits: int, *, seconds: float = 90) -> int:
+    def wait_for(self, commits: int, *, seconds: float = 300) -> int:
         """Wait until the journal has that many commits."""
         deadline = time.monotonic() + seconds
         while (found := self.commits) < commits:
