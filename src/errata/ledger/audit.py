@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, select, union_all
@@ -80,20 +81,33 @@ def entries(conn: Connection, run_id: str | None, limit: int | None) -> tuple[Au
 
 def verify(conn: Connection) -> AuditCheck:
     """Walk the chain and compare it with the rows; names the first entry that is wrong or missing."""
-    seq, head, states = 0, GENESIS, dict[str, str]()
+    seq, head, told = 0, GENESIS, _Told({}, {})
     for row in _stream(conn):
         reason = _wrong(row, seq, head)
         if reason is not None:
             return _broken(seq, f"entry {seq + 1}: {reason}", head)
         seq, head = row.seq, row.hash
-        moved = json.loads(row.body).get(MOVE)
-        if row.run_id is not None and isinstance(moved, dict):
-            states[row.run_id] = str(moved.get("to"))
+        told.hear(row)
     reason = _cut(conn, seq, head)
     if reason is not None:
         return _broken(seq, reason, head)
-    reason = _unlogged(conn, states)
+    reason = _unlogged(conn, told)
     return AuditCheck(reason is None, seq, None, reason, head)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the log says of each run: the state it was last moved to, and the manifest it was planned with."""
+
+    states: dict[str, str]
+    digests: dict[str, str]
+
+    def hear(self, row: Row[Any]) -> None:
+        body = json.loads(row.body)
+        if row.run_id is not None and MOVE in body:
+            self.states[row.run_id] = body[MOVE]["to"]
+            if body[MOVE]["from"] is None:
+                self.digests[row.run_id] = body["manifest_digest"]
 
 
 def _broken(seq: int, reason: str, head: str) -> AuditCheck:
@@ -135,14 +149,15 @@ def _cut(conn: Connection, seq: int, head: str) -> str | None:
     return None
 
 
-def _unlogged(conn: Connection, states: Mapping[str, str]) -> str | None:
-    found = {row.run_id: row.state for row in conn.execute(select(run.c.run_id, run.c.state))}
-    for run_id in sorted(found.keys() | states.keys()):
-        if found.get(run_id) != states.get(run_id):
-            return (
-                f"run {run_id} is {found.get(run_id, 'not there')}, but its last audited state is"
-                f" {states.get(run_id, 'none')}: a change that was not logged"
-            )
+def _unlogged(conn: Connection, told: _Told) -> str | None:
+    rows = {row.run_id: row for row in conn.execute(select(run.c.run_id, run.c.state, run.c.manifest_digest))}
+    for run_id in sorted(rows.keys() | told.states.keys()):
+        row, state, digest = rows.get(run_id), told.states.get(run_id), told.digests.get(run_id)
+        if row is None or row.state != state:
+            found = row.state if row is not None else "not there"
+            return f"run {run_id} is {found}, but its last audited state is {state}: a change that was not logged"
+        if row.manifest_digest != digest:
+            return f"run {run_id} has manifest {row.manifest_digest}, but was planned with {digest}"
     return None
 
 

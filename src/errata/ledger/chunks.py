@@ -14,6 +14,16 @@ from sqlalchemy import Connection, Row, select
 
 from errata.errors import AttemptLost, NotFound, StateRefused
 from errata.ledger.audit import append
+from errata.ledger.chunk_rows import (
+    attempt_query,
+    attempt_row,
+    chunk_query,
+    chunks_in,
+    find_chunk,
+    holds,
+    update_attempt,
+    update_chunk,
+)
 from errata.ledger.database import Tx
 from errata.ledger.owners import owner_is_dead
 from errata.ledger.progress import attempt_record, chunk_record
@@ -53,10 +63,10 @@ class Chunks(Store):
         def work(tx: Tx) -> AttemptRecord | None:
             if find_run(tx.conn, run_id).state is not RunState.RUNNING:
                 return None
-            row = tx.conn.execute(_of_state(run_id, ChunkState.PENDING)).first()
+            row = tx.conn.execute(chunks_in(run_id, ChunkState.PENDING)).first()
             if row is not None:
                 return _begin(tx, row, owner, lease_seconds, actor)
-            for running in tx.conn.execute(_of_state(run_id, ChunkState.RUNNING)).all():
+            for running in tx.conn.execute(chunks_in(run_id, ChunkState.RUNNING)).all():
                 reason = _lost_because(tx.conn, running, tx.now_ms, is_dead)
                 if reason is None:
                     continue
@@ -72,10 +82,10 @@ class Chunks(Store):
         """Prolong the lease; False when the attempt was taken over or is over."""
 
         def work(tx: Tx) -> bool:
-            if not _holds(tx.conn, attempt):
+            if not holds(tx.conn, attempt):
                 return False
             values = {"lease_until": tx.now_ms + int(lease_seconds * 1000), "heartbeat_at": tx.at}
-            tx.conn.execute(_update_attempt(attempt).values(values))
+            tx.conn.execute(update_attempt(attempt).values(values))
             return True
 
         return self._database.write(work)
@@ -94,9 +104,9 @@ class Chunks(Store):
         """Make this attempt's output the chunk's; the same again changes nothing, a stale fence is refused."""
 
         def work(tx: Tx) -> ChunkRecord:
-            known = _attempt_row(tx.conn, attempt)
+            known = attempt_row(tx.conn, attempt)
             if known is not None and known.state == AttemptState.ADOPTED and known.snapshot_id == snapshot_id:
-                return _chunk(tx.conn, attempt)
+                return find_chunk(tx.conn, attempt)
             _need_hold(tx, attempt, "chunk.adopted")
             body = {
                 "chunk": attempt.chunk_id, "fence": attempt.fence, "snapshot_id": snapshot_id,
@@ -111,15 +121,15 @@ class Chunks(Store):
                 "state": AttemptState.ADOPTED.value,
                 "ended_at": tx.at,
             }
-            tx.conn.execute(_update_attempt(attempt).values(output | ended))
+            tx.conn.execute(update_attempt(attempt).values(output | ended))
             counted = {
                 "output_rows": rows,
                 "output_files": files,
                 "output_bytes": bytes,
                 "state": ChunkState.DONE.value,
             }
-            tx.conn.execute(_update_chunk(attempt).values(output | counted | {"error_code": None, "error": None}))
-            return _chunk(tx.conn, attempt)
+            tx.conn.execute(update_chunk(attempt).values(output | counted | {"error_code": None, "error": None}))
+            return find_chunk(tx.conn, attempt)
 
         return self._write(actor, work)
 
@@ -136,10 +146,10 @@ class Chunks(Store):
             seq = append(tx, actor, f"chunk.{to.value}", attempt.run_id, body).seq
             values = error | {"audit_seq": seq}
             tx.conn.execute(
-                _update_attempt(attempt).values(values | {"state": AttemptState.FAILED.value, "ended_at": tx.at})
+                update_attempt(attempt).values(values | {"state": AttemptState.FAILED.value, "ended_at": tx.at})
             )
-            tx.conn.execute(_update_chunk(attempt).values(values | {"state": to.value}))
-            return _chunk(tx.conn, attempt)
+            tx.conn.execute(update_chunk(attempt).values(values | {"state": to.value}))
+            return find_chunk(tx.conn, attempt)
 
         return self._write(actor, work)
 
@@ -147,13 +157,13 @@ class Chunks(Store):
         """Give the chunk back, as an interrupted worker does; False when it was no longer this attempt's."""
 
         def work(tx: Tx) -> bool:
-            if not _holds(tx.conn, attempt):
+            if not holds(tx.conn, attempt):
                 return False
-            row = tx.conn.execute(_chunk_query(attempt.run_id, attempt.chunk_id)).one()
+            row = tx.conn.execute(chunk_query(attempt.run_id, attempt.chunk_id)).one()
             seq = _lose(tx, row, reason, actor)
             # Being interrupted is not the chunk's fault.
             values = {"state": ChunkState.PENDING.value, "tries": row.tries - 1, "audit_seq": seq}
-            tx.conn.execute(_update_chunk(attempt).values(values))
+            tx.conn.execute(update_chunk(attempt).values(values))
             return True
 
         return self._write(actor, work)
@@ -185,23 +195,18 @@ class Chunks(Store):
         return self._write(actor, work)
 
 
-def _of_state(run_id: str, state: ChunkState) -> Any:
-    where = (chunk_table.c.run_id == run_id) & (chunk_table.c.state == state.value)
-    return select(chunk_table).where(where).order_by(chunk_table.c.position)
-
-
 def _has_work(conn: Connection, run_id: str, now_ms: int, is_dead: Callable[[Owner], bool]) -> bool:
     """Look without the write lock, so that idle workers do not hold up busy ones."""
     if find_run(conn, run_id).state is not RunState.RUNNING:
         return False
-    if conn.execute(_of_state(run_id, ChunkState.PENDING)).first() is not None:
+    if conn.execute(chunks_in(run_id, ChunkState.PENDING)).first() is not None:
         return True
-    running = conn.execute(_of_state(run_id, ChunkState.RUNNING)).all()
+    running = conn.execute(chunks_in(run_id, ChunkState.RUNNING)).all()
     return any(_lost_because(conn, row, now_ms, is_dead) for row in running)
 
 
 def _lost_because(conn: Connection, chunk: Row[Any], now_ms: int, is_dead: Callable[[Owner], bool]) -> str | None:
-    held = conn.execute(_attempt_query(chunk.run_id, chunk.chunk_id, chunk.fence)).one()
+    held = conn.execute(attempt_query(chunk.run_id, chunk.chunk_id, chunk.fence)).one()
     if held.lease_until <= now_ms:
         return "lease-expired"
     return "owner-dead" if is_dead(attempt_record(held).owner) else None
@@ -229,16 +234,16 @@ def _begin(tx: Tx, chunk: Row[Any], owner: Owner, lease_seconds: float, actor: A
         "audit_seq": seq,
     }
     tx.conn.execute(attempt_table.insert(), row)
-    made = tx.conn.execute(_attempt_query(chunk.run_id, chunk.chunk_id, fence)).one()
+    made = tx.conn.execute(attempt_query(chunk.run_id, chunk.chunk_id, fence)).one()
     return attempt_record(made, chunk.partitions)
 
 
 def _lose(tx: Tx, chunk: Row[Any], reason: str, actor: Actor) -> int:
-    held = attempt_record(tx.conn.execute(_attempt_query(chunk.run_id, chunk.chunk_id, chunk.fence)).one())
+    held = attempt_record(tx.conn.execute(attempt_query(chunk.run_id, chunk.chunk_id, chunk.fence)).one())
     body = {"chunk": chunk.chunk_id, "fence": chunk.fence, "reason": reason, "owner": held.owner}
     seq = append(tx, actor, "attempt.lost", chunk.run_id, body).seq
     values = {"state": AttemptState.LOST.value, "ended_at": tx.at, "error_code": reason, "audit_seq": seq}
-    tx.conn.execute(_update_attempt(held).values(values))
+    tx.conn.execute(update_attempt(held).values(values))
     return seq
 
 
@@ -251,18 +256,9 @@ def _quarantine(tx: Tx, chunk: Row[Any], reason: str, actor: Actor) -> None:
     tx.conn.execute(chunk_table.update().where(where).values(values))
 
 
-def _holds(conn: Connection, attempt: AttemptRecord) -> bool:
-    held, chunk = _attempt_row(conn, attempt), conn.execute(_chunk_query(attempt.run_id, attempt.chunk_id)).first()
-    return (
-        held is not None
-        and chunk is not None
-        and (held.state, chunk.state, chunk.fence) == (AttemptState.RUNNING, ChunkState.RUNNING, attempt.fence)
-    )
-
-
 def _need_hold(tx: Tx, attempt: AttemptRecord, action: str) -> None:
-    if not _holds(tx.conn, attempt):
-        row = tx.conn.execute(_chunk_query(attempt.run_id, attempt.chunk_id)).first()
+    if not holds(tx.conn, attempt):
+        row = tx.conn.execute(chunk_query(attempt.run_id, attempt.chunk_id)).first()
         found = f"fence {row.fence}, chunk {row.state}" if row is not None else "no such chunk"
         error = AttemptLost(
             f"{action} was refused for attempt {attempt.attempt_id}; expected its fence to be current, found {found}",
@@ -294,31 +290,3 @@ def _not_failed(row: Row[Any]) -> StateRefused:
         state="nothing was changed",
         hint=f"errata status {row.run_id}",
     )
-
-
-def _chunk_query(run_id: str, chunk_id: str) -> Any:
-    return select(chunk_table).where(chunk_table.c.run_id == run_id, chunk_table.c.chunk_id == chunk_id)
-
-
-def _attempt_query(run_id: str, chunk_id: str, fence: int) -> Any:
-    keys = (attempt_table.c.run_id == run_id) & (attempt_table.c.chunk_id == chunk_id)
-    return select(attempt_table).where(keys & (attempt_table.c.fence == fence))
-
-
-def _attempt_row(conn: Connection, attempt: AttemptRecord) -> Row[Any] | None:
-    found: Row[Any] | None = conn.execute(_attempt_query(attempt.run_id, attempt.chunk_id, attempt.fence)).first()
-    return found
-
-
-def _chunk(conn: Connection, attempt: AttemptRecord) -> ChunkRecord:
-    return chunk_record(conn.execute(_chunk_query(attempt.run_id, attempt.chunk_id)).one())
-
-
-def _update_attempt(attempt: AttemptRecord) -> Any:
-    keys = (attempt_table.c.run_id == attempt.run_id) & (attempt_table.c.chunk_id == attempt.chunk_id)
-    return attempt_table.update().where(keys & (attempt_table.c.fence == attempt.fence))
-
-
-def _update_chunk(attempt: AttemptRecord) -> Any:
-    keys = (chunk_table.c.run_id == attempt.run_id) & (chunk_table.c.chunk_id == attempt.chunk_id)
-    return chunk_table.update().where(keys & (chunk_table.c.fence == attempt.fence))

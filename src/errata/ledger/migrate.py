@@ -15,7 +15,7 @@ from errata.ledger import schema, triggers
 from errata.ledger.database import Database
 from errata.model.audit import GENESIS
 
-__all__ = ["bring_up", "missing_triggers"]
+__all__ = ["bring_up", "finish", "missing_triggers"]
 
 
 def bring_up(database: Database) -> str:
@@ -65,6 +65,11 @@ def _upgrade(conn: Connection) -> None:
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = conn
     command.upgrade(config, "head")
+    finish(conn)
+
+
+def finish(conn: Connection) -> None:
+    """What every migration ends with: the seeds, and all triggers as this version writes them."""
     _seed(conn)
     for statement in triggers.sqlite_triggers().values():
         conn.exec_driver_sql(statement)

@@ -160,7 +160,7 @@ class Publications(Store):
                 "publication": pub_id, "snapshot_id": snapshot_id, "data_files_written": data_files_written,
                 "partitions": list(known.partitions), "reason": known.reason,
             }  # fmt: skip
-            _follow(tx, known, outcome, actor, facts | dict(body or {}), snapshot_id)
+            _follow(tx, known, outcome, actor, {**(body or {}), **facts}, snapshot_id)
             return find_publication(tx.conn, pub_id)
 
         return self._write(actor, work)

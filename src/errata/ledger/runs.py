@@ -13,7 +13,7 @@ from errata.canonical import sha256
 from errata.errors import ManifestTampered, NotFound, UsageError
 from errata.ledger.audit import append, entries, verify
 from errata.ledger.database import Tx
-from errata.ledger.parts import save_parts
+from errata.ledger.parts import save_parts, stored_digest
 from errata.ledger.records import AuditCheck, Overlap, RunRecord
 from errata.ledger.schema import chunk as chunk_table
 from errata.ledger.schema import manifest as manifest_table
@@ -56,7 +56,7 @@ class Runs(Store):
                 return run_record(known), True
             save_parts(tx, parts.values())
             tx.conn.execute(manifest_table.insert(), {"digest": digest, "content": manifest_bytes, "at": tx.at})
-            planned = {"product": product, "table": table, "manifest_digest": digest} | dict(body or {})
+            planned = {**(body or {}), "product": product, "table": table, "manifest_digest": digest}
             entry = append(tx, actor, "run.planned", run_id, planned, move=(None, RunState.PLANNED.value))
             row = {
                 "run_id": run_id,
@@ -165,8 +165,8 @@ def checked_manifest(conn: Connection, run: RunRecord) -> bytes:
     """The manifest's bytes, hashed again."""
     query = select(manifest_table.c.content).where(manifest_table.c.digest == run.manifest_digest)
     content = conn.execute(query).scalar()
-    found = sha256(content) if content is not None else "nothing"
-    if content is None or found != run.manifest_digest:
+    found = stored_digest(content)
+    if not isinstance(content, bytes) or found != run.manifest_digest:
         error = ManifestTampered(
             f"run {run.run_id} was refused; expected a manifest with SHA-256 {run.manifest_digest}, found {found}",
             state="nothing was changed; the run cannot go on",
@@ -175,7 +175,7 @@ def checked_manifest(conn: Connection, run: RunRecord) -> bytes:
         )
         body = {"expected": run.manifest_digest, "found": found}
         raise Refusal(error, run_id=run.run_id, action="manifest.read", body=body, code="manifest.tampered")
-    return bytes(content)
+    return content
 
 
 def _object(manifest_bytes: bytes) -> dict[str, Any]:

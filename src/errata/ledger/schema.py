@@ -131,7 +131,7 @@ approval = Table(
     "approval",
     metadata,
     Column("id", Number, primary_key=True, autoincrement=True),
-    Column("run_id", Text, ForeignKey("run.run_id"), nullable=False, index=True),
+    Column("run_id", Text, ForeignKey("run.run_id"), nullable=False),
     Column("person", Text, nullable=False),
     Column("decision", Text, nullable=False),
     Column("digest", Text, nullable=False),
@@ -139,6 +139,7 @@ approval = Table(
     Column("at", Text, nullable=False),
     _seq(),
     CheckConstraint("decision IN ('approved', 'declined')", name="decision"),
+    Index("ix_approval_run_id", "run_id"),
 )
 
 chunk = Table(
@@ -239,12 +240,13 @@ warning_acceptance = Table(
     "warning_acceptance",
     metadata,
     Column("id", Number, primary_key=True, autoincrement=True),
-    Column("run_id", Text, ForeignKey("run.run_id"), nullable=False, index=True),
+    Column("run_id", Text, ForeignKey("run.run_id"), nullable=False),
     Column("check_name", Text, nullable=False),
     Column("why", Text, nullable=False),
     Column("person", Text, nullable=False),
     Column("at", Text, nullable=False),
     _seq(),
+    Index("ix_warning_acceptance_run_id", "run_id"),
 )
 
 publication = Table(
@@ -289,8 +291,9 @@ scope_lock = Table(
     metadata,
     Column("table_name", Text, primary_key=True),
     Column("partition", Text, primary_key=True),
-    Column("pub_id", Text, ForeignKey("publication.pub_id"), nullable=False, index=True),
+    Column("pub_id", Text, ForeignKey("publication.pub_id"), nullable=False),
     Column("lease_until", BigInteger, nullable=False),
+    Index("ix_scope_lock_pub_id", "pub_id"),
 )
 
 acceptance = Table(
@@ -314,12 +317,13 @@ expected = Table(
     "expected",
     metadata,
     Column("id", Number, primary_key=True, autoincrement=True),
-    Column("run_id", Text, ForeignKey("run.run_id"), nullable=False, index=True),
+    Column("run_id", Text, ForeignKey("run.run_id"), nullable=False),
     Column("partition", Text, nullable=False),
     Column("part_digest", Text, ForeignKey("part.digest"), nullable=False),
     Column("why", Text, nullable=False),
     Column("at", Text, nullable=False),
     _seq(),
+    Index("ix_expected_run_id", "run_id"),
 )
 
 hazard = Table(
@@ -337,8 +341,9 @@ guard = Table(
     "guard",
     metadata,
     Column("id", Number, primary_key=True, autoincrement=True),
-    Column("table_uuid", Text, nullable=False, index=True),
+    Column("table_uuid", Text, nullable=False),
     Column("snapshot_id", Text, nullable=False),
     Column("at", Text, nullable=False),
     _seq(),
+    Index("ix_guard_table_uuid", "table_uuid"),
 )

@@ -28,6 +28,7 @@ from unit.ledger.steps import (
     bring,
     claim,
     intend,
+    judge,
     manifest_bytes,
     must_claim,
     plan,
@@ -345,20 +346,20 @@ class CandidateContract:
         run_in(ledger, S.STAGED)
         ledger.intend_candidate("bf-1", "d" * 64, ANA)
         with pytest.raises(StateRefused):
-            ledger.record_verdict("bf-1", 1, False, [], "t" * 64, ANA)
+            judge(ledger, [], "t" * 64, passed=False)
         ledger.record_candidate("bf-1", 1, None, "11", ANA)
-        ledger.record_verdict("bf-1", 1, False, [{"name": "drift", "level": "warn"}], "t" * 64, ANA)
+        judge(ledger, [{"name": "drift", "level": "warn"}], "t" * 64, passed=False)
         assert ledger.run("bf-1").state is S.REJECTED
-        ledger.record_verdict("bf-1", 1, False, [], "u" * 64, ANA)
+        judge(ledger, [], "u" * 64, passed=False)
         accepted = ledger.accept_warning("bf-1", "drift", "known", "bo", BO)
         assert ledger.accept_warning("bf-1", "drift", "known", "bo", BO) == accepted
         assert ledger.acceptances_of_warnings("bf-1") == (accepted,)
-        ledger.record_verdict("bf-1", 1, True, [{"name": "drift", "level": "accepted"}], "t" * 64, ANA)
+        judge(ledger, [{"name": "drift", "level": "accepted"}], "t" * 64, passed=True)
         assert ledger.run("bf-1").state is S.VALIDATED
         latest = ledger.latest_verdict("bf-1")
         assert latest is not None
         assert (latest.passed, latest.candidate_n, latest.checks[0]["level"]) == (True, 1, "accepted")
-        ledger.record_verdict("bf-1", 1, True, [], "t" * 64, ANA)
+        judge(ledger, [], "t" * 64, passed=True)
         assert ledger.run("bf-1").state is S.VALIDATED
         assert actions(ledger)[-1] == "verdict.recorded"
 

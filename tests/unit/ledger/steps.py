@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from errata.canonical import canonical_bytes
-from errata.ledger import AttemptRecord, Ledger, Owner, PublicationRecord, RunRecord
+from errata.ledger import AttemptRecord, Ledger, Owner, PublicationRecord, RunRecord, VerdictRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Chunk
 from errata.model.run import RunState
@@ -84,6 +84,12 @@ def must_claim(ledger: Ledger, run_id: str = "bf-1", owner: Owner = ALIVE, lease
 
 def adopt(ledger: Ledger, attempt: AttemptRecord, snapshot: str = "900719925474099312", rows: int = 7) -> None:
     ledger.adopt(attempt, snapshot_id=snapshot, rows=rows, files=1, bytes=50, seconds=0.5, actor=ANA)
+
+
+def judge(
+    ledger: Ledger, checks: Sequence[Mapping[str, str]] = (), thresholds: str = "t" * 64, *, passed: bool
+) -> VerdictRecord:
+    return ledger.record_verdict("bf-1", 1, passed, checks, thresholds, ANA)
 
 
 def intend(

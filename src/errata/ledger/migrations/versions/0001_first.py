@@ -46,7 +46,7 @@ def upgrade() -> None:
         sa.Column("audit_seq", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_guard")),
     )
-    op.create_index(op.f("ix_guard_table_uuid"), "guard", ["table_uuid"], unique=False)
+    op.create_index("ix_guard_table_uuid", "guard", ["table_uuid"], unique=False)
     op.create_table(
         "manifest",
         sa.Column("digest", sa.Text(), nullable=False),
@@ -106,7 +106,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["run_id"], ["run.run_id"], name=op.f("fk_approval_run_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_approval")),
     )
-    op.create_index(op.f("ix_approval_run_id"), "approval", ["run_id"], unique=False)
+    op.create_index("ix_approval_run_id", "approval", ["run_id"], unique=False)
     op.create_table(
         "candidate",
         sa.Column("run_id", sa.Text(), nullable=False),
@@ -158,7 +158,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["run_id"], ["run.run_id"], name=op.f("fk_expected_run_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_expected")),
     )
-    op.create_index(op.f("ix_expected_run_id"), "expected", ["run_id"], unique=False)
+    op.create_index("ix_expected_run_id", "expected", ["run_id"], unique=False)
     op.create_table(
         "publication",
         sa.Column("pub_id", sa.Text(), nullable=False),
@@ -198,7 +198,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["run_id"], ["run.run_id"], name=op.f("fk_warning_acceptance_run_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_warning_acceptance")),
     )
-    op.create_index(op.f("ix_warning_acceptance_run_id"), "warning_acceptance", ["run_id"], unique=False)
+    op.create_index("ix_warning_acceptance_run_id", "warning_acceptance", ["run_id"], unique=False)
     op.create_table(
         "acceptance",
         sa.Column("seq", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
@@ -294,7 +294,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["pub_id"], ["publication.pub_id"], name=op.f("fk_scope_lock_pub_id")),
         sa.PrimaryKeyConstraint("table_name", "partition", name=op.f("pk_scope_lock")),
     )
-    op.create_index(op.f("ix_scope_lock_pub_id"), "scope_lock", ["pub_id"], unique=False)
+    op.create_index("ix_scope_lock_pub_id", "scope_lock", ["pub_id"], unique=False)
     op.create_table(
         "verdict",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),

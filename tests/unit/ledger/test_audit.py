@@ -1,0 +1,270 @@
+"""Whatever is done to the log or around it, the checker names the first entry that is wrong or missing."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Connection, text
+
+from errata.canonical import canonical_bytes, sha256
+from errata.errors import EngineError, ManifestTampered, StateRefused
+from errata.ledger import Ledger, entry_hash
+from errata.ledger.audit import verify
+from errata.model.audit import GENESIS
+from errata.model.run import RunState
+from unit.ledger.steps import ANA, BO, adopt, bring, manifest_bytes, must_claim, plan, publish, roll_back, run_in
+
+FIELDS = ("previous", "hash", "at", "person", "os_user", "host", "single_user", "action", "run_id", "body")
+
+
+@pytest.fixture
+def log(ledger: Ledger) -> Iterator[Connection]:
+    """A connection inside a transaction on a log of about twenty entries, with every trigger gone."""
+    run_in(ledger, RunState.VALIDATED)
+    publish(ledger, "bf-1")
+    roll_back(ledger, "bf-1")
+    run = plan(ledger, "bf-2")
+    ledger.decide("bf-2", run.manifest_digest, "bo", "approved", "ok", BO)
+    ledger.move("bf-2", RunState.RUNNING, actor=ANA)
+    adopt(ledger, must_claim(ledger, "bf-2"))
+    with pytest.raises(StateRefused):
+        ledger.move("bf-2", RunState.PUBLISHED, actor=ANA)
+    for word in ("one", "two", "three"):
+        ledger.note("bf-2", ANA, "note", {"word": word})
+    for name in ("audit", "run", "audit_head"):
+        ledger._database.bare(lambda conn, name=name: _disarm(conn, name))
+    with ledger._database.engine.connect() as conn:
+        yield conn
+
+
+def _disarm(conn: Connection, table: str) -> None:
+    names = conn.execute(text("SELECT name FROM sqlite_master WHERE type='trigger' AND tbl_name=:t"), {"t": table})
+    for name in names.scalars().all():
+        conn.exec_driver_sql(f"DROP TRIGGER {name}")
+
+
+def shell(log: Connection, pragma: str) -> None:
+    """Outside any transaction, where a pragma takes effect."""
+    driver = log.connection.dbapi_connection
+    assert driver is not None
+    driver.cursor().execute(pragma)
+
+
+class Tampered:
+    """Undoes what was done to the log when the block ends."""
+
+    def __init__(self, log: Connection, *statements: str) -> None:
+        self.log, self.statements = log, statements
+
+    def __enter__(self) -> Connection:
+        self.outer = self.log.begin()
+        for statement in self.statements:
+            assert self.log.exec_driver_sql(statement).rowcount > 0, statement
+        return self.log
+
+    def __exit__(self, *_: object) -> None:
+        self.outer.rollback()
+
+
+def length(log: Connection) -> int:
+    with log.begin():
+        return int(log.execute(text("SELECT max(seq) FROM audit")).scalar_one())
+
+
+def test_an_honest_log_verifies(ledger: Ledger, log: Connection):
+    """The check passes, counts every entry and names the head; hashes can be recomputed from the entries alone."""
+    found = ledger.verify_audit()
+    entries = ledger.audit_entries()
+    assert (found.ok, found.entries, found.first_bad, found.reason) == (True, len(entries), None, None)
+    assert found.entries >= 18
+    assert found.head == entries[-1].hash
+    previous = GENESIS
+    for seq, entry in enumerate(entries, 1):
+        assert (entry.seq, entry.previous, entry.hash) == (seq, previous, entry_hash(entry))
+        previous = entry.hash
+
+
+def test_an_entry_is_hashed_as_documented(ledger: Ledger):
+    """A checker written elsewhere needs SHA-256 and RFC 8785 only."""
+    entry = ledger.note(None, ANA, "note", {"b": 1, "a": ["x"]})
+    told = {
+        "seq": 1,
+        "previous": GENESIS,
+        "at": entry.at,
+        "actor": {"person": "ana", "os_user": "ana-os", "host": "desk", "single_user": False},
+        "action": "note",
+        "run_id": None,
+        "body": {"a": ["x"], "b": 1},
+    }
+    assert sha256(canonical_bytes(told)) == entry.hash
+
+
+def test_every_edit_of_every_field_is_found(log: Connection):
+    """Each field of each entry, edited alone, is named by its number."""
+    for seq in range(1, length(log) + 1):
+        for field in FIELDS:
+            value = {"single_user": "1 - single_user", "run_id": "coalesce(run_id, '') || 'x'"}.get(
+                field, f"{field} || ' '"
+            )
+            with Tampered(log, f"UPDATE audit SET {field} = {value} WHERE seq = {seq}"):
+                found = verify(log)
+                assert (found.ok, found.first_bad) == (False, seq), (seq, field)
+
+
+def test_an_edit_that_keeps_the_meaning_is_found(log: Connection):
+    """The same JSON in other bytes, and a number a driver would read as true, are not what was written."""
+    with Tampered(log, "UPDATE audit SET body = '{ ' || substr(body, 2) WHERE seq = 3"):
+        assert verify(log).first_bad == 3
+    shell(log, "PRAGMA ignore_check_constraints = ON")
+    with Tampered(log, "UPDATE audit SET single_user = 2 WHERE seq = 3"):
+        assert verify(log).first_bad == 3
+    with Tampered(log, "UPDATE audit SET body = x'00ff' WHERE seq = 4"):
+        assert verify(log).first_bad == 4
+    with Tampered(log, "UPDATE audit SET body = '[]' WHERE seq = 5"):
+        assert verify(log).first_bad == 5
+
+
+def test_every_deletion_is_found(log: Connection):
+    """The first missing number is named, the last one included."""
+    for seq in range(1, length(log) + 1):
+        with Tampered(log, f"DELETE FROM audit WHERE seq = {seq}"):
+            found = verify(log)
+            assert (found.ok, found.first_bad) == (False, seq)
+
+
+def test_a_deletion_that_is_closed_up_is_found(log: Connection):
+    """Renumbering the entries after a gap does not mend the chain."""
+    for seq in range(1, length(log)):
+        with Tampered(
+            log, f"DELETE FROM audit WHERE seq = {seq}", f"UPDATE audit SET seq = -seq WHERE seq > {seq}",
+            "UPDATE audit SET seq = -seq - 1 WHERE seq < 0",
+        ):  # fmt: skip
+            assert verify(log).first_bad == seq
+
+
+def test_every_swap_of_neighbours_is_found(log: Connection):
+    """Two entries that changed places are noticed at the first of them."""
+    for seq in range(1, length(log)):
+        with Tampered(
+            log, f"UPDATE audit SET seq = -1 WHERE seq = {seq}", f"UPDATE audit SET seq = {seq} WHERE seq = {seq + 1}",
+            f"UPDATE audit SET seq = {seq + 1} WHERE seq = -1",
+        ):  # fmt: skip
+            assert verify(log).first_bad == seq
+
+
+def test_every_cut_tail_is_found(log: Connection):
+    """However much is cut off, the first missing entry is named."""
+    for keep in range(length(log)):
+        with Tampered(log, f"DELETE FROM audit WHERE seq > {keep}"):
+            assert verify(log).first_bad == keep + 1
+
+
+def test_a_cut_tail_is_found_by_the_rows_that_name_it(log: Connection):
+    """With the head set back as well, rows that were written with a later entry give the cut away."""
+    named = 0
+    entries = length(log)
+    unnamed = 4  # the refusal and the three notes at the end belong to no row
+    for keep in range(entries - unnamed):
+        head = f"(SELECT hash FROM audit WHERE seq = {keep})" if keep else f"'{GENESIS}'"
+        with Tampered(
+            log, f"DELETE FROM audit WHERE seq > {keep}", f"UPDATE audit_head SET seq = {keep}, hash = {head}"
+        ):
+            found = verify(log)
+            assert not found.ok
+            named += found.first_bad == keep + 1
+    assert named == entries - unnamed
+
+
+def test_a_change_that_was_not_logged_is_named(log: Connection):
+    """A state without its entry is found, and the run is named; so is another manifest, and a run that is gone."""
+    with Tampered(log, "UPDATE run SET state = 'published' WHERE run_id = 'bf-2'"):
+        found = verify(log)
+        assert (found.ok, found.first_bad) == (False, None)
+        assert "bf-2 is published, but its last audited state is running" in str(found.reason)
+    swap = "INSERT INTO manifest VALUES ('m', x'7b7d', '2026')"
+    with Tampered(log, swap, "UPDATE run SET manifest_digest = 'm' WHERE run_id = 'bf-2'"):
+        assert "planned with" in str(verify(log).reason)
+    shell(log, "PRAGMA foreign_keys = OFF")
+    with Tampered(log, "DELETE FROM run WHERE run_id = 'bf-2'"):
+        assert "bf-2 is not there" in str(verify(log).reason)
+
+
+def test_a_tampered_manifest_stops_the_run(ledger: Ledger):
+    """Bytes that no longer have their digest are refused, and the refusal is on the record."""
+    run = plan(ledger)
+    assert ledger.manifest_bytes("bf-1") == manifest_bytes("bf-1")
+    ledger._database.bare(lambda conn: _disarm(conn, "manifest"))
+    ledger._database.bare(lambda conn: conn.exec_driver_sql("UPDATE manifest SET content = content || x'20'"))
+    for attempt in (
+        lambda: ledger.manifest_bytes("bf-1", BO),
+        lambda: ledger.manifest("bf-1", BO),
+        lambda: ledger.decide("bf-1", run.manifest_digest, "bo", "approved", "", BO),
+    ):
+        with pytest.raises(ManifestTampered) as refused:
+            attempt()
+        assert refused.value.exit_code == 3
+        last = ledger.audit_entries(limit=1)[0]
+        assert (last.action, last.actor, last.run_id) == ("manifest.tampered", BO, "bf-1")
+    assert ledger.run("bf-1").state is RunState.PLANNED
+
+
+def test_a_tampered_part_is_refused(ledger: Ledger):
+    """Parts are hashed again when they are read."""
+    digest = ledger.put_part(b"files")
+    ledger._database.bare(lambda conn: _disarm(conn, "part"))
+    ledger._database.bare(lambda conn: conn.exec_driver_sql("UPDATE part SET content = x'00'"))
+    with pytest.raises(ManifestTampered):
+        ledger.get_part(digest)
+
+
+def test_without_an_audit_entry_nothing_happens(ledger: Ledger):
+    """When the log cannot be written, no state moves."""
+    plan(ledger)
+    ledger._database.bare(
+        lambda conn: conn.exec_driver_sql(
+            "CREATE TRIGGER sink_down BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'sink down'); END"
+        )
+    )
+    for act in (
+        lambda: ledger.move("bf-1", RunState.APPROVED, actor=ANA),
+        lambda: ledger.decide("bf-1", ledger.run("bf-1").manifest_digest, "bo", "approved", "", BO),
+        lambda: plan(ledger, "bf-2"),
+    ):
+        with pytest.raises(Exception, match="sink down"):
+            act()
+    ledger._database.bare(lambda conn: conn.exec_driver_sql("DROP TRIGGER sink_down"))
+    assert [(run.run_id, run.state) for run in ledger.runs()] == [("bf-1", RunState.PLANNED)]
+    assert ledger.approvals("bf-1") == ()
+
+
+def test_a_full_disk_stops_the_ledger_and_nothing_else(ledger: Ledger):
+    """No state moves on a full disk, the error says so, and work goes on when there is space again."""
+    plan(ledger)
+    bring(ledger, "bf-1", RunState.RUNNING)
+    attempt = must_claim(ledger)
+    pages = ledger._read(lambda conn: conn.exec_driver_sql("PRAGMA page_count").scalar())
+    ledger._database.close()
+    with ledger._database.engine.connect() as conn:
+        conn.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(EngineError, match="full"):
+        deque((ledger.note("bf-1", ANA, "filling", {"x": "y" * 5000}) for _ in range(200)), maxlen=0)
+    before = ledger.audit_entries()
+    with pytest.raises(EngineError, match="full") as full:
+        ledger.put_part(b"z" * 100_000)
+    assert "nothing was changed" in str(full.value.state)
+    assert ledger.audit_entries() == before
+    with ledger._database.engine.connect() as conn:
+        conn.exec_driver_sql("PRAGMA max_page_count = 1000000")
+    adopt(ledger, attempt)
+    assert ledger.verify_audit().ok
+
+
+def test_bodies_are_canonical_json(ledger: Ledger):
+    """What is stored is what is hashed, byte for byte."""
+    ledger.note(None, ANA, "note", {"ü": "Straße", "a": [1, None, True]})
+    (stored,) = ledger._read(lambda conn: conn.execute(text("SELECT body FROM audit")).scalars().all())
+    assert stored == '{"a":[1,null,true],"ü":"Straße"}'
+    assert json.loads(stored) == ledger.audit_entries()[0].body

@@ -1,0 +1,109 @@
+"""Several processes on one ledger: nothing is done twice, nothing is lost."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from errata.errors import EngineError
+from errata.ledger import Ledger, database, owner_is_dead, this_owner
+from errata.model.run import RunState
+from unit.ledger import contenders
+from unit.ledger.steps import ANA, actions, adopt, bring, plan, run_in
+
+# One server imports everything once; each contender is a clean fork of it.
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(["pytest", "unit.ledger.contenders"])
+
+
+def together(count: int, target: Callable[..., None], url: str) -> list[Any]:
+    """Run ``target`` in ``count`` processes that start at the same moment."""
+    start, results = SERVER.Barrier(count), SERVER.Queue()
+    processes = [SERVER.Process(target=target, args=(url, start, results)) for _ in range(count)]
+    for process in processes:
+        process.start()
+    found = [results.get(timeout=120) for _ in processes]
+    for process in processes:
+        process.join(60)
+        assert process.exitcode == 0
+    results.close()
+    results.join_thread()
+    return found
+
+
+def test_no_chunk_is_claimed_twice(ledger: Ledger, url: str):
+    """Eight processes share 200 chunks: each is computed by exactly one, once."""
+    plan(ledger, chunks=200)
+    bring(ledger, "bf-1", RunState.RUNNING)
+    taken = together(8, contenders.work, url)
+    attempts = [attempt for one in taken for attempt in one]
+    assert len(attempts) == len(set(attempts)) == 200
+    counts = ledger.counts("bf-1")
+    assert (counts.done, counts.recomputed, counts.rows) == (200, 0, 200)
+    assert ledger.verify_audit().ok
+
+
+def test_a_new_ledger_is_created_and_a_plan_recorded_once(tmp_path: Path):
+    """Four processes that all find nothing make one ledger and one run."""
+    url = f"sqlite:///{tmp_path}/new/ledger.db"
+    found = together(4, contenders.create_and_plan, url)
+    assert len({(ledger_id, digest) for ledger_id, digest, _ in found}) == 1
+    assert sorted(already for _, _, already in found) == [False, True, True, True]
+    with Ledger.open(url, create=False) as ledger:
+        assert actions(ledger) == ["run.planned"]
+        assert ledger.missing_triggers() == ()
+
+
+def test_a_run_is_published_once(ledger: Ledger, url: str):
+    """Four publishers at once: one intent, one outcome, three refusals on the record."""
+    run_in(ledger, RunState.VALIDATED)
+    found = together(4, contenders.publish, url)
+    assert sorted(found) == ["bf-1-p1", "state", "state", "state"]
+    assert actions(ledger).count("publish.committed") == 1
+    assert actions(ledger).count("refused") == 3
+
+
+def test_a_killed_worker_is_taken_over_at_once(ledger: Ledger, url: str, tmp_path: Path):
+    """A process that is gone loses its chunk long before its lease ends; a living one does not."""
+    plan(ledger, chunks=1)
+    bring(ledger, "bf-1", RunState.RUNNING)
+    said = tmp_path / "said"
+    process = SERVER.Process(target=contenders.claim_and_hang, args=(said, url))
+    process.start()
+    until = time.monotonic() + 60
+    while not said.exists() or not said.read_text():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    assert ledger.claim("bf-1", this_owner(), lease_seconds=60, actor=ANA) is None
+    process.kill()
+    process.join(60)
+    attempt = ledger.claim("bf-1", this_owner(), lease_seconds=60, actor=ANA)
+    assert attempt is not None
+    assert attempt.fence == 2
+    assert not owner_is_dead(attempt.owner)
+    adopt(ledger, attempt)
+
+
+def test_a_lock_held_for_long_is_waited_for(ledger: Ledger, url: str, monkeypatch: pytest.MonkeyPatch):
+    """A busy database is tried again as a whole transaction; for ever is not waited."""
+    monkeypatch.setattr(database, "_BUSY_TIMEOUT_SECONDS", 0.01)
+    monkeypatch.setattr(database, "_RETRY_SECONDS", 0.5)
+    with Ledger.open(url) as other:
+        calls: list[int] = []
+
+        def work(tx: database.Tx) -> int:
+            calls.append(tx.head_seq)
+            return tx.head_seq
+
+        def hold(tx: database.Tx) -> None:
+            with pytest.raises(EngineError, match="locked"):
+                other._database.write(work)
+
+        ledger._database.write(hold)
+        assert calls == []
+        assert other._database.write(work) == 0

@@ -1,0 +1,304 @@
+"""The database keeps its rules when someone writes to it directly, past every line of Python."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
+
+from errata.ledger import CandidateState, Ledger, Measurement
+from errata.ledger.audit import append
+from errata.ledger.database import Tx
+from errata.ledger.schema import metadata
+from errata.ledger.triggers import APPEND_ONLY, CANDIDATE_MOVES, KEPT
+from errata.model.run import (
+    ATTEMPT_MOVES,
+    CHUNK_MOVES,
+    PUBLICATION_MOVES,
+    RUN_MOVES,
+    AttemptState,
+    ChunkState,
+    PublicationState,
+    RunState,
+)
+from unit.ledger.steps import ANA, BO, DAYS, adopt, bring, intend, judge, must_claim, plan, publish, roll_back, run_in
+
+ILLEGAL_RUN_MOVES = [(a, b) for a, b in itertools.product(RunState, RunState) if b not in RUN_MOVES[a]]
+
+
+@pytest.fixture
+def full(ledger: Ledger) -> Ledger:
+    """A ledger with at least one row in every table."""
+    run = plan(ledger, chunks=2)
+    ledger.decide("bf-1", run.manifest_digest, "bo", "approved", "", BO)
+    ledger.move("bf-1", RunState.RUNNING, actor=ANA)
+    adopt(ledger, must_claim(ledger))
+    adopt(ledger, must_claim(ledger))
+    ledger.move("bf-1", RunState.STAGED, actor=ANA)
+    ledger.intend_candidate("bf-1", "d", ANA)
+    ledger.record_candidate("bf-1", 1, None, "5", ANA)
+    ledger.record_measurements("bf-1", 1, [Measurement("c", None, "rows", "1")], ANA)
+    ledger.accept_warning("bf-1", "drift", "known", "bo", BO)
+    judge(ledger, passed=True)
+    ledger.record_rebase("bf-1", {DAYS[0]: ledger.put_part(b"x")}, "compaction", ANA)
+    ledger.record_guard("u", "1", ANA)
+    publish(ledger, "bf-1", DAYS[:2])
+    roll_back(ledger, "bf-1", DAYS[:1])
+    intend(ledger, "bf-1", DAYS[2:])
+    return ledger
+
+
+@pytest.fixture
+def raw(full: Ledger, path: Path) -> Iterator[sqlite3.Connection]:
+    """Someone with the file and a SQLite shell."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    yield connection
+    connection.close()
+
+
+def refused(act: Callable[[], object], why: str) -> None:
+    with pytest.raises((sqlite3.IntegrityError, IntegrityError), match=why):
+        act()
+
+
+def test_the_full_ledger_has_rows_everywhere(raw: sqlite3.Connection):
+    """The tests below prove something about every table."""
+    for table in metadata.tables:
+        assert raw.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > 0, table
+    assert set(APPEND_ONLY) | set(KEPT) | {"measurement", "scope_lock"} == set(metadata.tables)
+
+
+@pytest.mark.parametrize("table", APPEND_ONLY)
+def test_evidence_is_not_updated(raw: sqlite3.Connection, table: str):
+    """No column of an append-only row can be changed, not even to itself."""
+    for column in metadata.tables[table].columns:
+        refused(lambda name=column.name: raw.execute(f"UPDATE {table} SET {name} = {name}"), "kept as written")
+
+
+@pytest.mark.parametrize("table", [*APPEND_ONLY, *KEPT])
+def test_rows_are_not_removed_or_replaced(raw: sqlite3.Connection, table: str):
+    """DELETE is refused, and so is REPLACE, which would delete without firing a delete trigger."""
+    refused(lambda: raw.execute(f"DELETE FROM {table}"), "refused")
+    refused(lambda: raw.execute(f"INSERT OR REPLACE INTO {table} SELECT * FROM {table} LIMIT 1"), ".")
+    refused(lambda: raw.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM {table} LIMIT 1"), ".")
+
+
+@pytest.mark.parametrize("table", ["run", "chunk", "attempt", "candidate", "publication", "hazard"])
+def test_what_was_declared_is_fixed(raw: sqlite3.Connection, table: str):
+    """Identity and scope of a row never change."""
+    fixed = {
+        "run": ("manifest_digest", "table_name", "partitions", "planned_by"),
+        "chunk": ("partitions", "position"),
+        "attempt": ("owner", "fence"),
+        "candidate": ("branch", "digest"),
+        "publication": ("partitions", "kind", "person", "release"),
+        "hazard": ("snapshot_id",),
+    }
+    for column in fixed[table]:
+        refused(lambda name=column: raw.execute(f"UPDATE {table} SET {name} = 'x'"), ".")
+
+
+def write(ledger: Ledger, work: Callable[[Tx], Any]) -> Any:
+    return ledger._database.write(work)
+
+
+@pytest.mark.parametrize("a", RunState)
+def test_an_illegal_run_move_is_refused_even_with_an_audit_entry(ledger: Ledger, a: RunState):
+    """The transition table decides, whatever the log would say."""
+    run_in(ledger, a)
+
+    def act(tx: Tx, b: RunState) -> None:
+        entry = append(tx, ANA, "forged", "bf-1", {}, move=(a.value, b.value))
+        tx.conn.execute(text("UPDATE run SET state = :b, audit_seq = :s"), {"b": b.value, "s": entry.seq})
+
+    for b in (b for x, b in ILLEGAL_RUN_MOVES if x is a):
+        refused(lambda b=b: write(ledger, lambda tx: act(tx, b)), "run: this move is not allowed")
+    assert ledger.run("bf-1").state is a
+
+
+def test_a_run_move_needs_its_own_new_audit_entry(ledger: Ledger):
+    """No entry, an old one, another run's, another move's, or one that is not the newest: all refused."""
+    run_in(ledger, RunState.APPROVED)
+    plan(ledger, "bf-2")
+    move = text("UPDATE run SET state = 'running', audit_seq = :s WHERE run_id = 'bf-1'")
+
+    def forged(tx: Tx, run_id: str, pair: tuple[str, str], *, late: bool = False) -> None:
+        entry = append(tx, ANA, "forged", run_id, {}, move=pair)
+        if late:
+            append(tx, ANA, "noise", None)
+        tx.conn.execute(move, {"s": entry.seq})
+
+    good = ("approved", "running")
+    for seq in (0, 1, 2, 99):
+        refused(lambda seq=seq: write(ledger, lambda tx: tx.conn.execute(move, {"s": seq})), "needs the audit entry")
+    refused(lambda: write(ledger, lambda tx: forged(tx, "bf-2", good)), "needs the audit entry")
+    refused(lambda: write(ledger, lambda tx: forged(tx, "bf-1", ("approved", "cancelled"))), "needs the audit entry")
+    refused(lambda: write(ledger, lambda tx: forged(tx, "bf-1", good, late=True)), "needs the audit entry")
+    assert ledger.run("bf-1").state is RunState.APPROVED
+    write(ledger, lambda tx: forged(tx, "bf-1", good))
+    assert ledger.run("bf-1").state is RunState.RUNNING
+
+
+def test_a_run_starts_as_planned(ledger: Ledger, path: Path):
+    """A run cannot be put into the ledger half way, or without its entry."""
+    plan(ledger)
+    copy = "INSERT INTO run SELECT 'bf-9', :digest, product, table_name, partitions, planned_by, reason, planned_at,"
+    ledger._database.write(lambda tx: tx.conn.execute(text("INSERT INTO manifest VALUES ('m', x'7b7d', '2026')")))
+
+    def act(state: str) -> None:
+        def work(tx: Tx) -> None:
+            seq = append(tx, ANA, "forged", "bf-9", {}, move=(None, state)).seq
+            rest = f" '{state}', updated_at, {seq} FROM run"
+            tx.conn.execute(text(copy + rest), {"digest": "m"})
+
+        ledger._database.write(work)
+
+    refused(lambda: act("approved"), "starts as planned")
+    with sqlite3.connect(path) as direct:
+        refused(
+            lambda: direct.execute(copy.replace(":digest", "'m'") + " 'planned', updated_at, audit_seq FROM run"),
+            "starts as planned",
+        )
+    direct.close()
+
+
+def test_an_audit_entry_must_continue_the_chain(raw: sqlite3.Connection):
+    """An entry with a gap or a wrong previous hash is not taken, and the head is not moved by hand."""
+    insert = (
+        "INSERT INTO audit SELECT {}, {}, 'h', at, person, os_user, host, 0, action, run_id, body FROM audit LIMIT 1"
+    )
+    seq, head = raw.execute("SELECT seq, hash FROM audit_head").fetchone()
+    for number, previous in ((seq + 2, head), (seq, head), (seq + 1, "0" * 64)):
+        refused(lambda n=number, p=previous: raw.execute(insert.format(n, f"'{p}'")), ".")
+    refused(lambda: raw.execute("UPDATE audit_head SET seq = seq - 1"), "one entry at a time")
+    refused(lambda: raw.execute("UPDATE audit_head SET seq = seq + 1"), "one entry at a time")
+
+
+def _set(ledger: Ledger, table: str, state: str) -> None:
+    ledger._database.write(lambda tx: tx.conn.execute(text(f"UPDATE {table} SET state = :s"), {"s": state}))
+
+
+def chunk_in(ledger: Ledger, state: ChunkState) -> None:
+    plan(ledger, chunks=1)
+    bring(ledger, "bf-1", RunState.RUNNING)
+    if state is ChunkState.PENDING:
+        return
+    attempt = must_claim(ledger)
+    if state is ChunkState.DONE:
+        adopt(ledger, attempt)
+    elif state is not ChunkState.RUNNING:
+        ledger.fail(attempt, error_code="x", message="y", actor=ANA, quarantine=state is ChunkState.QUARANTINED)
+
+
+@pytest.mark.parametrize("a", ChunkState)
+def test_illegal_chunk_moves_are_refused(ledger: Ledger, a: ChunkState):
+    """Each pair that the model does not list; a running chunk runs again only under a higher fence."""
+    chunk_in(ledger, a)
+    for b in ChunkState:
+        if b not in CHUNK_MOVES[a] and b is not a:
+            refused(lambda b=b: _set(ledger, "chunk", b.value), "chunk: ")
+    assert ledger.chunks("bf-1")[0].state is a
+
+
+@pytest.mark.parametrize("a", AttemptState)
+def test_illegal_attempt_moves_are_refused(ledger: Ledger, a: AttemptState):
+    """An attempt that is over stays as it ended."""
+    plan(ledger, chunks=1)
+    bring(ledger, "bf-1", RunState.RUNNING)
+    attempt = must_claim(ledger)
+    if a is AttemptState.ADOPTED:
+        adopt(ledger, attempt)
+    elif a is AttemptState.FAILED:
+        ledger.fail(attempt, error_code="x", message="y", actor=ANA)
+    elif a is AttemptState.LOST:
+        ledger.release(attempt, actor=ANA)
+    for b in AttemptState:
+        if b not in ATTEMPT_MOVES[a] and b is not a:
+            refused(lambda b=b: _set(ledger, "attempt", b.value), "attempt: ")
+    assert ledger.attempts("bf-1")[0].state is a
+
+
+@pytest.mark.parametrize("a", PublicationState)
+def test_illegal_publication_moves_are_refused(ledger: Ledger, a: PublicationState):
+    """An outcome is final, and a commit without a snapshot is none."""
+    run_in(ledger, RunState.VALIDATED)
+    pub = intend(ledger, "bf-1", DAYS)
+    if a is PublicationState.COMMITTED:
+        ledger.settle_publication(pub.pub_id, "committed", snapshot_id="1", actor=BO)
+    elif a is PublicationState.ABANDONED:
+        ledger.settle_publication(pub.pub_id, "abandoned", actor=BO)
+    for b in PublicationState:
+        if b not in PUBLICATION_MOVES[a] and b is not a:
+            refused(lambda b=b: _set(ledger, "publication", b.value), "publication: ")
+    if a is PublicationState.INTENDED:
+        refused(lambda: _set(ledger, "publication", "committed"), "committed with a snapshot")
+    assert ledger.publication(pub.pub_id).state is a
+
+
+@pytest.mark.parametrize("a", CandidateState)
+def test_illegal_candidate_moves_are_refused(ledger: Ledger, a: CandidateState):
+    """A candidate is intended, made, abandoned, never the other way."""
+    run_in(ledger, RunState.STAGED)
+    ledger.intend_candidate("bf-1", "d", ANA)
+    if a is CandidateState.MADE:
+        ledger.record_candidate("bf-1", 1, None, "5", ANA)
+    elif a is CandidateState.ABANDONED:
+        ledger.abandon_candidate("bf-1", 1, ANA)
+    for b in CandidateState:
+        if b not in CANDIDATE_MOVES[a] and b is not a:
+            refused(lambda b=b: _set(ledger, "candidate", b.value), "candidate: ")
+
+
+def test_a_fence_only_grows_and_only_its_holder_is_adopted(ledger: Ledger, path: Path):
+    """The fence cannot shrink; a stale attempt can be neither adopted nor prolonged; one attempt is adopted."""
+    plan(ledger, chunks=1)
+    bring(ledger, "bf-1", RunState.RUNNING)
+    must_claim(ledger, lease=0)
+    must_claim(ledger)
+    raw = sqlite3.connect(path, isolation_level=None)
+    refused(lambda: raw.execute("UPDATE chunk SET fence = 1"), "only grows")
+    refused(lambda: raw.execute("UPDATE chunk SET state = 'running'"), "only grows")
+    refused(lambda: raw.execute("UPDATE chunk SET state = 'done'"), "one adopted attempt")
+    refused(lambda: raw.execute("UPDATE attempt SET lease_until = 0 WHERE fence = 1"), "it is over")
+    raw.execute("DROP TRIGGER attempt_over")
+    raw.execute("DROP TRIGGER attempt_move")
+    refused(lambda: raw.execute("UPDATE attempt SET state = 'adopted' WHERE fence = 1"), "stale")
+    raw.execute("UPDATE attempt SET state = 'adopted' WHERE fence = 2")
+    raw.execute("DROP TRIGGER attempt_stale")
+    refused(lambda: raw.execute("UPDATE attempt SET state = 'adopted' WHERE fence = 1"), "UNIQUE")
+    raw.close()
+
+
+def test_a_lock_stays_while_its_publication_is_open(raw: sqlite3.Connection):
+    """Locks are freed by settling, not by hand, and not handed over."""
+    refused(lambda: raw.execute("DELETE FROM scope_lock"), "is open")
+    refused(lambda: raw.execute("UPDATE scope_lock SET pub_id = 'bf-1-p1'"), "only the lease")
+    refused(lambda: raw.execute("INSERT OR REPLACE INTO scope_lock SELECT * FROM scope_lock"), "is taken")
+
+
+def test_acceptance_needs_a_committed_publication_and_approval_the_digest(raw: sqlite3.Connection):
+    """Truth in a partition and a decision on a plan cannot be written past their cause."""
+    accept = (
+        "INSERT INTO acceptance SELECT NULL, table_name, partition, run_id, 'bf-1-p3', NULL, NULL, action, at, 1"
+        " FROM acceptance LIMIT 1"
+    )
+    refused(lambda: raw.execute(accept), "not committed")
+    approve = "INSERT INTO approval SELECT NULL, run_id, 'eve', 'approved', 'other', '', at, 1 FROM approval LIMIT 1"
+    refused(lambda: raw.execute(approve), "another digest")
+
+
+def test_a_missing_rule_is_noticed(full: Ledger, path: Path):
+    """Dropping or weakening a trigger shows."""
+    assert full.missing_triggers() == ()
+    raw = sqlite3.connect(path, isolation_level=None)
+    raw.execute("DROP TRIGGER run_move")
+    raw.execute("DROP TRIGGER audit_no_update")
+    raw.execute("CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit BEGIN SELECT 1; END")
+    raw.close()
+    assert full.missing_triggers() == ("audit_no_update", "run_move")

@@ -1,0 +1,189 @@
+"""Opening a ledger: where it may lie, how it is created, brought up to date and refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from errata.errors import NotFound, SetupError, UsageError
+from errata.ledger import Ledger, migrate, owner_is_dead, schema, this_owner
+from errata.ledger.filesystem import file_system_of, refuse_network
+from errata.ledger.records import Owner
+from errata.model.run import RunState
+from unit.ledger.steps import plan, run_in
+
+MOUNTS = """\
+21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+22 21 0:40 / /home/team rw,relatime shared:2 - nfs4 server:/team rw
+23 22 0:41 / /home/team/my\\040disk rw,relatime - xfs /dev/sdb1 rw
+24 21 0:42 / /data rw - ext4 /dev/sdc1 rw
+25 24 0:43 / /data rw - fuse.s3fs s3fs rw
+"""
+
+
+def test_a_ledger_is_created_once_with_its_directory(tmp_path: Path):
+    """The parent directory is made, and the id stays the same ever after."""
+    url = f"sqlite:///{tmp_path}/a/b/ledger.db"
+    with Ledger.open(url) as first, Ledger.open(url, create=False) as second:
+        assert first.ledger_id == second.ledger_id
+        assert len(first.ledger_id) == 16
+    with Ledger.open(f"sqlite:///{tmp_path}/other.db") as other:
+        assert other.ledger_id != first.ledger_id
+
+
+def test_a_ledger_that_is_not_there_is_not_created_unasked(tmp_path: Path):
+    """``create=False`` leaves no file and no directory."""
+    with pytest.raises(NotFound):
+        Ledger.open(f"sqlite:///{tmp_path}/a/ledger.db", create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "mysql://host/db", "no url at all"])
+def test_other_databases_are_refused(url: str):
+    """The ledger is a file, or later PostgreSQL; nothing that forgets."""
+    with pytest.raises(UsageError):
+        Ledger.open(url)
+
+
+def test_a_commit_survives_power_loss(ledger: Ledger):
+    """Write-ahead log, full synchronisation, foreign keys on."""
+    found = ledger._read(
+        lambda conn: [
+            conn.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous", "foreign_keys")
+        ]
+    )
+    assert found == ["wal", 2, 1]
+
+
+def test_a_network_file_system_is_refused():
+    """The file system of the nearest mount decides; a later mount on the same point hides the earlier one."""
+    assert file_system_of(Path("/home/team/x/ledger.db"), MOUNTS) == "nfs4"
+    assert file_system_of(Path("/home/team/my disk/ledger.db"), MOUNTS) == "xfs"
+    assert file_system_of(Path("/home/teamwork/ledger.db"), MOUNTS) == "ext4"
+    assert file_system_of(Path("/data/ledger.db"), MOUNTS) == "fuse.s3fs"
+    refuse_network(Path("/home/teamwork"), MOUNTS)
+    with pytest.raises(SetupError, match="nfs4"):
+        refuse_network(Path("/home/team"), MOUNTS)
+
+
+def test_an_up_to_date_ledger_opens_without_alembic(url: str):
+    """Commands with a tight start-up budget do not pay for migrations, retries or another dialect."""
+    code = (
+        "import sys; from errata.ledger import Ledger; Ledger.open(sys.argv[1]).runs();"
+        "print([m for m in ('alembic', 'tenacity', 'sqlalchemy.dialects.postgresql') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, url], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_ledger_of_a_newer_errata_is_refused(ledger: Ledger, url: str):
+    """An unknown schema is not touched."""
+    ledger._database.bare(lambda conn: conn.execute(text("UPDATE alembic_version SET version_num = '9999'")))
+    with pytest.raises(SetupError, match="9999"):
+        Ledger.open(url)
+
+
+def test_the_migrations_make_the_declared_schema(ledger: Ledger):
+    """What the migrations build and what the code believes are the same, partial indexes included."""
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    def compare(conn: object) -> list[object]:
+        options = {"include_name": lambda name, kind, _: kind != "index" or name not in schema.PARTIAL}
+        return list(compare_metadata(MigrationContext.configure(conn, opts=options), schema.metadata))  # type: ignore[arg-type]
+
+    assert ledger._read(compare) == []
+    for name, (table, _, where) in schema.PARTIAL.items():
+        query = text("SELECT sql FROM sqlite_master WHERE name = :n AND tbl_name = :t")
+        made = ledger._read(lambda conn, n=name, t=table, q=query: conn.execute(q, {"n": n, "t": t}).scalar())
+        assert "UNIQUE" in made
+        assert where in made
+
+
+def test_the_newest_migration_is_the_one_the_code_expects():
+    """``KNOWN`` lists the migrations in order."""
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    config = Config()
+    config.set_main_option("script_location", "errata.ledger:migrations")
+    config.set_main_option("path_separator", "os")
+    scripts = ScriptDirectory.from_config(config)
+    assert [script.revision for script in scripts.walk_revisions()] == list(reversed(schema.KNOWN))
+
+
+def test_a_migration_that_dies_leaves_nothing_half_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """All of it is one transaction: the next one finds an empty file and starts over."""
+    url = f"sqlite:///{tmp_path}/ledger.db"
+
+    def die(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(migrate, "_seed", die)
+        with pytest.raises(KeyboardInterrupt):
+            Ledger.open(url)
+    with Ledger.open(url) as ledger:
+        assert ledger.missing_triggers() == ()
+        assert ledger.verify_audit().ok
+
+
+def test_migrating_again_keeps_the_rows_and_renews_the_rules(ledger: Ledger, url: str):
+    """A migration of a ledger in use ends with all triggers and all rows in place."""
+    run_in(ledger, RunState.RUNNING)
+    before = ledger.audit_entries()
+    ledger._database.bare(migrate._drop_triggers)
+    assert "run_move" in ledger.missing_triggers()
+    ledger._database.bare(_finish)
+    with Ledger.open(url) as again:
+        assert again.missing_triggers() == ()
+        assert again.audit_entries() == before
+        assert again.ledger_id == ledger.ledger_id
+        plan(again, "bf-2")
+
+
+def _finish(conn: object) -> None:
+    migrate.finish(conn)  # type: ignore[arg-type]
+
+
+def test_the_clock_is_the_database_s(ledger: Ledger, monkeypatch: pytest.MonkeyPatch):
+    """Both forms come from the database and agree with each other."""
+    import datetime as dt
+
+    at = dt.datetime.fromisoformat(ledger.now())
+    assert abs(at.timestamp() * 1000 - ledger.now_ms()) < 5000
+
+
+def test_a_process_is_dead_only_when_that_is_certain():
+    """Another host, another boot, another name space or an unknown start are left to the lease."""
+    me = this_owner("me")
+    assert not owner_is_dead(me)
+    place, _, started = me.started.rpartition("/")
+    gone = subprocess.Popen([sys.executable, "-c", "pass"])
+    gone.wait()
+    assert owner_is_dead(Owner("gone", me.host, gone.pid, f"{place}/1"))
+    assert owner_is_dead(Owner("reused", me.host, os.getpid(), f"{place}/{int(started) - 1}"))
+    assert not owner_is_dead(Owner("far", "elsewhere", gone.pid, f"{place}/1"))
+    assert not owner_is_dead(Owner("rebooted", me.host, gone.pid, "other-boot/pid:[1]/1"))
+    assert not owner_is_dead(Owner("unknown", me.host, gone.pid, f"{place}/?"))
+    assert not owner_is_dead(Owner("plain", me.host, gone.pid, ""))
+
+
+def test_a_process_that_ended_but_was_not_waited_for_is_dead():
+    """Its remains in the process table compute nothing."""
+    me = this_owner()
+    child = subprocess.Popen([sys.executable, "-c", "pass"], stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    child.stdout.read()
+    child.stdout.close()
+    while Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+        time.sleep(0.01)
+    place, _, _ = me.started.rpartition("/")
+    assert owner_is_dead(Owner("zombie", me.host, child.pid, f"{place}/1"))
+    child.wait()
