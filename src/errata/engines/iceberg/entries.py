@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -63,6 +65,19 @@ def fingerprint(files: Iterable[tuple[str, int]]) -> str:
     return hashlib.sha256(listed.encode()).hexdigest()
 
 
+@contextmanager
+def _no_cycle_search() -> Iterator[None]:
+    # entries hold no cycles, and looking for some while they pile up is a quarter of the time at 43,800 partitions
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@_no_cycle_search()
 def scan_target(
     table: Table, snapshot: Snapshot | None, column: str, grain: Grain, partitions: Sequence[str]
 ) -> LiveTarget:
@@ -105,6 +120,7 @@ def scan_target(
     )
 
 
+@_no_cycle_search()
 def scan_input(
     table: Table, snapshot: Snapshot | None, column: str | None, grain: Grain, partitions: Sequence[str]
 ) -> LiveInput:
