@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, IntegrityError, OperationalError, ProgrammingError
 
-from errata.errors import EngineError, NotFound, SetupError, UsageError
+from errata.errors import EngineError, ErrataError, NotFound, SetupError, UsageError
 from errata.ledger.filesystem import refuse_network
 
 __all__ = ["Database", "Tx"]
@@ -27,6 +27,7 @@ T = TypeVar("T")
 _BUSY_TIMEOUT_SECONDS = 5.0
 _RETRY_SECONDS = 60.0
 _BUSY_CODES = frozenset({5, 6})  # SQLITE_BUSY, SQLITE_LOCKED; extended codes keep them in the low byte
+_BROKEN_CODES = frozenset({11, 26})  # SQLITE_CORRUPT, SQLITE_NOTADB
 
 # SQLite before 3.42 has no sub-second unixepoch; julianday keeps milliseconds.
 _NOW = text(
@@ -112,7 +113,9 @@ class Database:
                 if not _is_busy(error):
                     raise
                 return _again(once)
-        except (OperationalError, sqlite3.OperationalError) as error:
+        except (IntegrityError, ProgrammingError):
+            raise
+        except (DatabaseError, sqlite3.DatabaseError) as error:
             raise _failed(error, self.path) from error
 
 
@@ -130,12 +133,22 @@ def _again(once: Callable[[], T]) -> T:
 
 
 def _is_busy(error: BaseException) -> bool:
-    cause: Any = error.orig if isinstance(error, OperationalError) else error
-    return getattr(cause, "sqlite_errorcode", 0) & 0xFF in _BUSY_CODES
+    return _code(error) in _BUSY_CODES
 
 
-def _failed(error: Exception, path: Path) -> EngineError:
+def _code(error: BaseException) -> int:
+    cause: Any = getattr(error, "orig", None) or error
+    return int(getattr(cause, "sqlite_errorcode", 0)) & 0xFF
+
+
+def _failed(error: Exception, path: Path) -> ErrataError:
     cause = getattr(error, "orig", None) or error
+    if _code(error) in _BROKEN_CODES:
+        return SetupError(
+            f"the ledger {path} was not opened; expected a SQLite database, found: {cause}",
+            state="nothing was changed",
+            hint="restore it from a backup; without the ledger published tables stay as they are",
+        )
     return EngineError(
         f"the ledger {path} could not be used: {cause}",
         state="the transaction was rolled back; nothing was changed",

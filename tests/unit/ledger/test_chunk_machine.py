@@ -69,9 +69,6 @@ class Model:
 class ChunkMachine(RuleBasedStateMachine):
     """Drives a real ledger and the model side by side."""
 
-    directory: Path
-    empty: Path
-
     @initialize()
     def start(self) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="errata-machine-"))
@@ -184,9 +181,9 @@ EMPTY: list[Path] = []
 
 
 def test_chunks_follow_the_model(empty_ledger: Path):
-    """Thirty random histories of up to thirty steps."""
+    """Twenty random histories of up to thirty steps."""
     EMPTY[:] = [empty_ledger]
     ChunkMachine.TestCase.settings = settings(
-        max_examples=30, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+        max_examples=20, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
     )
     ChunkMachine.TestCase("runTest").runTest()

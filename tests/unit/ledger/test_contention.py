@@ -18,7 +18,7 @@ from unit.ledger.steps import ANA, actions, adopt, bring, plan, run_in
 
 # One server imports everything once; each contender is a clean fork of it.
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["pytest", "unit.ledger.contenders"])
+SERVER.set_forkserver_preload(["pytest", "alembic.command", "tenacity", "errata.ledger"])
 
 
 def together(count: int, target: Callable[..., None], url: str) -> list[Any]:

@@ -51,6 +51,16 @@ def test_other_databases_are_refused(url: str):
         Ledger.open(url)
 
 
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path):
+    """What lies there is named and left alone."""
+    path = tmp_path / "ledger.db"
+    path.write_text("not a database, but long enough to be looked at" * 100)
+    before = path.read_bytes()
+    with pytest.raises(SetupError, match="not a database"):
+        Ledger.open(f"sqlite:///{path}")
+    assert path.read_bytes() == before
+
+
 def test_a_commit_survives_power_loss(ledger: Ledger):
     """Write-ahead log, full synchronisation, foreign keys on."""
     found = ledger._read(
