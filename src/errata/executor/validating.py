@@ -20,7 +20,7 @@ from errata.model.run import ChunkState, RunState
 from errata.model.table import DataFile
 from errata.model.views import ValidateView
 from errata.validator.compile import compile_plan
-from errata.validator.judge import Acceptance, CandidateFacts, judge
+from errata.validator.judge import Acceptance, CandidateFacts, Verdict, judge
 from errata.validator.ports import Measurement
 
 __all__ = ["candidate_digest", "validate"]
@@ -44,11 +44,33 @@ def validate(desk: Desk, actor: Actor, run_id: str, accept: Mapping[str, str]) -
     adopted = _adopted(desk, run, manifest)
     candidate = _candidate(desk, actor, run, manifest, adopted)
     measurements = _measurements(desk, actor, run, manifest, candidate)
+    facts = _facts(desk, manifest, adopted)
+    _accept(desk, actor, run, accept, judge(manifest, measurements, facts))
+    return _judge(desk, actor, run, manifest, candidate, facts, measurements)
+
+
+def _accept(desk: Desk, actor: Actor, run: RunRecord, accept: Mapping[str, str], verdict: Verdict) -> None:
+    """Only a warning that is there can be accepted, and only with a reason; what blocks cannot."""
+    warned = sorted({check.name for check in verdict.checks if check.level == "warn"})
     for check, why in accept.items():
+        if check not in warned:
+            raise UsageError(
+                f"acceptance of {check!r} was refused; expected a warning of this candidate: "
+                f"{', '.join(warned) or 'there is none'}",
+                state="nothing was changed",
+            )
         if not why.strip():
             raise UsageError(f"acceptance of {check!r} was refused; expected CHECK=WHY, because the reason is kept")
+    for check, why in accept.items():
         desk.ledger.accept_warning(run.run_id, check, why, actor.person, actor)
-    return _judge(desk, actor, run, manifest, candidate, adopted, measurements)
+
+
+def _facts(desk: Desk, manifest: Manifest, adopted: tuple[DataFile, ...]) -> CandidateFacts:
+    rows = dict.fromkeys(manifest.partitions, 0)
+    for file in adopted:
+        rows[file.partition or ""] = rows.get(file.partition or "", 0) + file.rows
+    described = desk.engines.tables.describe(manifest.target.table)
+    return CandidateFacts(rows, {column.name: column.type for column in described.columns})
 
 
 def _as_it_stands(desk: Desk, actor: Actor, run: RunRecord) -> ValidateView:
@@ -155,14 +177,9 @@ def _judge(
     run: RunRecord,
     manifest: Manifest,
     candidate: CandidateRecord,
-    adopted: tuple[DataFile, ...],
+    facts: CandidateFacts,
     measurements: tuple[Measurement, ...],
 ) -> ValidateView:
-    rows = dict.fromkeys(manifest.partitions, 0)
-    for file in adopted:
-        rows[file.partition or ""] = rows.get(file.partition or "", 0) + file.rows
-    described = desk.engines.tables.describe(manifest.target.table)
-    facts = CandidateFacts(rows, {column.name: column.type for column in described.columns})
     accepted = [Acceptance(a.check, a.why, a.person) for a in desk.ledger.acceptances_of_warnings(run.run_id)]
     verdict = judge(manifest, measurements, facts, accepted)
     checks: tuple[Mapping[str, Any], ...] = tuple(plain(check) for check in verdict.checks)

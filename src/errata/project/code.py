@@ -6,8 +6,8 @@ import io
 import os
 import subprocess
 import zipfile
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
 
 from errata.canonical import digest_of, sha256
 from errata.errors import UsageError
@@ -26,6 +26,8 @@ def zip_code(root: Path | str) -> tuple[bytes, str]:
     files = {path.relative_to(base).as_posix(): path for path in _python_files(base)}
     buffer, size = io.BytesIO(), 0
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for folder in _folders(files):
+            archive.writestr(_member(folder), b"")
         for name in sorted(files):
             content = files[name].read_bytes()
             size += len(content)
@@ -38,10 +40,16 @@ def zip_code(root: Path | str) -> tuple[bytes, str]:
     return buffer.getvalue(), sha256(buffer.getvalue())
 
 
+def _folders(names: Iterable[str]) -> list[str]:
+    """Directory entries: without them Python finds no package without ``__init__.py`` inside a zip."""
+    parents = {parent.as_posix() for name in names for parent in PurePosixPath(name).parents}
+    return sorted(f"{parent}/" for parent in parents - {"."})
+
+
 def _member(name: str) -> zipfile.ZipInfo:
     member = zipfile.ZipInfo(name, date_time=_EPOCH)
     member.create_system = 3  # Unix everywhere, or the same files would give other bytes on another system
-    member.external_attr = 0o100644 << 16
+    member.external_attr = (0o040755 if name.endswith("/") else 0o100644) << 16
     member.compress_type = zipfile.ZIP_STORED
     return member
 

@@ -56,8 +56,8 @@ class Examined:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Paths to remove."""
-        return tuple(file.path for file in self.remove)
+        """Paths to remove; sorted, because a scan lists them in any order."""
+        return tuple(sorted(file.path for file in self.remove))
 
     @property
     def with_deletes(self) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ def _until_landed(
     order: Replacement, publication_id: str, written: int, table: PublishTable, content: ContentPort, log: IntentLog
 ) -> Replaced:
     kept: tuple[str, ...] | None = None
-    found: Examined | None = None
+    trouble = "no answer"
     for _ in range(2 * TRIES):
         if table.look(order.target, publication_id).outcome is Outcome.FENCED:
             raise contention_error(order.run_id, "another process closed this publication")
@@ -147,7 +147,7 @@ def _until_landed(
             failpoint(f"{order.kind}.after_undo")
             continue
         failpoint(f"{order.kind}.before_commit")
-        landed = _try(order, publication_id, found, version, table)
+        landed, trouble = _try(order, publication_id, found, version, table)
         if landed is not None:
             failpoint(f"{order.kind}.after_commit")
             done = Replaced(
@@ -156,12 +156,13 @@ def _until_landed(
             log.committed(publication_id, landed, _detail(order, found) | {"data_files_written": written})
             failpoint(f"{order.kind}.after_record")
             return done
-    raise contention_error(order.run_id, f"main moved during each of {TRIES} tries")
+    raise contention_error(order.run_id, f"the last of its tries ended with {trouble}")
 
 
 def _try(
     order: Replacement, publication_id: str, found: Examined, version: TableVersion, table: PublishTable
-) -> str | None:
+) -> tuple[str | None, str]:
+    """The snapshot, if the table says that it landed; and what was raised, which decides nothing."""
     commit = PublicationCommit(
         publication_id=publication_id,
         run_id=order.run_id,
@@ -181,11 +182,16 @@ def _try(
         },
     )
     try:
-        return version.commit(commit)
+        return version.commit(commit), ""
     except ErrataError:
         raise
-    except Exception:  # noqa: BLE001  whatever was raised, only the table knows what happened
-        return table.look(order.target, publication_id).snapshot_id
+    except Exception as error:  # noqa: BLE001  whatever was raised, only the table knows what happened
+        return table.look(order.target, publication_id).snapshot_id, _first_line(error)
+
+
+def _first_line(error: Exception) -> str:
+    java = getattr(error, "java_exception", None)
+    return (str(java.toString()) if java is not None else str(error)).strip().splitlines()[0]
 
 
 def _rewritten(order: Replacement, publication_id: str, table: PublishTable) -> tuple[Replacement, int]:

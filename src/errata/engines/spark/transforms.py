@@ -24,7 +24,7 @@ def load_transform(content: bytes, digest: str, call: str, cache: Path) -> Calla
     if sha256(content) != digest:
         raise ManifestTampered(f"the planned code was refused; expected sha256 {digest}, found {sha256(content)}")
     place = cache / f"code-{digest}.zip"
-    if not place.exists():
+    if not place.exists() or sha256(place.read_bytes()) != digest:
         place.parent.mkdir(parents=True, exist_ok=True)
         draft = place.with_suffix(f".{threading.get_ident()}.tmp")
         draft.write_bytes(content)
@@ -48,6 +48,6 @@ def load_transform(content: bytes, digest: str, call: str, cache: Path) -> Calla
 
 def _set_aside(content: bytes) -> None:
     with zipfile.ZipFile(BytesIO(content)) as archive:
-        roots = {name.split("/")[0].removesuffix(".py") for name in archive.namelist()}
+        roots = {name.split("/")[0].removesuffix(".py") for name in archive.namelist()} - {"errata"}
     for name in [name for name in sys.modules if name.split(".")[0] in roots]:
         del sys.modules[name]
