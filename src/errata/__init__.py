@@ -35,7 +35,7 @@ def open(project: str = ".", **options: Any) -> Client:  # noqa: A001  reads as 
 
 def live_context(project: str, product: str, interval: tuple[str, str]) -> Context:
     """The context of a daily job over the half-open interval of partitions; no run, no ledger write."""
-    from errata.live import live_context as make
+    from errata.wiring.live import live_context as make
 
     return make(project, product, interval)
 

@@ -11,6 +11,7 @@ import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from errata.executor import cleaning, deciding, planning, publishing, reporting, validating, working
 from errata.executor.desk import Desk
@@ -164,7 +165,7 @@ class Client:
         """Give back the ledger's connections."""
         self._desk.ledger.close()
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

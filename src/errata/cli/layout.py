@@ -7,6 +7,7 @@ they can be copied.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
@@ -15,6 +16,8 @@ from rich.cells import cell_len
 __all__ = ["GAP", "columns", "flow", "labelled", "next_lines", "pad", "wrap"]
 
 GAP = "   "
+_TOGETHER = re.compile(r"(?<=\S) (…|→) (?=\S)")
+"""What stands on both sides of these reads as one."""
 
 
 def pad(text: str, width: int) -> str:
@@ -28,14 +31,14 @@ def wrap(text: str, width: int, first: str = "", rest: str | None = None) -> lis
     lines: list[str] = []
     for piece in text.splitlines() or [""]:
         lines += textwrap.wrap(
-            piece,
+            _TOGETHER.sub("\u00a0\\1\u00a0", piece).replace(" %", "\u00a0%"),
             max(width, 20),
             initial_indent=rest if lines else first,
             subsequent_indent=rest,
             break_long_words=False,
             break_on_hyphens=False,
         ) or [(rest if lines else first).rstrip()]
-    return lines
+    return [line.replace("\u00a0", " ") for line in lines]
 
 
 def flow(pieces: Iterable[str], width: int, first: str = "", rest: str | None = None) -> list[str]:
@@ -55,7 +58,7 @@ def flow(pieces: Iterable[str], width: int, first: str = "", rest: str | None = 
     return [text.rstrip() for text in [*lines, line]]
 
 
-def labelled(label: str, pieces: Iterable[str], width: int, label_width: int = 10) -> list[str]:
+def labelled(label: str, pieces: Iterable[str], width: int, label_width: int = 11) -> list[str]:
     """A row ``  label      piece   piece``."""
     return flow(pieces, width, f"  {pad(label, label_width)} ")
 

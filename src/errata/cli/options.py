@@ -11,7 +11,7 @@ from errata.errors import UsageError
 
 __all__ = ["Partitions", "Run", "pairs"]
 
-Run = Annotated[str, typer.Argument(help="The run, as `errata plan` and `errata status` name it.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="The run, as `errata plan` and `errata status` name it.")]
 Partitions = Annotated[
     str | None,
     typer.Option("--partitions", metavar="LIST", help="Only these: 2026-01-03,2026-01-10..2026-01-14 (inclusive)."),

@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
 
 def plan(
     session: Session,
-    product: Annotated[str, typer.Argument(help="The product to correct.")],
+    product: Annotated[str, typer.Argument(metavar="PRODUCT", help="The product to correct.")],
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it stands in every record.")],
     start: Annotated[str | None, typer.Option("--from", metavar="D", help="First partition.")] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="D", help="First partition after the range.")] = None,
@@ -84,7 +84,7 @@ def plan(
             dry_run=dry_run,
             as_=session.person,
         )
-    session.answer(view, lambda width: plan_lines(view, width))
+    session.answer(view, lambda width: plan_lines(view, width, already=view.already))
 
 
 def show(

@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
 
 def status(
     session: Session,
-    run: Annotated[str | None, typer.Argument(help="One run; all of them else.")] = None,
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="One run; all of them else.")] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Look again every 2 seconds; Ctrl-C ends it.")] = False,
 ) -> None:
     """Show all runs, or one with its calendar.
@@ -85,8 +85,8 @@ def _watch(session: Session, client: Any, run: str | None) -> None:
 
 def why(
     session: Session,
-    table: Annotated[str, typer.Argument(help="catalog.namespace.table")],
-    partition: Annotated[str, typer.Argument(help="2026-01-17, 2026-01, … or the value.")],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="catalog.namespace.table")],
+    partition: Annotated[str, typer.Argument(metavar="PARTITION", help="2026-01-17, 2026-01, … or the value.")],
     key: Annotated[
         list[str] | None, typer.Option("--key", metavar="K=V", help="One row, by its key columns; repeatable.")
     ] = None,

@@ -22,9 +22,7 @@ def audit_lines(view: AuditView, width: int) -> list[str]:
         ]
     where = f"entry {view.first_bad}" if view.first_bad is not None else "the chain"
     lines = wrap(f"{where} does not verify: {view.reason or 'no reason given'}", width, "✗ ")
-    lines += wrap(
-        f"{plural(view.entries, 'entry', 'entries')} read; those before it are as they were written", width, "  "
-    )
+    lines += wrap(f"{plural(view.entries, 'entry', 'entries')} read; those before it link up", width, "  ")
     return [*lines, f"head {view.head}"]
 
 
@@ -67,9 +65,7 @@ def cleanup_lines(view: CleanupView, width: int) -> list[str]:
 
 
 def _rows(items: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
-    rows = []
-    for item in items:
-        kind = item.get("kind", item.get("what", ""))
-        rest = [text for name, text in item.items() if name not in ("kind", "what") and text]
-        rows.append((kind, "   ".join(str(text) for text in rest)))
-    return rows
+    return [
+        (item.get("ref", ""), "   ".join(str(text) for name, text in item.items() if name not in ("ref", "run_id")))
+        for item in items
+    ]

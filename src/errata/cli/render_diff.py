@@ -4,54 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from errata.cli.human import exact, moved, percent, plural, value
 from errata.cli.layout import columns, flow, labelled, next_lines
 from errata.cli.render_plan import folded
 from errata.model.codec import plain
-from errata.validator.diff import ColumnChange, Diff, PartitionDiff, SampleRow, SchemaDiff
 
-__all__ = ["DiffLike", "diff_data", "diff_lines"]
+if TYPE_CHECKING:
+    from errata.executor.differing import DiffView
+    from errata.validator.diff import ColumnChange, Diff, PartitionDiff, SampleRow, SchemaDiff
+
+__all__ = ["diff_data", "diff_lines"]
 
 MAX_COLUMNS = 6
 """Samples with more changed columns are written one column a line."""
 
 
-class DiffLike(Protocol):
-    """What a diff view has at least."""
-
-    @property
-    def run_id(self) -> str: ...
-
-    @property
-    def product(self) -> str: ...
-
-    @property
-    def snapshot_id(self) -> str: ...
-
-    @property
-    def diff(self) -> Diff: ...
-
-
-def diff_data(view: DiffLike) -> dict[str, Any]:
+def diff_data(view: DiffView) -> dict[str, Any]:
     """The JSON of a diff: one flat object, as documented."""
     data = plain(view)
     return {**{key: item for key, item in data.items() if key != "diff"}, **data["diff"]}
 
 
-def diff_lines(view: DiffLike, width: int) -> list[str]:
+def diff_lines(view: DiffView, width: int) -> list[str]:
     """The page a reviewer signs off."""
     diff = view.diff
-    grain = getattr(view, "grain", "value")
     against = f"candidate snapshot {view.snapshot_id} against accepted"
     lines = flow([view.product, view.run_id, against, plural(len(diff.partitions), "partition")], width)
     lines.append("")
     lines += labelled("schema", _schema(diff.schema), width)
     lines += labelled("rows", _rows(diff.partitions), width)
     lines += _columns(diff, width)
-    lines += _partitions(diff.partitions, grain, width)
-    lines += _untouched(view, width)
+    lines += _partitions(diff.partitions, view.grain, width)
+    if view.untouched_partitions:
+        told = f"{plural(view.untouched_partitions, 'partition')} outside the scope keep their files"
+        lines += labelled("untouched", [told], width)
     for note in diff.notes:
         lines += labelled("note", [note], width)
     lines += ["", *_samples(diff.sample, width)] if diff.sample else []
@@ -128,15 +116,6 @@ def _touched(part: PartitionDiff) -> int:
 
 def _size(part: PartitionDiff) -> int:
     return part.added + part.removed + part.changed + part.unchanged
-
-
-def _untouched(view: DiffLike, width: int) -> Iterator[str]:
-    """What lies outside the scope, as far as the view says it."""
-    total, same = getattr(view, "untouched_partitions", None), getattr(view, "untouched_identical", None)
-    if isinstance(total, int):
-        same = total if not isinstance(same, int) else same
-        told = f"{same} of {total} partitions outside the scope have identical files"
-        yield from labelled("untouched", [told], width)
 
 
 def _samples(sample: Sequence[SampleRow], width: int) -> list[str]:

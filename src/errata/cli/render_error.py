@@ -32,9 +32,17 @@ def page_of(error: ErrataError, width: int) -> list[str]:
     """The view that an error carries, for stdout: the refused plan, the failed run, the rejected candidate."""
     for view in error.fields.values():
         if isinstance(view, PlanView):
-            return plan_lines(view, width)
+            return _without_next(plan_lines(view, width))
         if isinstance(view, RunView):
-            return run_lines(view, width)
+            return _without_next(run_lines(view, width))
         if isinstance(view, ValidateView):
-            return validation_lines(view, width)
+            return _without_next(validation_lines(view, width))
     return []
+
+
+def _without_next(lines: list[str]) -> list[str]:
+    """The error's own hint says what to do next."""
+    ends = next((n for n, line in enumerate(lines) if line.startswith("next:")), len(lines))
+    while ends and not lines[ends - 1]:
+        ends -= 1
+    return lines[:ends]

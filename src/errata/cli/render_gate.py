@@ -34,7 +34,7 @@ def validation_lines(view: ValidateView, width: int) -> list[str]:
     if view.conflicts:
         lines += ["", *wrap(", ".join(view.conflicts), width, "  ! written by others since planning: ")]
     if not view.passed:
-        lines += _way_out(groups)
+        lines += _way_out(groups, width)
     return [*lines, "", *next_lines(*next_commands(view.state, view.run_id))]
 
 
@@ -67,7 +67,7 @@ def _accepted(result: Result) -> str:
     return f"accepted by {result['accepted_by']}" if result.get("accepted_by") else ""
 
 
-def _way_out(groups: Mapping[str, Sequence[Result]]) -> list[str]:
+def _way_out(groups: Mapping[str, Sequence[Result]], width: int) -> list[str]:
     blocked = [name for name, found in groups.items() if any(r.get("level") == "block" for r in found)]
     warned = [
         name
@@ -76,7 +76,7 @@ def _way_out(groups: Mapping[str, Sequence[Result]]) -> list[str]:
     ]
     lines = [""]
     if blocked:
-        lines.append(f"blocked by {', '.join(blocked)}: cannot be accepted; main is unchanged")
+        lines += wrap(f"blocked by {', '.join(blocked)}: cannot be accepted; main is unchanged", width)
     if warned:
-        lines.append(f"warned by {', '.join(warned)}: an approver may accept each by name; main is unchanged")
+        lines += wrap(f"warned by {', '.join(warned)}: an approver may accept each by name; main is unchanged", width)
     return lines if len(lines) > 1 else []

@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Iterator
 
 from errata.cli.human import count, duration, exact, moment, money, plural, size
-from errata.cli.layout import columns, flow, labelled, next_lines, wrap
+from errata.cli.layout import flow, labelled, next_lines, pad, wrap
 from errata.cli.steps import next_commands
-from errata.model.partition import Grain, fold, fold_text
+from errata.model.partition import Grain, fold_text
 from errata.model.views import ApprovalView, ChunkView, DecisionView, InputView, PlanView
 
 __all__ = ["approval_lines", "decision_lines", "folded", "plan_lines", "signed_lines", "units"]
 
 SIGNS = {"ok": "✓", "warn": "!", "refuse": "✗"}
 REFUSED = "refused"
+DRY_RUN = "dry-run"
 
 
 def folded(grain: str, partitions: tuple[str, ...] | list[str]) -> str:
@@ -27,25 +28,23 @@ def units(number: int, grain: str) -> str:
     return plural(number, "partition" if grain == Grain.VALUE else grain)
 
 
-def plan_lines(view: PlanView, width: int) -> list[str]:
+def plan_lines(view: PlanView, width: int, *, already: bool = False) -> list[str]:
     """Everything a reviewer needs, most important first; a refused plan shows all verdicts and no next step."""
     refused = view.state == REFUSED or not view.run_id
     lines = [*_header(view, width), "", *_body(view, width), "", *_verdicts(view, width), ""]
     if refused:
-        return [*lines, f"refused: nothing was fixed, {view.product} is untouched"]
+        return lines[:-1]
     lines.append(f"manifest {view.manifest_digest}")
-    lines += wrap(_standing(view), width)
+    lines += wrap(("planned before, unchanged; " if already else "") + _standing(view), width)
     if view.approvals:
-        lines += approval_lines(view.approvals, width)
+        lines += approval_lines(view.approvals, width, over=view.manifest_digest)
     return [*lines, *next_lines(*next_commands(view.state, view.run_id, digest=view.manifest_digest))]
 
 
 def _header(view: PlanView, width: int) -> Iterator[str]:
     name = "Plan refused" if not view.run_id else f"Plan {view.run_id}"
-    scope = folded(view.grain, view.partitions)
-    yield from flow([name, view.product, plural(len(view.partitions), "partition"), _span(view)], width)
-    if len(fold(Grain(view.grain), view.partitions)) > 1:
-        yield from wrap(scope, width, "Scope    ")
+    yield from flow([name, view.product, plural(len(view.partitions), "partition")], width)
+    yield from wrap(folded(view.grain, view.partitions), width, "Scope    ")
     yield from wrap(view.reason, width, "Reason   ")
     about = [f"asked by {view.requested_by}"]
     about += [f"at {moment(view.planned_at)} UTC"] if view.planned_at else []
@@ -53,15 +52,6 @@ def _header(view: PlanView, width: int) -> Iterator[str]:
     about += [f"instead of {view.supersedes}"] if view.supersedes else []
     about += ["single-user project"] if view.single_user else []
     yield from flow(about, width, "         ")
-
-
-def _span(view: PlanView) -> str:
-    if not view.partitions:
-        return ""
-    ranges = fold(Grain(view.grain), view.partitions)
-    if len(ranges) > 1:
-        return f"in {len(ranges)} ranges" if Grain(view.grain).is_time else ""
-    return folded(view.grain, view.partitions)
 
 
 def _body(view: PlanView, width: int) -> Iterator[str]:
@@ -76,16 +66,24 @@ def _body(view: PlanView, width: int) -> Iterator[str]:
         yield from labelled("adds", [plural(len(view.new_partitions), "new partition"), new], width)
     for n, source in enumerate(view.inputs):
         yield from labelled("" if n else "reads", _input(source, view.grain), width)
-    yield from labelled("code", _code(view), width)
+    if view.code:
+        yield from labelled("code", _code(view), width)
+        yield from labelled("code zip", [str(view.code.get("digest", ""))], width)
     yield from labelled("chunks", _chunks(view.chunks, view.grain), width)
     yield from labelled("estimate", _estimate(view), width)
-    yield from labelled("gate", [_gate(view)], width)
+    if view.gate:
+        yield from labelled("gate", [_gate(view)], width)
     told = f"{', '.join(view.consumers)} (told at publish)" if view.consumers else "no consumers are named"
     yield from labelled("touches", [told], width)
     if view.refs:
         yield from labelled("refs", view.refs, width)
+    for pin in view.pins:
+        if pin.get("warning"):
+            yield from labelled("! pin", [f"{pin.get('table')}: {pin['warning']}"], width)
+    shown = {verdict.rule for verdict in view.verdicts if verdict.override}
     for rule, why in view.overrides.items():
-        yield from labelled("override", [f"{rule}: {why}"], width)
+        if rule not in shown:
+            yield from labelled("override", [f'{rule}="{why}"'], width)
 
 
 def _input(source: InputView, grain: str) -> list[str]:
@@ -104,9 +102,7 @@ def _code(view: PlanView) -> list[str]:
     code = view.code
     pieces = [f"{code.get('call', '')} {code.get('version', '')}".strip()]
     if commit := code.get("git_commit"):
-        pieces.append(f"git {str(commit)[:12]}" + (" with uncommitted changes" if code.get("git_dirty") else ""))
-    if digest := code.get("zip_digest"):
-        pieces.append(f"sha256 {digest}")
+        pieces.append(f"git {commit}" + (" with uncommitted changes" if code.get("git_dirty") else ""))
     return pieces
 
 
@@ -127,37 +123,39 @@ def _estimate(view: PlanView) -> list[str]:
 
 
 def _gate(view: PlanView) -> str:
-    nouns = {"checks": "check", "reconcile": "reconciliation", "compare": "comparison"}
-    nouns |= {"reconciliations": "reconciliation", "comparisons": "comparison"}
+    nouns = {"checks": "check", "reconciliations": "reconciliation", "comparisons": "comparison"}
     told = [plural(number, nouns.get(kind, kind)) for kind, number in view.gate.items() if number]
     return ", ".join(told) or "row counts and completeness only: the product names no checks"
 
 
 def _verdicts(view: PlanView, width: int) -> list[str]:
-    rows = []
+    longest = max((len(verdict.rule) for verdict in view.verdicts), default=0)
+    lines: list[str] = []
     for verdict in view.verdicts:
-        said = f'  override: {verdict.rule}="{verdict.override}"' if verdict.override else ""
-        rows.append((f"{SIGNS.get(verdict.level, '?')} {verdict.rule}", verdict.message + said))
-    return columns(rows, width, gap="   ")
+        said = f'override: {verdict.rule}="{verdict.override}"' if verdict.override else ""
+        first = f"  {SIGNS.get(verdict.level, '?')} {pad(verdict.rule, longest)}   "
+        lines += flow([verdict.message, said], width, first)
+    return lines
 
 
 def _standing(view: PlanView) -> str:
-    already = "planned before, unchanged; " if view.already else ""
+    if view.state == DRY_RUN:
+        return "dry run: nothing was recorded; the same command without --dry-run plans it"
     if view.state != "planned":
-        return f"{already}state: {view.state.replace('_', ' ')}"
+        return f"state: {view.state.replace('_', ' ')}"
     if view.single_user:
-        return f"{already}waiting for approval (single-user project: {view.requested_by} may approve)"
+        return f"waiting for approval (single-user project: {view.requested_by} may approve)"
     able = [name for name in view.approvers if name != view.requested_by]
     who = f" ({' or '.join(able)})" if able else ""
-    return f"{already}waiting for approval by someone other than {view.requested_by}{who}"
+    return f"waiting for approval by someone other than {view.requested_by}{who}"
 
 
-def approval_lines(approvals: tuple[ApprovalView, ...], width: int) -> list[str]:
-    """Who decided what, over which digest, when."""
+def approval_lines(approvals: tuple[ApprovalView, ...], width: int, *, over: str | None = None) -> list[str]:
+    """Who decided what, when, over which digest unless it is the one shown before."""
     lines: list[str] = []
     for approval in approvals:
         lines.append(f"{approval.decision} by {approval.person}   {moment(approval.at)} UTC")
-        lines.append(f"  sha256 {approval.digest}")
+        lines += [f"  sha256 {approval.digest}"] if approval.digest != over else []
         lines += wrap(approval.note, width, "  note   ") if approval.note else []
     return lines
 
@@ -182,6 +180,6 @@ def decision_lines(view: DecisionView, width: int, *, plan: PlanView | None = No
     lines += [f"manifest {view.manifest_digest}"]
     if view.already:
         lines.append("decided before, nothing changed")
-    lines += approval_lines(view.approvals, width)
+    lines += approval_lines(view.approvals, width, over=view.manifest_digest)
     lines.append(f"state: {view.state.replace('_', ' ')}")
     return [*lines, *next_lines(*next_commands(view.state, view.run_id, digest=view.manifest_digest))]

@@ -44,7 +44,7 @@ def rollback_lines(view: RollbackView, width: int) -> list[str]:
     pieces = [f"{word} {view.run_id}", plural(len(view.partitions), "partition"), f"snapshot {view.snapshot_id}"]
     lines = flow([*pieces, written, duration(view.seconds)], width)
     lines += wrap(folded(view.grain, view.partitions), width, "  ") if view.partitions else []
-    lines.append(f"  {view.publication_id}   these partitions hold what they held before; readers see it now")
+    lines += flow([view.publication_id, "readers see what these partitions held before"], width, "  ")
     product = view.product or "PRODUCT"
     lines.append(f'next: errata plan {product} --partitions LIST --reason "…"   (to correct them again)')
     return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from errata.cli.human import clock, count, duration, exact, plural
+from errata.cli.human import count, duration, plural
 from errata.cli.layout import flow, next_lines, wrap
 from errata.cli.steps import next_commands
 from errata.model.views import RunCounts, RunView, StateView
@@ -36,37 +36,15 @@ def run_lines(view: RunView, width: int) -> list[str]:
 
 
 def failure_lines(failure: Mapping[str, Any], width: int) -> list[str]:
-    """One chunk that failed: which, what it covers, why, and what would help."""
+    """One chunk that failed: which, what it covers, why."""
     partitions = failure.get("partitions") or ()
-    scope = (
-        partitions if isinstance(partitions, str) else " … ".join(dict.fromkeys([*partitions[:1], *partitions[-1:]]))
-    )
-    code = failure.get("error_code") or failure.get("code")
-    tries = failure.get("tries") or failure.get("attempts")
-    pieces = [f"✗ {failure.get('chunk_id', 'chunk')}", scope, f"[{code}]" if code else ""]
-    pieces += [f"after {plural(int(tries), 'attempt')}"] if isinstance(tries, int) and tries else []
-    lines = flow(pieces, width, "  ", "    ")
-    said = failure.get("error") or failure.get("message")
-    lines += wrap(str(said), width, "    ") if said else []
-    lines += wrap(str(failure["hint"]), width, "    hint: ") if failure.get("hint") else []
-    lines += [f"    log {failure['log']}"] if failure.get("log") else []
-    return lines
+    scope = " … ".join(dict.fromkeys([*partitions[:1], *partitions[-1:]]))
+    code = failure.get("code")
+    lines = flow([f"✗ {failure.get('chunk_id')}", scope, f"[{code}]" if code else ""], width, "  ", "    ")
+    return [*lines, *wrap(str(failure.get("error") or "no reason was recorded"), width, "    ")]
 
 
 def state_lines(view: StateView, width: int) -> list[str]:
     """A run after a control command."""
     lines = flow([f"{view.state.replace('_', ' ')} {view.run_id}", "(already so)" if view.already else ""], width)
     return [*lines, *next_lines(*next_commands(view.state, view.run_id))]
-
-
-def worker_text(attempt: Mapping[str, Any]) -> str:
-    """Who holds a chunk: worker, fence, how long, lease."""
-    owner = attempt.get("owner") or attempt.get("worker") or ""
-    if isinstance(owner, Mapping):
-        owner = owner.get("name") or f"{owner.get('host', '')}/{owner.get('pid', '')}"
-    pieces = [f"worker {owner}" if owner else ""]
-    pieces += [f"fence {attempt['fence']}"] if attempt.get("fence") is not None else []
-    pieces += [f"{exact(attempt['rows'])} rows"] if isinstance(attempt.get("rows"), int) else []
-    seconds = attempt.get("seconds")
-    pieces += [clock(float(seconds))] if isinstance(seconds, (int, float)) else []
-    return "   ".join(filter(None, pieces))

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from errata.cli.grid import SIGNS, calendar_lines, word_of
-from errata.cli.human import count, exact, moment, plural
+from errata.cli.human import count, duration, exact, moment, plural
 from errata.cli.layout import columns, flow, labelled, next_lines, wrap
 from errata.cli.render_plan import approval_lines, folded
-from errata.cli.render_run import counts_text, failure_lines, worker_text
+from errata.cli.render_run import counts_text, failure_lines
 from errata.cli.steps import next_commands
 from errata.model.views import RunLine, StatusView
 
@@ -45,7 +45,7 @@ def run_status_lines(view: StatusView, width: int) -> list[str]:
     head = [view.run_id or "", (view.state or "").replace("_", " "), view.product or "", order.get(view.order, "")]
     lines = flow(head, width)
     if view.chunks:
-        rows = [f"{count(view.rows)} rows staged"] if view.rows else []
+        rows = [f"{count(view.rows)} rows"] if view.rows else []
         again = [f"{view.recomputed} recomputed"] if view.recomputed else []
         lines += flow([*counts_text(view.chunks), *again, *rows], width, "  ")
     lines += ["", *_calendar(view, width)]
@@ -80,37 +80,30 @@ def _calendar(view: StatusView, width: int) -> Iterator[str]:
 def _work(view: StatusView, width: int) -> Iterator[str]:
     rows = []
     for attempt in view.attempts:
-        partitions = attempt.get("partitions") or ()
-        scope = partitions if isinstance(partitions, str) else folded(view.grain, tuple(partitions))
-        told = [scope, str(attempt.get("state", "")), worker_text(attempt), _lease(attempt)]
-        rows.append((str(attempt.get("chunk_id", "")), "   ".join(filter(None, told))))
+        scope = folded(view.grain, list(attempt.get("partitions") or ()))
+        told = [scope, "running", f"worker {attempt.get('owner')}", f"fence {attempt.get('fence')}", _lease(attempt)]
+        rows.append((f"▶ {attempt.get('chunk_id')}", "   ".join(filter(None, told))))
     yield from columns(rows, width)
     for failure in view.failures:
         yield from failure_lines(failure, width)
 
 
 def _lease(attempt: Mapping[str, Any]) -> str:
-    if note := attempt.get("note"):
-        return f"({note})"
-    lease = attempt.get("lease") or attempt.get("lease_until")
-    return f"lease until {moment(lease)}" if isinstance(lease, str) else ""
+    left = attempt.get("lease_left_seconds")
+    if not isinstance(left, (int, float)):
+        return ""
+    return f"lease {duration(left)}" if left > 0 else "lease lost: the next worker takes it over"
 
 
 def publication_lines(publication: Mapping[str, Any], grain: str, width: int) -> list[str]:
     """One publication or rollback of the run."""
     words = {"publish": "published", "rollback": "rolled back"}
-    kind = str(publication.get("kind") or publication.get("action") or "publish")
-    state = str(publication.get("state") or "committed")
-    word = words.get(kind, kind) if state == "committed" else f"{kind} {state}"
-    partitions = tuple(publication.get("partitions") or ())
-    at = publication.get("settled_at") or publication.get("at") or publication.get("intended_at")
-    snapshot = publication.get("result_snapshot_id") or publication.get("snapshot_id")
-    pieces = [word, str(publication.get("publication_id") or publication.get("pub_id") or "")]
-    pieces += [plural(len(partitions), "partition")] if partitions else []
-    pieces += [f"snapshot {snapshot}"] if snapshot else []
-    pieces += [f"by {publication['person']}"] if publication.get("person") else []
-    pieces += [f"{moment(str(at))} UTC"] if at else []
+    kind, state = str(publication.get("kind")), str(publication.get("state"))
+    partitions = list(publication.get("partitions") or ())
+    pieces = [words.get(kind, kind) if state == "committed" else f"{kind} {state}"]
+    pieces += [str(publication.get("publication_id")), plural(len(partitions), "partition")]
+    pieces += [f"snapshot {publication['snapshot_id']}"] if publication.get("snapshot_id") else []
+    pieces += [f"by {publication.get('person')}", f"{moment(str(publication.get('at')))} UTC"]
     lines = flow(pieces, width, "", "  ")
-    lines += wrap(folded(grain, partitions), width, "  ") if partitions else []
-    lines += wrap(str(publication["reason"]), width, "  ") if publication.get("reason") else []
-    return lines
+    lines += wrap(folded(grain, partitions), width, "  ")
+    return [*lines, *wrap(str(publication["reason"]), width, "  ")] if publication.get("reason") else lines

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from errata.cli.human import moment, value
 from errata.cli.layout import flow, pad, wrap
+from errata.model.product import LINEAGE_COLUMNS
 from errata.model.views import HistoryView, WhyView
 
 __all__ = ["why_lines"]
@@ -20,17 +20,18 @@ def why_lines(view: WhyView, width: int) -> list[str]:
     lines = flow([view.table, view.partition, key], width)
     if not view.history:
         lines.append("  no history is known for it")
+    telling = _telling(view.history)
     for event in view.history:
-        lines += _event(event, width)
+        lines += _event(event, telling, width)
     return [*lines, *wrap(view.note, width)] if view.note else lines
 
 
-def _event(event: HistoryView, width: int) -> Iterator[str]:
+def _event(event: HistoryView, telling: set[str], width: int) -> Iterator[str]:
     action = event.action.replace("_", " ")
     # one column after the time and the action, so that the numbers stand under each other
     head = f"{moment(event.published_at or event.at)}  {pad(action, 11)} "
     who = event.run_id or event.application or (f"snapshot {event.snapshot_id}" if event.snapshot_id else "")
-    yield from flow([who, *_values(event.before, event.after)], width, head, INDENT)
+    yield from flow([who, *_values(event, telling)], width, head, INDENT)
     if event.reason:
         yield from wrap(event.reason, width, INDENT)
     people = []
@@ -50,12 +51,26 @@ def _event(event: HistoryView, width: int) -> Iterator[str]:
         yield f"{INDENT}sha256:{event.manifest_digest.removeprefix('sha256:')}"
 
 
-def _values(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Iterator[str]:
-    old, new = before or {}, after or {}
+def _telling(history: Sequence[HistoryView]) -> set[str]:
+    """The columns that ever changed; all of them when none did. Lineage columns repeat the history itself."""
+    seen: dict[str, bool] = {}
+    for event in history:
+        old, new = event.before or {}, event.after or {}
+        for name in (*old, *new):
+            both = event.before is not None and event.after is not None
+            seen[name] = seen.get(name, False) or (both and old.get(name) != new.get(name))
+    own = {name: changed for name, changed in seen.items() if name not in LINEAGE_COLUMNS}
+    return {name for name, changed in own.items() if changed} or set(own)
+
+
+def _values(event: HistoryView, telling: set[str]) -> Iterator[str]:
+    old, new = event.before or {}, event.after or {}
     for name in dict.fromkeys((*old, *new)):
-        if before is None or name not in old:
+        if name not in telling:
+            continue
+        if event.before is None or name not in old:
             yield f"{name} {value(new[name])}"
-        elif after is None or name not in new:
+        elif event.after is None or name not in new:
             yield f"{name} {value(old[name])} → gone"
         elif old[name] != new[name]:
             yield f"{name} {value(old[name])} → {value(new[name])}"

@@ -31,7 +31,8 @@ def register(app: typer.Typer) -> None:
 
 
 def init(
-    session: Session, target: Annotated[str, typer.Argument(help="Where; here by default.", show_default=False)] = "."
+    session: Session,
+    target: Annotated[str, typer.Argument(metavar="DIR", help="Where; here by default.", show_default=False)] = ".",
 ) -> None:
     """Write a starter project that runs, with its own tiny lake.
 
@@ -47,7 +48,7 @@ def init(
 
 def adopt(
     session: Session,
-    table: Annotated[str, typer.Argument(help="catalog.namespace.table")],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="catalog.namespace.table")],
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE", help="Write it to a new file.")
     ] = None,
@@ -122,7 +123,8 @@ def _without_project(error: ErrataError) -> list[Any]:
 
 
 def jars_fetch(
-    session: Session, group: Annotated[list[str] | None, typer.Argument(help="Groups; spark if none is named.")] = None
+    session: Session,
+    group: Annotated[list[str] | None, typer.Argument(metavar="GROUP", help="Groups; spark if none is named.")] = None,
 ) -> None:
     """Download what is missing from the user cache, each file held against its SHA-256.
 
@@ -137,7 +139,8 @@ def jars_fetch(
 
 
 def jars_check(
-    session: Session, group: Annotated[list[str] | None, typer.Argument(help="Groups; spark if none is named.")] = None
+    session: Session,
+    group: Annotated[list[str] | None, typer.Argument(metavar="GROUP", help="Groups; spark if none is named.")] = None,
 ) -> None:
     """Verify the jars in the user cache without downloading anything.
 

@@ -19,7 +19,7 @@ def next_commands(state: str, run_id: str, *, digest: str | None = None) -> tupl
         S.PAUSED: (f"errata resume {run_id}",),
         S.FAILED: (f"errata retry {run_id}", f"errata status {run_id}"),
         S.STAGED: (f"errata validate {run_id}",),
-        S.REJECTED: (f"errata diff {run_id}", f'errata validate {run_id} --accept CHECK="why it is right"'),
+        S.REJECTED: (f"errata diff {run_id}",),
         S.VALIDATED: (f"errata diff {run_id}", f"errata publish {run_id}"),
         S.PUBLISHING: (f"errata publish {run_id}",),
         S.PART_PUBLISHED: (f"errata publish {run_id}",),

@@ -77,7 +77,7 @@ def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[M
 def _window_is_open(desk: Desk, settled_at: str | None, window: str) -> bool:
     if settled_at is None:
         return True
-    return datetime.fromisoformat(settled_at.replace("Z", "+00:00")) + timedelta(days=days(window)) > desk.now()
+    return datetime.fromisoformat(settled_at) + timedelta(days=days(window)) > desk.now()
 
 
 def _kept(run: RunRecord, ref: str, why: str) -> Mapping[str, str]:

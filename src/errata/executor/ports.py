@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from errata.model.manifest import Chunk, Manifest, TargetPin
 
-__all__ = ["ChunkEngine", "ChunkWork", "PinKeeper", "Origin", "PinOutcome", "Progress", "RowReader"]
+__all__ = ["ChunkEngine", "ChunkWork", "Origin", "PinKeeper", "PinOutcome", "Progress", "RowReader"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from errata.errors import ApprovalRefused, NotFound, PublishConflict, RunExpired
 from errata.executor.desk import Desk
 from errata.executor.settling import LedgerLog, settle_open
 from errata.executor.validating import candidate_digest
-from errata.ledger import CandidateRecord, PartitionState, PublicationRecord, RunRecord
+from errata.ledger import CandidateRecord, PartitionState, RunRecord
 from errata.model.audit import Actor
 from errata.model.codec import typed
 from errata.model.duration import days
@@ -25,6 +25,7 @@ from errata.model.table import FileSets, by_partition
 from errata.model.views import PublishView, RollbackView
 from errata.publisher.replace import Replacement, carry_out
 from errata.publisher.requirements import Facts, unmet
+from errata.validator.ports import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT
 
 __all__ = ["chosen", "publish", "rollback"]
 
@@ -60,11 +61,22 @@ def publish(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[st
     warnings = _changed_since(desk, manifest, done.snapshot_id)
     run = desk.ledger.run(run.run_id)
     return PublishView(
-        run.run_id, run.state.value, False, done.publication_id, done.snapshot_id, scope, done.data_files_written,
-        done.removed, done.added, done.compacted,
-        _live_commits(desk, manifest, done.base_snapshot_id, scope), round(time.monotonic() - started, 3),
-        _undo_until(desk.now(), manifest), manifest.target.grain.value, warnings,
-    )  # fmt: skip
+        run_id=run.run_id,
+        state=run.state.value,
+        already=False,
+        publication_id=done.publication_id,
+        snapshot_id=done.snapshot_id,
+        partitions=scope,
+        data_files_written=done.data_files_written,
+        removed_files=done.removed,
+        added_files=done.added,
+        compacted=done.compacted,
+        live_commits=_live_commits(desk, manifest, scope),
+        seconds=round(time.monotonic() - started, 3),
+        undo_until=_undo_until(desk.now(), manifest),
+        grain=manifest.target.grain.value,
+        warnings=warnings,
+    )
 
 
 def rollback(
@@ -93,9 +105,17 @@ def rollback(
         done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
     run = desk.ledger.run(run.run_id)
     return RollbackView(
-        run.run_id, run.state.value, False, done.publication_id, done.snapshot_id, scope, done.data_files_written,
-        round(time.monotonic() - started, 3), manifest.target.grain.value, run.product,
-    )  # fmt: skip
+        run_id=run.run_id,
+        state=run.state.value,
+        already=False,
+        publication_id=done.publication_id,
+        snapshot_id=done.snapshot_id,
+        partitions=scope,
+        data_files_written=done.data_files_written,
+        seconds=round(time.monotonic() - started, 3),
+        grain=manifest.target.grain.value,
+        product=run.product,
+    )
 
 
 def chosen(manifest: Manifest, partitions: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -153,9 +173,8 @@ def _released(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> C
 def _publication(
     desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, scope: tuple[str, ...]
 ) -> Replacement:
-    target = manifest.target
-    assert candidate.snapshot_id is not None
-    files = desk.engines.publishing.files_of(target, candidate.snapshot_id, scope)
+    target, snapshot_id = manifest.target, candidate.snapshot_id or ""
+    files = desk.engines.publishing.files_of(target, snapshot_id, scope)
     return Replacement(
         kind="publish",
         run_id=run.run_id,
@@ -164,8 +183,8 @@ def _publication(
         partitions=scope,
         expected=_expected(desk, manifest, scope),
         base_snapshot_id=target.base_snapshot_id,
-        add=tuple(sorted(file.path for file in files)),
-        add_from=(candidate.snapshot_id,),
+        add=by_partition(files, scope),
+        add_from=(snapshot_id,),
         undo_days=days(manifest.rollback_window),
         keep_refs={candidate_branch(run.run_id, candidate.n): _CANDIDATE_DAYS},
         properties={"errata.candidate-digest": candidate.digest},
@@ -179,63 +198,70 @@ def _expected(desk: Desk, manifest: Manifest, scope: Sequence[str]) -> FileSets:
 
 def _undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
     """What each partition held before the publication that brought its content in."""
-    target, table = manifest.target, desk.engines.publishing
     accepted = desk.ledger.accepted(run.table, scope)
     by_publication: dict[str, list[str]] = {}
     for name in scope:
         by_publication.setdefault(accepted[name].origin_pub_id or accepted[name].pub_id, []).append(name)
-    publications = {pub_id: desk.ledger.publication(pub_id) for pub_id in by_publication}
     refs = desk.engines.pins.refs(run.table)
     expected: dict[str, tuple[ExpectedFile, ...]] = {}
-    add: list[str] = []
+    add: dict[str, tuple[ExpectedFile, ...]] = {}
     sources: list[str] = []
-    rewrite: list[str] = []
+    rewrite: dict[str, tuple[str, ...]] = {}
     for pub_id, names in by_publication.items():
         detail = desk.ledger.publication_detail(pub_id)
-        expected |= _put_in(desk, manifest, publications[pub_id], detail, names)
-        plain_names = [name for name in names if name not in detail["with_deletes"]]
-        rewrite += [name for name in names if name in detail["with_deletes"]]
-        branch = refs.get(undo_branch(pub_id))
-        if plain_names:
-            if branch is None:
-                raise _window_over(desk, run, manifest, pub_id)
-            add += [file.path for file in table.files_of(target, branch, plain_names)]
-            sources.append(branch)
-    newest = max(publications.values(), key=lambda publication: publication.settled_at or "")
-    rewrite_from = refs.get(pre_tag(newest.pub_id))
-    if rewrite and rewrite_from is None:
-        raise _window_over(desk, run, manifest, newest.pub_id)
+        expected |= _files(detail["add"], names)
+        with_deletes = tuple(name for name in names if name in detail["with_deletes"])
+        clean = [name for name in names if name not in with_deletes]
+        add |= _files(detail["remove"], clean)
+        needed = {undo_branch(pub_id): bool(clean), pre_tag(pub_id): bool(with_deletes)}
+        if any(wanted and ref not in refs for ref, wanted in needed.items()):
+            raise _window_over(run, manifest, pub_id)
+        if clean:
+            sources.append(refs[undo_branch(pub_id)])
+        if with_deletes:
+            rewrite[refs[pre_tag(pub_id)]] = with_deletes
+    publications = [desk.ledger.publication(pub_id) for pub_id in by_publication]
+    window = days(manifest.rollback_window)
     return Replacement(
         kind="rollback",
         run_id=run.run_id,
         manifest_digest=run.manifest_digest,
-        target=target,
+        target=manifest.target,
         partitions=scope,
         expected=expected,
-        base_snapshot_id=min(publications.values(), key=lambda p: p.settled_at or "").result_snapshot_id,
-        add=tuple(sorted(add)),
+        base_snapshot_id=min(publications, key=lambda p: p.settled_at or "").result_snapshot_id,
+        add=add,
         add_from=tuple(sources),
-        undo_days=days(manifest.rollback_window),
-        keep_refs={undo_branch(pub_id): days(manifest.rollback_window) for pub_id in by_publication},
-        rewrite=tuple(rewrite),
-        rewrite_from=rewrite_from,
+        undo_days=window,
+        keep_refs={undo_branch(pub_id): window for pub_id in by_publication if undo_branch(pub_id) in refs},
+        own=frozenset(by_publication),
+        known_content=_measured_content(desk, run, scope),
+        rewrite=rewrite,
     )
 
 
-def _put_in(
-    desk: Desk, manifest: Manifest, publication: PublicationRecord, detail: Mapping[str, Any], names: Sequence[str]
-) -> FileSets:
-    """The files that a publication left in these partitions, as it recorded them."""
-    added = set(detail["add"])
-    try:
-        files = desk.engines.publishing.files_of(manifest.target, publication.result_snapshot_id or "", names)
-    except RunExpired:
-        candidate = desk.ledger.latest_candidate(publication.run_id)
-        files = desk.engines.publishing.files_of(manifest.target, (candidate and candidate.snapshot_id) or "0", names)
-    return by_partition((file for file in files if file.path in added), names)
+def _files(listed: Mapping[str, Sequence[Sequence[Any]]], names: Sequence[str]) -> FileSets:
+    return {
+        name: tuple(ExpectedFile(path, rows, content) for content, path, rows in listed.get(name, ())) for name in names
+    }
 
 
-def _window_over(desk: Desk, run: RunRecord, manifest: Manifest, pub_id: str) -> RunExpired:
+def _measured_content(desk: Desk, run: RunRecord, scope: Sequence[str]) -> Mapping[str, str]:
+    """What the gate measured of these partitions: it outlives every snapshot."""
+    candidate = desk.ledger.latest_candidate(run.run_id)
+    stored = desk.ledger.measurements(run.run_id, candidate.n) if candidate else ()
+    found: dict[str, dict[str, str]] = {name: {} for name in scope}
+    for m in stored:
+        if m.scope == CANDIDATE and m.partition in found and m.name in (ROW_COUNT, CONTENT_A, CONTENT_B):
+            found[m.partition][m.name] = m.value or "0"
+    return {
+        name: f"{values[ROW_COUNT]}:{values[CONTENT_A]}:{values[CONTENT_B]}"
+        for name, values in found.items()
+        if len(values) == 3
+    }
+
+
+def _window_over(run: RunRecord, manifest: Manifest, pub_id: str) -> RunExpired:
     return RunExpired(
         f"rollback of {run.run_id} was refused; the undo set of {pub_id} is gone "
         f"(it was promised for {manifest.rollback_window})",
@@ -269,11 +295,21 @@ def _already(
         )
     last = [p for p in desk.ledger.publications(run.run_id) if p.kind == "publish" and p.result_snapshot_id][-1]
     return PublishView(
-        run.run_id, run.state.value, True, last.pub_id, last.result_snapshot_id or "", tuple(asked),
-        last.data_files_written or 0, 0, 0, (), 0, 0.0,
-        _undo_until(datetime.fromisoformat((last.settled_at or "").replace("Z", "+00:00")), manifest),
-        manifest.target.grain.value,
-    )  # fmt: skip
+        run_id=run.run_id,
+        state=run.state.value,
+        already=True,
+        publication_id=last.pub_id,
+        snapshot_id=last.result_snapshot_id or "",
+        partitions=tuple(asked),
+        data_files_written=last.data_files_written or 0,
+        removed_files=0,
+        added_files=0,
+        compacted=(),
+        live_commits=0,
+        seconds=0.0,
+        undo_until=_undo_until(datetime.fromisoformat(last.settled_at or ""), manifest),
+        grain=manifest.target.grain.value,
+    )
 
 
 def _rolled_back_already(
@@ -297,9 +333,17 @@ def _rolled_back_already(
         raise error
     last = [p for p in desk.ledger.publications(run.run_id) if p.kind == "rollback" and p.result_snapshot_id][-1]
     return RollbackView(
-        run.run_id, run.state.value, True, last.pub_id, last.result_snapshot_id or "", tuple(asked),
-        last.data_files_written or 0, 0.0, manifest.target.grain.value, run.product,
-    )  # fmt: skip
+        run_id=run.run_id,
+        state=run.state.value,
+        already=True,
+        publication_id=last.pub_id,
+        snapshot_id=last.result_snapshot_id or "",
+        partitions=tuple(asked),
+        data_files_written=last.data_files_written or 0,
+        seconds=0.0,
+        grain=manifest.target.grain.value,
+        product=run.product,
+    )
 
 
 def _changed_since(desk: Desk, manifest: Manifest, snapshot_id: str) -> tuple[str, ...]:
@@ -307,16 +351,12 @@ def _changed_since(desk: Desk, manifest: Manifest, snapshot_id: str) -> tuple[st
     version, target = desk.engines.publishing.version(manifest.target), manifest.target
     if (version.schema_id, version.spec_id) == (target.schema_id, target.spec_id):
         return ()
-    return (
-        f"the schema or partition spec of {target.table} changed while snapshot {snapshot_id} was committed; "
-        "look at the table, and roll back if in doubt",
-    )
+    what = f"the schema or partition spec of {target.table} changed while snapshot {snapshot_id} was committed"
+    return (f"{what}; look at the table, and roll back if in doubt",)
 
 
-def _live_commits(desk: Desk, manifest: Manifest, head: str, scope: Sequence[str]) -> int:
+def _live_commits(desk: Desk, manifest: Manifest, scope: Sequence[str]) -> int:
     """How often others moved main between planning and publishing."""
-    if not head:
-        return 0
     history = desk.engines.publishing.version(manifest.target).history(manifest.target.base_snapshot_id, scope)
     return sum(1 for commit in history.commits if not commit.summary.get("errata.publication"))
 

@@ -55,7 +55,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         ),
         approvals=approvals_view(desk, run.run_id),
         publications=tuple(_publication(p) for p in publications),
-        next=next_command(run, publications),
+        next=next_command(run),
         warnings=tuple(
             f"{p.kind} {p.pub_id} is open since {p.intended_at}"
             for p in publications
@@ -64,7 +64,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
     )
 
 
-def next_command(run: RunRecord, publications: tuple[PublicationRecord, ...]) -> str:
+def next_command(run: RunRecord) -> str:
     """What a person would type next."""
     match run.state:
         case S.PLANNED:

@@ -85,9 +85,15 @@ def _as_it_stands(desk: Desk, actor: Actor, run: RunRecord) -> ValidateView:
         desk.ledger.refuse(run.run_id, actor, "validate", error.message)
         raise error
     return ValidateView(
-        run.run_id, run.state.value, True, verdict.passed, candidate.snapshot_id or "", candidate.branch,
-        verdict.checks, len(desk.ledger.measurements(run.run_id, candidate.n)),
-    )  # fmt: skip
+        run_id=run.run_id,
+        state=run.state.value,
+        already=True,
+        passed=verdict.passed,
+        snapshot_id=candidate.snapshot_id or "",
+        candidate=candidate.branch,
+        checks=verdict.checks,
+        measured=len(desk.ledger.measurements(run.run_id, candidate.n)),
+    )
 
 
 def _adopted(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[DataFile, ...]:
@@ -154,11 +160,10 @@ def _measurements(
     stored = desk.ledger.measurements(run.run_id, candidate.n)
     if stored:
         return tuple(Measurement(m.scope, m.partition or "", m.name, m.value) for m in stored)
-    assert candidate.snapshot_id is not None
     found = desk.engines.measurer.measure(
         manifest,
         compile_plan(manifest),
-        candidate_snapshot=candidate.snapshot_id,
+        candidate_snapshot=candidate.snapshot_id or "",
         prior_snapshot=candidate.base_snapshot_id,
     )
     failpoint("validate.after_measure")
@@ -191,9 +196,15 @@ def _judge(
         failpoint("validate.after_verdict")
     run = desk.ledger.run(run.run_id)
     view = ValidateView(
-        run.run_id, run.state.value, already, verdict.passed, candidate.snapshot_id or "", candidate.branch, checks,
-        len(measurements),
-    )  # fmt: skip
+        run_id=run.run_id,
+        state=run.state.value,
+        already=already,
+        passed=verdict.passed,
+        snapshot_id=candidate.snapshot_id or "",
+        candidate=candidate.branch,
+        checks=checks,
+        measured=len(measurements),
+    )
     if verdict.passed:
         return view
     blocking = [p for p in verdict.problems if p.level == "block"]

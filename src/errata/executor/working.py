@@ -120,7 +120,7 @@ def _parts(desk: Desk, manifest: Manifest) -> dict[str, bytes]:
 
 def _work(job: _Job, parallel: int, max_chunks: int | None, owner_name: str | None) -> None:
     owner = this_owner(owner_name)
-    flying: set[Future[None]] = set()
+    flying: dict[Future[None], ChunkWork] = {}
     taken = 0
     with ThreadPoolExecutor(max_workers=parallel, thread_name_prefix="chunk") as pool:
         try:
@@ -131,29 +131,31 @@ def _work(job: _Job, parallel: int, max_chunks: int | None, owner_name: str | No
                 if attempt is not None:
                     taken += 1
                     failpoint("chunk.after_claim")
-                    flying.add(pool.submit(_chunk, job, attempt))
+                    work = _work_of(job, attempt)
+                    flying[pool.submit(_chunk, job, attempt, work)] = work
                 elif flying:
-                    done, flying = wait(flying, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
+                    done, _ = wait(flying, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
                     for future in done:
+                        del flying[future]
                         future.result()
                 else:
                     return
         except BaseException:
             job.stop.set()
+            for future, work in flying.items():
+                if not future.cancel():
+                    job.desk.engines.chunks.cancel(work)
             raise
 
 
-def _chunk(job: _Job, attempt: AttemptRecord) -> None:
+def _work_of(job: _Job, attempt: AttemptRecord) -> ChunkWork:
+    chunk = next(chunk for chunk in job.manifest.chunks if chunk.chunk_id == attempt.chunk_id)
+    return ChunkWork(job.run.run_id, job.manifest, job.run.manifest_digest, chunk, attempt.fence, job.parts)
+
+
+def _chunk(job: _Job, attempt: AttemptRecord, work: ChunkWork) -> None:
     """One attempt from claim to adoption; a chunk's own failure is recorded and the others go on."""
     ledger, actor = job.desk.ledger, job.actor
-    work = ChunkWork(
-        job.run.run_id,
-        job.manifest,
-        job.run.manifest_digest,
-        next(chunk for chunk in job.manifest.chunks if chunk.chunk_id == attempt.chunk_id),
-        attempt.fence,
-        job.parts,
-    )
     shown = fold_text(job.manifest.target.grain, work.chunk.partitions)
     job.progress.show(work.chunk.chunk_id, f"{shown}  running  {attempt.owner.name}  fence {attempt.fence}")
     started = time.monotonic()
@@ -179,9 +181,13 @@ def _chunk(job: _Job, attempt: AttemptRecord) -> None:
             else:
                 ledger.fail(attempt, error_code=error.code, message=error.message, actor=actor)
                 job.desk.narrate(f"chunk {work.chunk.chunk_id} failed: {error.message}")
-        except BaseException as error:
+        except Exception as error:
             ledger.release(attempt, actor=actor, reason=f"worker stopped: {type(error).__name__}")
-            raise
+            raise EngineError(
+                f"the worker cannot go on: {type(error).__name__}: {str(error).strip().splitlines()[0]}",
+                state="chunks that were adopted are kept; main is unchanged",
+                hint=f"errata run {job.run.run_id} goes on where this one stopped; log: {job.desk.engines.log}",
+            ) from error
         finally:
             job.progress.show(work.chunk.chunk_id, None)
 

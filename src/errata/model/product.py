@@ -70,7 +70,7 @@ class Metric(StrEnum):
 class Threshold:
     """``mustBe…`` of a check: an operator name of the standard and its operand (a decimal as text, or a pair)."""
 
-    operator: str  # mustBe mustNotBe mustBeGreaterThan mustBeGreaterOrEqualTo mustBeLessThan mustBeLessOrEqualTo mustBeBetween mustNotBeBetween
+    operator: str  # mustBe, mustNotBe, mustBeGreaterThan, … mustNotBeBetween
     operand: str
     upper: str | None = None
 

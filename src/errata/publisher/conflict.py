@@ -36,13 +36,18 @@ def differing(expected: FileSets, live: FileSets) -> tuple[str, ...]:
     return tuple(names)
 
 
-def judge(expected: FileSets, live: FileSets, history: History) -> Judgement:
-    """Tell compaction from writes for every partition that differs."""
+def judge(expected: FileSets, live: FileSets, history: History, own: frozenset[str] = frozenset()) -> Judgement:
+    """Tell compaction from writes for every partition that differs; ``own`` publications made the expected state."""
     compacted: list[str] = []
     unclear: list[str] = []
     written: dict[str, tuple[Commit, ...]] = {}
     for name in differing(expected, live):
-        commits = tuple(commit for commit in history.commits if commit.touches_everything or name in commit.touched)
+        commits = tuple(
+            commit
+            for commit in history.commits
+            if (commit.touches_everything or name in commit.touched)
+            and commit.summary.get("errata.publication") not in own
+        )
         if not history.complete or not commits:
             unclear.append(name)
         elif any(commit.operation != "replace" for commit in commits):

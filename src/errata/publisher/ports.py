@@ -121,11 +121,11 @@ class ContentPort(Protocol):
     """Contents compared when file lists cannot settle whether rows changed."""
 
     def content(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> Mapping[str, str]:
-        """Per partition one digest of row count and checksum, over every column. Raises ``RunExpired`` when gone."""
+        """Per partition one digest of row count and checksum, lineage columns left out. Raises ``RunExpired``."""
 
 
 class IntentLog(Protocol):
-    """The ledger, as far as carrying out one replacement needs it. Every call is one transaction with its audit entry."""
+    """The ledger, as far as one replacement needs it; every call is one transaction with its audit entry."""
 
     def intend(self, detail: Mapping[str, object]) -> str:
         """Open the intent and take the scope locks; answers the publication id. Raises ``ScopeLocked``."""

@@ -36,14 +36,21 @@ class Replacement:
     target: TargetPin
     partitions: tuple[str, ...]
     expected: FileSets
-    base_snapshot_id: str | None  # where the explanation of a difference starts, and whose content counts
-    add: tuple[str, ...]
+    base_snapshot_id: str | None  # where the explanation of a difference starts
+    add: FileSets
     add_from: tuple[str, ...]
     undo_days: int
     keep_refs: Mapping[str, int]
-    rewrite: tuple[str, ...] = ()  # partitions whose old files carry deletes: their rows are written anew
-    rewrite_from: str | None = None
+    own: frozenset[str] = frozenset()  # publications whose commits are the expected state, and no one else's write
+    known_content: Mapping[str, str] = field(default_factory=dict)  # of the expected state, when it was measured
+    rewrite: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Snapshot → partitions whose old files carry deletes: their rows are written anew from it."""
     properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def add_paths(self) -> tuple[str, ...]:
+        """Paths to add."""
+        return tuple(sorted(file.path for files in self.add.values() for file in files))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +98,7 @@ def examine(order: Replacement, version: TableVersion, content: ContentPort) -> 
     if partial := [file for file in files if file.partition is None]:
         raise drift_error(order.run_id, target.table, "files by partition", 0, f"{len(partial)} of another spec")
     live = by_partition(files, order.partitions)
-    verdict = judge(order.expected, live, version.history(order.base_snapshot_id, order.partitions))
+    verdict = judge(order.expected, live, version.history(order.base_snapshot_id, order.partitions), order.own)
     if verdict.unclear:
         verdict = verdict.settled(_same_content(order, version.snapshot_id, verdict, content))
     if verdict.written:
@@ -100,14 +107,16 @@ def examine(order: Replacement, version: TableVersion, content: ContentPort) -> 
 
 
 def _same_content(order: Replacement, head: str, verdict: Judgement, content: ContentPort) -> Sequence[str]:
-    if order.base_snapshot_id is None:
-        return ()
-    try:
-        before = content.content(order.target, order.base_snapshot_id, verdict.unclear)
-    except RunExpired:
-        return ()
+    before: Mapping[str, str] = order.known_content
+    if not before:
+        if order.base_snapshot_id is None:
+            return ()
+        try:
+            before = content.content(order.target, order.base_snapshot_id, verdict.unclear)
+        except RunExpired:
+            return ()
     now = content.content(order.target, head, verdict.unclear)
-    return [name for name in verdict.unclear if before[name] == now[name]]
+    return [name for name in verdict.unclear if before.get(name) == now[name]]
 
 
 def carry_out(order: Replacement, table: PublishTable, content: ContentPort, log: IntentLog) -> Replaced:
@@ -125,7 +134,7 @@ def carry_out(order: Replacement, table: PublishTable, content: ContentPort, log
         landed = settle(order.target, publication_id, table, log, reason=conflict.message)
         if landed is None:
             raise
-        return Replaced(publication_id, landed, "", len(first.paths), len(order.add), first.compacted, written)
+        return Replaced(publication_id, landed, "", len(first.paths), len(order.add_paths), first.compacted, written)
 
 
 def _until_landed(
@@ -151,7 +160,13 @@ def _until_landed(
         if landed is not None:
             failpoint(f"{order.kind}.after_commit")
             done = Replaced(
-                publication_id, landed, found.snapshot_id, len(found.paths), len(order.add), found.compacted, written
+                publication_id,
+                landed,
+                found.snapshot_id,
+                len(found.paths),
+                len(order.add_paths),
+                found.compacted,
+                written,
             )
             log.committed(publication_id, landed, _detail(order, found) | {"data_files_written": written})
             failpoint(f"{order.kind}.after_record")
@@ -169,7 +184,7 @@ def _try(
         manifest_digest=order.manifest_digest,
         partitions=order.partitions,
         remove=found.paths,
-        add=order.add,
+        add=order.add_paths,
         add_from=order.add_from,
         keep_refs={**order.keep_refs, undo_branch(publication_id): order.undo_days, GUARD: _FOR_EVER_DAYS},
         pre_days=order.undo_days if found.with_deletes else 3,
@@ -195,10 +210,15 @@ def _first_line(error: Exception) -> str:
 
 
 def _rewritten(order: Replacement, publication_id: str, table: PublishTable) -> tuple[Replacement, int]:
-    assert order.rewrite_from is not None
-    source = table.rewrite(order.target, publication_id, order.rewrite_from, order.rewrite)
-    paths = tuple(file.path for file in table.files_of(order.target, source, order.rewrite))
-    return replace(order, add=order.add + paths, add_from=(*order.add_from, source)), len(paths)
+    """Bring back partitions whose old files carry deletes: their rows, as they read then, in new files."""
+    add, sources, written = dict(order.add), list(order.add_from), 0
+    for n, (snapshot, partitions) in enumerate(order.rewrite.items(), 1):
+        source = table.rewrite(order.target, f"{publication_id}_{n}", snapshot, partitions)
+        files = table.files_of(order.target, source, partitions)
+        add |= by_partition(files, partitions)
+        sources.append(source)
+        written += len(files)
+    return replace(order, add=add, add_from=tuple(sources)), written
 
 
 def settle(
@@ -224,15 +244,18 @@ def settle(
 
 
 def _detail(order: Replacement, found: Examined) -> dict[str, Any]:
-    by_name = by_partition(found.remove, order.partitions)
     return {
         "kind": order.kind,
         "partitions": list(order.partitions),
         "base_snapshot_id": found.snapshot_id,
-        "remove": {name: [[f.content, f.path, f.rows] for f in files] for name, files in by_name.items()},
-        "add": sorted(order.add),
+        "remove": _listed(by_partition(found.remove, order.partitions)),
+        "add": _listed(order.add),
         "add_from": list(order.add_from),
         "compacted": list(found.compacted),
         "with_deletes": list(found.with_deletes),
-        "rewrite": list(order.rewrite),
+        "rewrite": {snapshot: list(names) for snapshot, names in order.rewrite.items()},
     }
+
+
+def _listed(sets: FileSets) -> dict[str, list[list[Any]]]:
+    return {name: [[file.content, file.path, file.rows] for file in files] for name, files in sets.items()}

@@ -32,7 +32,7 @@ def unmet(facts: Facts) -> tuple[str, ...]:
         problems.append("the latest verdict does not pass the latest candidate")
     if facts.candidate_digest != facts.found_digest:
         problems.append(
-            f"the candidate is not what was judged: expected digest {facts.candidate_digest}, found {facts.found_digest}"
+            f"the candidate is not what was judged: expected {facts.candidate_digest}, found {facts.found_digest}"
         )
     return tuple(problems)
 

@@ -43,7 +43,7 @@ class StagingTable(Protocol):
     """The target table as the executor and the candidate builder use it."""
 
     def prepare(self, target: TargetPin, run_id: str, keep_days: int) -> str:
-        """Make sure that guard and run branch exist; answers the guard's snapshot id. Idempotent; safe after a crash."""
+        """Make sure that guard and run branch exist; answers the guard's snapshot id. Safe to repeat after a crash."""
 
     def find_attempt(self, target: TargetPin, attempt: str) -> StagedOutput | None:
         """The snapshot that carries this attempt's property, if any. Two with equal files count as the first;

@@ -1,4 +1,4 @@
-"""Publishing on Iceberg: one metadata version, one compare-and-swap, an undo branch and a fence (``iceberg.md`` §1.5–7)."""
+"""Publishing on Iceberg: one metadata version, one compare-and-swap, an undo branch and a fence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Staging on Iceberg: the run branch, what attempts appended, and the candidate (``iceberg.md`` §1, steps 1–4)."""
+"""Staging on Iceberg: the run branch, what attempts appended, and the candidate."""
 
 from __future__ import annotations
 

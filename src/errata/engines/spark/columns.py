@@ -248,7 +248,7 @@ def content_hashes(frame: DataFrame, columns: Sequence[str]) -> tuple[Column, Co
 def hash_sums(hashes: Mapping[str, Column]) -> dict[str, Column]:
     """Exact sums of 64-bit hashes as decimal(38,0), by name.
 
-    Each half is summed as a long, which is several times cheaper than decimal addition; the low half is signed, so
+    Each half is summed as a long, which costs less than half of decimal addition; the low half is signed, so
     that the sum stays in range for 2^32 rows, and ANSI mode raises beyond that.
     """
     two_to_32 = F.lit(str(2**32)).cast("decimal(10,0)")

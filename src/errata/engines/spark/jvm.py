@@ -30,7 +30,7 @@ def java_version() -> int | None:
     if java is None or not Path(java).exists():
         return None
     try:
-        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)  # noqa: S603
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
     except OSError:
         return None
     found = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
@@ -41,13 +41,14 @@ def start_jvm(conf: Mapping[str, str], log: Path) -> Any:
     """The gateway of this process's JVM, started with these settings unless it runs already."""
     from pyspark import SparkConf, SparkContext
 
-    if SparkContext._gateway is None:
+    # pyspark has no public way to start the JVM without a context
+    if SparkContext._gateway is None:  # noqa: SLF001
         _require_java()
         settings = SparkConf(loadDefaults=False).setAll(list(conf.items()))
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         with _output_to(log):
-            SparkContext._ensure_initialized(conf=settings)
-    return SparkContext._gateway
+            SparkContext._ensure_initialized(conf=settings)  # noqa: SLF001
+    return SparkContext._gateway  # noqa: SLF001
 
 
 def _require_java() -> None:

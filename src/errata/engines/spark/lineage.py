@@ -40,14 +40,14 @@ def lineage_values(run_id: str, manifest: Manifest, chunk: Chunk) -> dict[str, s
 
 def stamp(frame: DataFrame, values: Mapping[str, str | None]) -> DataFrame:
     """The frame with these lineage columns; a column of the same name is replaced."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as F  # noqa: N812  the name every Spark reader knows
 
     return frame.withColumns({name: F.lit(value).cast("string") for name, value in values.items()})
 
 
 def deterministic_id(*columns: str) -> Column:
     """A 64-digit id that depends on these columns alone; NULL and the empty string differ."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as F  # noqa: N812  the name every Spark reader knows
 
     def tagged(name: str) -> Any:
         text = F.col(name).cast("string")

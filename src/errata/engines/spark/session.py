@@ -56,7 +56,7 @@ class SparkRuntime:
     def gateway(self) -> Any:
         """The py4j gateway; a JVM, but no SparkContext."""
         if self._given is not None:
-            return self._given.sparkContext._gateway
+            return self._given.sparkContext._gateway  # noqa: SLF001  as in jvm.py
         return start_jvm(self._settings, self._log)
 
     @cached_property

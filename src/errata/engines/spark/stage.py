@@ -46,7 +46,8 @@ class SparkChunks:
         if problems := self._sources.verify(files):
             shown = "\n".join(f"  {problem}" for problem in problems[:20])
             raise SourceChanged(
-                f"{len(problems)} of {len(files)} source files of chunk {work.chunk.chunk_id} are not as planned\n{shown}",
+                f"{len(problems)} of {len(files)} source files of chunk {work.chunk.chunk_id} are not as planned:\n"
+                + shown,
                 state="nothing of this chunk was staged; main is unchanged",
                 hint=f"restore the files and errata retry {work.run_id}, or plan again with --supersede {work.run_id}",
                 files=problems,
@@ -58,10 +59,8 @@ class SparkChunks:
         session.sparkContext.setJobGroup(work.attempt, f"chunk {work.chunk.chunk_id}", interruptOnCancel=True)
         output = self._output(work)
         failpoint("stage.before_commit")
-        name = ".".join(
-            f"`{part}`" for part in (*work.manifest.target.table.split("."), f"branch_{run_branch(work.run_id)}")
-        )
-        writer = output.writeTo(name).option("snapshot-property.errata.attempt", work.attempt)
+        branch = f"{_quoted(work.manifest.target.table)}.`branch_{run_branch(work.run_id)}`"
+        writer = output.writeTo(branch).option("snapshot-property.errata.attempt", work.attempt)
         writer = writer.option("snapshot-property.errata.run", work.run_id)
         for key, value in _WRITE_OPTIONS.items():
             writer = writer.option(key, value)

@@ -13,7 +13,7 @@ from errata.model.product import Project
 from errata.model.refs import GUARD
 
 if TYPE_CHECKING:
-    from errata.wiring import ProjectEngines
+    from errata.wiring.engines import ProjectEngines
 
 __all__ = ["examine"]
 

@@ -1,12 +1,8 @@
-"""Which adapter serves which port: the only module that knows. ``errata.open(project)`` gives a Client.
-
-Nothing is started here. Catalogs are opened when metadata is read, a JVM when a commit is made, Spark when rows are.
-"""
+"""The adapters of one project, each made when first used: metadata, then a JVM, then Spark."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -14,13 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from errata.canonical import digest_of
-from errata.client import Client, DoctorCheck
-from errata.executor.desk import Desk, Engines
-from errata.executor.ports import PinKeeper, Progress, RowReader
+from errata.executor.desk import Engines
+from errata.executor.ports import PinKeeper, RowReader
 from errata.ledger import Ledger
 from errata.model.manifest import Code, TargetPin
-from errata.model.product import Input, Product, Project
 from errata.model.partition import Grain
+from errata.model.product import LINEAGE_COLUMNS, Input, Product, Project
 from errata.planner.ports import InputFacts, InputReader, TableReader, TargetReader
 
 if TYPE_CHECKING:
@@ -35,37 +30,7 @@ if TYPE_CHECKING:
     from errata.engines.spark.session import SparkRuntime
     from errata.engines.spark.stage import SparkChunks
 
-__all__ = ["ProjectEngines", "open_project"]
-
-
-def open_project(
-    project: Path | str,
-    *,
-    spark: SparkSession | None = None,
-    narrate: Callable[[str], None] | None = None,
-    progress: Callable[[str, int, str], Progress] | None = None,
-) -> Client:
-    """A client of the project in this directory; ``spark`` uses the caller's session."""
-    from errata.project import load_project
-
-    loaded = load_project(project)
-    ledger = Ledger.open(loaded.ledger)
-    engines = ProjectEngines(loaded, ledger, spark)
-    desk = Desk(
-        loaded,
-        ledger,
-        engines,
-        now=lambda: datetime.now(UTC),
-        narrate=narrate or (lambda text: print(loaded.redact(text), file=sys.stderr)),
-        progress=progress or _Silent,
-    )
-
-    def doctor() -> tuple[DoctorCheck, ...]:
-        from errata.doctor import examine
-
-        return examine(loaded, ledger, engines)
-
-    return Client(desk, doctor=doctor)
+__all__ = ["ProjectEngines"]
 
 
 class ProjectEngines:
@@ -214,8 +179,8 @@ class _Content:
     engines: ProjectEngines
 
     def content(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> dict[str, str]:
-        """Row count and checksum over every column."""
-        columns = tuple(sorted(target.columns))
+        """Row count and checksum, lineage columns left out, as the gate measures them."""
+        columns = tuple(sorted(set(target.columns) - set(LINEAGE_COLUMNS)))
         found = self.engines.measurer.checksums(target.table, snapshot_id, target, partitions, columns)
         return {name: f"{digest.rows}:{digest.a}:{digest.b}" for name, digest in found.items()}
 
@@ -229,22 +194,6 @@ class _Rewriter:
     def copy_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], branch: str, mark: str) -> None:
         """Rows of a snapshot as new files on a branch."""
         self.engines.chunks.copy_rows(target, snapshot_id, partitions, branch, mark)
-
-
-class _Silent:
-    """Nobody watches."""
-
-    def __init__(self, run_id: str, partitions: int, unit: str) -> None:
-        pass
-
-    def advance(self, partitions: int, rows: int) -> None:
-        """A chunk was adopted."""
-
-    def show(self, chunk_id: str, text: str | None) -> None:
-        """What a chunk is doing."""
-
-    def close(self) -> None:
-        """The worker stops."""
 
 
 _conforms: type[Engines] = ProjectEngines

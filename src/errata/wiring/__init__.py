@@ -1,0 +1,74 @@
+"""Which adapter serves which port: the only package that knows. ``errata.open(project)`` gives a Client.
+
+Nothing is started here. Catalogs are opened when metadata is read, a JVM when a commit is made, Spark when rows are.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from errata.client import Client, DoctorCheck
+from errata.executor.desk import Desk
+from errata.executor.ports import Progress
+from errata.ledger import Ledger
+from errata.wiring.engines import ProjectEngines
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["open_project"]
+
+
+def open_project(
+    project: Path | str,
+    *,
+    spark: SparkSession | None = None,
+    narrate: Callable[[str], None] | None = None,
+    progress: Callable[[str, int, str], Progress] | None = None,
+) -> Client:
+    """A client of the project in this directory; ``spark`` uses the caller's session."""
+    from errata.project import load_project
+
+    loaded = load_project(project)
+    ledger = Ledger.open(loaded.ledger)
+    engines = ProjectEngines(loaded, ledger, spark)
+    say = narrate or _say
+    desk = Desk(
+        loaded,
+        ledger,
+        engines,
+        now=lambda: datetime.now(UTC),
+        narrate=lambda text: say(loaded.redact(text)),
+        progress=progress or _Silent,
+    )
+
+    def doctor() -> tuple[DoctorCheck, ...]:
+        from errata.wiring.doctor import examine
+
+        return examine(loaded, ledger, engines)
+
+    return Client(desk, doctor=doctor)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+class _Silent:
+    """Nobody watches."""
+
+    def __init__(self, run_id: str, partitions: int, unit: str) -> None:
+        pass
+
+    def advance(self, partitions: int, rows: int) -> None:
+        """A chunk was adopted."""
+
+    def show(self, chunk_id: str, text: str | None) -> None:
+        """What a chunk is doing."""
+
+    def close(self) -> None:
+        """The worker stops."""
