@@ -1,0 +1,341 @@
+"""Views as the client answers them, made by hand: a correction of 45 days."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from decimal import Decimal
+
+from errata.executor.differing import DiffView
+from errata.model.audit import GENESIS, Actor, AuditEntry
+from errata.model.views import (
+    ApprovalView,
+    AuditView,
+    ChunkView,
+    CleanupView,
+    DecisionView,
+    EstimateView,
+    HistoryView,
+    InputView,
+    PartitionView,
+    PlanView,
+    PublishView,
+    RollbackView,
+    RunCounts,
+    RunLine,
+    RunView,
+    StateView,
+    StatusView,
+    ValidateView,
+    VerdictView,
+    WhyView,
+)
+from errata.validator.diff import ColumnChange, Diff, PartitionDiff, SampleRow, SchemaDiff
+
+RUN = "bf-20260214-daily-revenue-7f3a21c0"
+DIGEST = "9be2c0f1" + "0123456789abcdef" * 3 + "cafe0071"
+CODE = "41f0" + "ab" * 30
+REASON = "FX rates applied inverted since release 2.3.9 (FIN-231)"
+HEAD = "c0ffee00" * 8
+
+
+def days(first: str, number: int) -> tuple[str, ...]:
+    start = date.fromisoformat(first)
+    return tuple((start + timedelta(days=n)).isoformat() for n in range(number))
+
+
+SCOPE = days("2026-01-01", 45)
+CHUNKS = tuple(ChunkView(f"c000{n + 1}", SCOPE[30 - 15 * n : 45 - 15 * n], 640_000_000, 3_000_000) for n in range(3))
+INPUTS = (
+    InputView(
+        "transactions",
+        None,
+        "s3://finsight-raw/transactions/business_date={business_date}/*.parquet",
+        None,
+        180,
+        9_000_000,
+        1_900_000_000,
+        SCOPE,
+    ),
+    InputView("fx_rates", "lake.ref.fx_rates", None, "1203944182745550012", 1, 120, 4_200, (), "corrected_truth"),
+)
+VERDICTS = (
+    VerdictView("range", "ok", "45 ≤ 180 partitions"),
+    VerdictView("source-missing", "ok", "45 of 45 days present"),
+    VerdictView("recent", "warn", "2026-02-14 closes today; protect.recent is 1d", "books closed early"),
+    VerdictView("overlap", "ok", "no other active run on these partitions"),
+)
+APPROVAL = ApprovalView("bo", "approved", DIGEST, "2026-02-14T09:12:33.120000+00:00", "checked against the bank file")
+
+
+def plan(**changes: object) -> PlanView:
+    fields: dict[str, object] = {
+        "run_id": RUN,
+        "manifest_digest": DIGEST,
+        "state": "planned",
+        "already": False,
+        "product": "fin.daily_revenue",
+        "table": "lake.fin.daily_revenue",
+        "kind": "restate",
+        "reason": REASON,
+        "requested_by": "ana",
+        "order": "newest",
+        "grain": "day",
+        "partitions": SCOPE,
+        "chunks": CHUNKS,
+        "inputs": INPUTS,
+        "verdicts": VERDICTS,
+        "estimate": EstimateView(9_000_000, 1_900_000_000, 130, "0.0042", 110, 150, "run bf-20260101-x-5e1"),
+        "refs": (f"errata_{RUN}_base", "errata_guard", f"errata_{RUN}", f"errata_{RUN}_c1"),
+        "code": {
+            "call": "transforms.daily_revenue:build",
+            "version": "2.4.1",
+            "digest": CODE,
+            "git_commit": "8d91ab7c55d0aa11",
+            "git_dirty": False,
+        },
+        "gate": {"checks": 6, "reconciliations": 2, "comparisons": 1},
+        "consumers": ("exec-dashboard",),
+        "untouched_partitions": 15,
+        "new_partitions": (),
+        "overrides": {"recent": "books closed early"},
+        "supersedes": None,
+        "single_user": False,
+        "approvers": ("bo",),
+        "planned_at": "2026-02-14T08:55:10+00:00",
+    }
+    return PlanView(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def refused_plan() -> PlanView:
+    refusals = (
+        VerdictView("range", "ok", "45 ≤ 180 partitions"),
+        VerdictView("source-missing", "refuse", "2026-01-07, 2026-01-19 … 2026-01-20 have no source files"),
+        VerdictView("overlap", "refuse", f"{RUN} is running on 2026-02-01 … 2026-02-14"),
+    )
+    return plan(
+        run_id="", manifest_digest="", state="refused", verdicts=refusals, refs=(), code={}, gate={}, inputs=(),
+        overrides={},
+    )  # fmt: skip
+
+
+def decision(state: str = "approved") -> DecisionView:
+    return DecisionView(RUN, state, already=False, manifest_digest=DIGEST, approvals=(APPROVAL,))
+
+
+def state(word: str, *, already: bool = False) -> StateView:
+    return StateView(RUN, word, already)
+
+
+def run_view(**changes: object) -> RunView:
+    fields: dict[str, object] = {
+        "run_id": RUN,
+        "state": "staged",
+        "already": False,
+        "chunks": RunCounts(3, 3, 0, 0, 0, 0),
+        "recomputed": 1,
+        "rows": 2_204_113,
+        "seconds": 110.3,
+        "log": ".errata/logs/spark-20260214.log",
+    }
+    return RunView(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def failed_run() -> RunView:
+    failure = {
+        "chunk_id": "c0003",
+        "partitions": list(SCOPE[:15]),
+        "code": "source-changed",
+        "error": "s3://finsight-raw/transactions/business_date=2026-01-03/part-0.parquet: expected 10421 bytes of "
+        "mtime:1767400000, found 10455 bytes",
+    }
+    return run_view(
+        state="failed", chunks=RunCounts(3, 2, 0, 1, 0, 0), recomputed=0, rows=1_400_000, failures=(failure,)
+    )
+
+
+def checks(*, warn: int = 0, block: int = 0) -> tuple[dict[str, object], ...]:
+    found: list[dict[str, object]] = [
+        {"name": "schema", "partition": None, "value": None, "level": "ok", "message": "9 columns as planned",
+         "accepted_by": None},
+    ]  # fmt: skip
+    for n, name in enumerate(SCOPE):
+        found.append(
+            {"name": "rowCount", "partition": name, "value": "48980", "level": "ok",
+             "message": "rowCount is 48980 rows; expected > 0", "accepted_by": None}
+        )  # fmt: skip
+        level = "block" if n < block else "warn" if n < block + warn else "ok"
+        found.append(
+            {"name": "sum(revenue_usd)", "partition": name, "value": f"-{9 + n % 5}.80%", "level": level,
+             "message": f"sum(revenue_usd) was 915555.55, is 8{n:02d}000.10 (-{9 + n % 5}.80 %); warns above 5%, "
+             "blocks above 60%", "accepted_by": None}
+        )  # fmt: skip
+    return tuple(found)
+
+
+def validation(*, warn: int = 0, block: int = 0) -> ValidateView:
+    passed = not (warn or block)
+    return ValidateView(
+        RUN, "validated" if passed else "rejected", already=False, passed=passed, snapshot_id="5528119922337744001",
+        candidate=f"errata_{RUN}_c1", checks=checks(warn=warn, block=block), measured=405,
+    )  # fmt: skip
+
+
+def diff() -> DiffView:
+    change = {"revenue_usd": ColumnChange(32_578, "915555.55", "863777.10"), "fx_rate": ColumnChange(32_578)}
+    parts = tuple(
+        PartitionDiff(name, 48_980, 48_980, 0, 0, 32_578 - n, 16_402 + n, "key", change) for n, name in enumerate(SCOPE)
+    )
+    columns = {
+        "revenue_usd": ColumnChange(1_465_020, "41200000.00", "38870000.00"),
+        "fx_rate": ColumnChange(1_465_020, "49.10", "41.67"),
+        "event_count": ColumnChange(0, "9000000", "9000000"),
+    }
+    key = {"business_date": date(2026, 1, 17), "account_id": "A-10033", "currency": "EUR"}
+    sample = (
+        SampleRow(
+            "2026-01-17", "changed", key, {"revenue_usd": Decimal("1204.11"), "fx_rate": Decimal("1.0913")},
+            {"revenue_usd": Decimal("1021.76"), "fx_rate": Decimal("0.9260")},
+        ),
+        SampleRow("2026-01-18", "added", {**key, "business_date": date(2026, 1, 18)}, {},
+                  {"revenue_usd": Decimal(7), "fx_rate": None}),
+    )  # fmt: skip
+    found = Diff(SchemaDiff(), parts, columns, sample, ("lineage columns are left out",))
+    return DiffView(
+        RUN, "fin.daily_revenue", "5528119922337744001", "5528119922337744000", "day", 15,
+        ("business_date", "account_id", "currency"), found,
+    )  # fmt: skip
+
+
+def publication(**changes: object) -> PublishView:
+    fields: dict[str, object] = {
+        "run_id": RUN,
+        "state": "published",
+        "already": False,
+        "publication_id": f"{RUN}-p1",
+        "snapshot_id": "7719003344556677889",
+        "partitions": SCOPE,
+        "data_files_written": 0,
+        "removed_files": 180,
+        "added_files": 45,
+        "compacted": ("2026-01-03",),
+        "live_commits": 7,
+        "seconds": 0.4,
+        "undo_until": "2026-03-16T09:41:07+00:00",
+        "warnings": ("lake.ref.fx_rates has moved on since planning",),
+    }
+    return PublishView(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def rollback() -> RollbackView:
+    return RollbackView(
+        RUN, "published", already=False, publication_id=f"{RUN}-r2", snapshot_id="7720003344556677889",
+        partitions=("2026-01-03", "2026-01-10", "2026-01-11"), data_files_written=0, seconds=0.31,
+        product="fin.daily_revenue",
+    )  # fmt: skip
+
+
+PUBLICATION = {
+    "publication_id": f"{RUN}-p1",
+    "kind": "publish",
+    "state": "committed",
+    "partitions": list(SCOPE),
+    "snapshot_id": "7719003344556677889",
+    "person": "bo",
+    "reason": REASON,
+    "at": "2026-02-15T09:41:07+00:00",
+    "data_files_written": 0,
+}
+
+
+def status(**changes: object) -> StatusView:
+    words = ["waiting"] * 9 + ["failed"] * 6 + ["running"] * 15 + ["staged"] * 15
+    fields: dict[str, object] = {
+        "run_id": RUN,
+        "product": "fin.daily_revenue",
+        "state": "running",
+        "chunks": RunCounts(4, 1, 1, 1, 0, 1),
+        "recomputed": 1,
+        "rows": 734_700,
+        "partitions": tuple(PartitionView(day, word) for day, word in zip(SCOPE, words, strict=True)),
+        "attempts": (
+            {"chunk_id": "c0002", "fence": 2, "owner": "host-a/4711", "partitions": list(SCOPE[15:30]),
+             "started_at": "2026-02-14T10:00:00+00:00", "heartbeat_at": "2026-02-14T10:00:30+00:00",
+             "lease_left_seconds": 45.0},
+        ),
+        "failures": (
+            {"chunk_id": "c0003", "partitions": list(SCOPE[9:15]), "code": "transform-failed",
+             "error": "division by zero in transforms/daily_revenue.py:41"},
+        ),
+        "approvals": (APPROVAL,),
+        "publications": (),
+        "next": f"errata run {RUN}",
+    }  # fmt: skip
+    return StatusView(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def published_status() -> StatusView:
+    words = ["rolled_back" if day == "2026-01-03" else "published" for day in SCOPE]
+    undone = {**PUBLICATION, "publication_id": f"{RUN}-r2", "kind": "rollback", "partitions": ["2026-01-03"],
+              "reason": "the bank asks to wait"}  # fmt: skip
+    return status(
+        state="published",
+        chunks=RunCounts(3, 3, 0, 0, 0, 0),
+        recomputed=0,
+        partitions=tuple(PartitionView(day, word) for day, word in zip(SCOPE, words, strict=True)),
+        attempts=(),
+        failures=(),
+        publications=(PUBLICATION, undone),
+        next=f'errata rollback {RUN} [--partitions …] --reason "…"',
+    )
+
+
+def runs() -> StatusView:
+    line = RunLine(
+        RUN, "fin.daily_revenue", "part_published", 45, SCOPE[0], SCOPE[-1], "ana", REASON,
+        "2026-02-14T08:55:10+00:00", RunCounts(3, 3, 0, 0, 0, 0),
+    )  # fmt: skip
+    other = RunLine(
+        "bf-20260201-daily-revenue-00aa11bb", "fin.daily_revenue", "failed", 1, "2026-01-30", "2026-01-30", "bo",
+        "late adjustments", "2026-02-01T07:00:00+00:00", RunCounts(2, 1, 0, 1, 0, 0),
+    )  # fmt: skip
+    return StatusView(runs=(line, other))
+
+
+def why() -> WhyView:
+    live = HistoryView(
+        "live", "2026-01-18T03:04:00+00:00", None, None, None, None, None, None,
+        {"account_id": "A-10033", "revenue_usd": "1204.11", "produced_by_run_id": "daily"},
+        snapshot_id="5500000000000000001", application="daily-0017",
+    )  # fmt: skip
+    published = HistoryView(
+        "published", "2026-02-15T09:41:00+00:00", RUN, REASON, "ana", "bo", "2026-02-15T09:41:00+00:00",
+        {"account_id": "A-10033", "revenue_usd": "1204.11", "produced_by_run_id": "daily"},
+        {"account_id": "A-10033", "revenue_usd": "1021.76", "produced_by_run_id": RUN},
+        snapshot_id="7719003344556677889", manifest_digest=DIGEST, published_by="bo", checks_passed=6,
+    )  # fmt: skip
+    return WhyView("lake.fin.daily_revenue", "2026-01-17", {"account_id": "A-10033"}, (live, published))
+
+
+def audit(*, ok: bool = True) -> AuditView:
+    if ok:
+        return AuditView(ok=True, entries=41, first_bad=None, reason=None, head=HEAD)
+    return AuditView(ok=False, entries=41, first_bad=17, reason="its hash does not match its content", head=HEAD)
+
+
+def log() -> tuple[AuditEntry, ...]:
+    ana = Actor("ana", "ana", "host-a")
+    return (
+        AuditEntry(1, GENESIS, HEAD, "2026-02-14T08:55:10.120000+00:00", ana, "run.planned", RUN,
+                   {"digest": DIGEST, "partitions": list(SCOPE), "verdicts": []}),
+        AuditEntry(2, HEAD, HEAD[::-1], "2026-02-14T09:12:33+00:00", Actor("bo", "root", "host-b", single_user=True),
+                   "run.approved", RUN, {"note": "checked"}),
+    )  # fmt: skip
+
+
+def cleanup(*, dry_run: bool = False) -> CleanupView:
+    gone = ({"table": "lake.fin.daily_revenue", "ref": f"errata_{RUN}", "run_id": RUN},)
+    kept = (
+        {"table": "lake.fin.daily_revenue", "ref": f"errata_{RUN}-p1_undo", "run_id": RUN,
+         "why": "undo until 30d after publication"},
+    )  # fmt: skip
+    return CleanupView(gone, kept, dry_run)

@@ -1,0 +1,296 @@
+"""The commands themselves: names, help, options, questions, and what reaches the client."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from errata.cli.main import build, main
+from errata.cli.session import World
+from unit.cli import samples
+from unit.cli.desk import FakeClient, errata
+
+RUN, DIGEST = samples.RUN, samples.DIGEST
+PLAIN = (
+    "init adopt check doctor plan show approve decline run pause resume cancel retry validate diff publish rollback "
+    "status why cleanup"
+)
+NAMES = (*PLAIN.split(" "), "jars fetch", "jars check", "audit verify", "audit log")
+
+
+def walk(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    for name, child in getattr(command, "commands", {}).items():
+        below = list(walk(child, (*path, name)))
+        yield from below or [(" ".join((*path, name)), child)]
+
+
+COMMANDS = dict(walk(typer.main.get_command(build())))
+
+
+def test_every_command_of_the_interface_is_there():
+    """The documented names, and no undocumented ones."""
+    assert sorted(COMMANDS) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_has_help_with_an_example(name: str, capsys: pytest.CaptureFixture[str]):
+    """Help says what it does and shows how it is typed; every option is explained."""
+    assert main([*name.split(), "--help"]) == 0
+    page = capsys.readouterr().out
+    assert f"Example:\n    errata {name}" in page
+    assert all(getattr(parameter, "help", None) for parameter in COMMANDS[name].params)
+
+
+def test_first_sentences_fit_the_list_of_commands(capsys: pytest.CaptureFixture[str]):
+    """The overview cuts nothing off."""
+    main(["--help"])
+    assert "..." not in capsys.readouterr().out.partition("Set up:")[2]
+
+
+def test_help_imports_no_engine():
+    """Help is fast: neither Spark nor Iceberg nor the ledger is loaded for it."""
+    code = (
+        "import sys; from errata.cli.main import main; assert main(['--help']) == 0; "
+        "heavy = ('pyspark', 'pyiceberg', 'sqlalchemy', 'pydantic', 'pyarrow', 'sqlglot'); "
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_version_is_told():
+    """For bug reports."""
+    assert re.fullmatch(r"errata \d+\.\d+\.\d+.*\n", errata("--version").out)
+
+
+def test_no_command_shows_help(capsys: pytest.CaptureFixture[str]):
+    """Typing the name alone is a question."""
+    assert main([]) == 0
+    assert "Usage: errata" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
+def test_shared_options_stand_before_or_after_the_command(first: bool):
+    """-C, --as and --json mean the same in both places."""
+    shared, client = ("-C", "shop", "--as", "bo", "--json"), FakeClient()
+    command = ("pause", RUN)
+    result = errata(*(shared + command if first else command + shared), client=client)
+    assert client.opened[0]["directory"] == "shop"
+    assert client.called("pause") == {"as_": "bo"}
+    assert result.json["state"] == "paused"
+
+
+def test_later_person_wins():
+    """What stands nearer to the command counts."""
+    client = FakeClient()
+    errata("--as", "ana", "pause", RUN, "--as", "bo", client=client)
+    assert client.called("pause") == {"as_": "bo"}
+
+
+def test_person_comes_from_the_environment():
+    """ERRATA_USER, when --as is not given."""
+    client = FakeClient()
+    errata("pause", RUN, client=client, environ={"ERRATA_USER": "cy"})
+    assert client.called("pause") == {"as_": "cy"}
+
+
+def test_person_is_the_user_of_the_machine_else(monkeypatch: pytest.MonkeyPatch):
+    """Somebody always acts."""
+    monkeypatch.setenv("LOGNAME", "dee")
+    client = FakeClient()
+    errata("pause", RUN, client=client, environ={"ERRATA_USER": ""})
+    assert client.called("pause") == {"as_": "dee"}
+
+
+def test_plan_hands_over_everything():
+    """Every option reaches the client under its own name."""
+    client = FakeClient()
+    errata(
+        "plan", "p", "--from", "2026-01-01", "--to", "2026-02-01", "--reason", "why", "--kind", "repair",
+        "--order", "oldest", "--canary", "3", "--supersede", "bf-1", "--override", "recent=closed = early",
+        "--override", "rows=fine", "--dry-run", client=client,
+    )  # fmt: skip
+    ((name, positional, named),) = client.calls
+    assert (name, positional) == ("plan", ("p", "2026-01-01", "2026-02-01"))
+    assert named == {
+        "partitions": None, "reason": "why", "kind": "repair", "order": "oldest", "canary": 3, "supersede": "bf-1",
+        "overrides": {"recent": "closed = early", "rows": "fine"}, "dry_run": True, "as_": "ana",
+    }  # fmt: skip
+
+
+def test_digest_is_taken_with_or_without_its_algorithm():
+    """Both spellings name the same bytes."""
+    client = FakeClient()
+    errata("approve", RUN, "--digest", f"sha256:{DIGEST}", "--note", "ok", client=client)
+    assert client.called("approve") == {"digest": DIGEST, "note": "ok", "as_": "ana"}
+
+
+def test_options_of_work_and_release_reach_the_client():
+    """Numbers as numbers, lists as given, pairs as mappings."""
+    client = FakeClient()
+    errata("run", RUN, "--parallel", "4", "--max-chunks", "1", client=client)
+    errata("retry", RUN, "--chunk", "c0003", client=client)
+    errata("validate", RUN, "--accept", "empty=holiday", client=client)
+    errata("diff", RUN, "--partitions", "a,b", "--sample", "3", client=client)
+    errata("publish", RUN, "--partitions", "a..b", client=client)
+    errata("why", "t", "p", "--key", "a=1", "--key", "b=x", client=client)
+    assert client.called("run") == {"parallel": 4, "max_chunks": 1, "as_": "ana"}
+    assert client.called("retry") == {"chunk": "c0003", "as_": "ana"}
+    assert client.called("validate") == {"accept": {"empty": "holiday"}, "as_": "ana"}
+    assert client.called("diff") == {"partitions": "a,b", "sample": 3}
+    assert client.called("publish") == {"partitions": "a..b", "as_": "ana"}
+    assert client.called("why") == {"key": {"a": "1", "b": "x"}}
+
+
+DEEDS = {"publish": (), "rollback": ("--reason", "wait"), "cancel": ()}
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_a_person_is_shown_what_changes_and_asked(deed: str):
+    """On a terminal, what changes comes first; the default answer is no and changes nothing."""
+    client = FakeClient()
+    result = errata(deed, RUN, *DEEDS[deed], client=client, answer="")
+    assert result.code == 1
+    assert [name for name, _, _ in client.calls] == ["show", "status"]
+    assert "2026-01-01 … 2026-02-14" in result.err
+    assert "[y/N]" in result.err
+    assert result.out == ""
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+@pytest.mark.parametrize("answer", ["y", "YES "])
+def test_yes_goes_ahead(deed: str, answer: str):
+    """Any spelling of yes."""
+    client = FakeClient()
+    assert errata(deed, RUN, *DEEDS[deed], client=client, answer=answer).code == 0
+    assert client.calls[-1][0] == deed
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+@pytest.mark.parametrize("option", ["--yes", "--json"])
+def test_nobody_is_asked_with(deed: str, option: str):
+    """--yes and --json go ahead also on a terminal: approval and the state machine are the guard."""
+    client = FakeClient()
+    assert errata(deed, RUN, *DEEDS[deed], option, client=client, answer="").code == 0
+    assert [name for name, _, _ in client.calls] == [deed]
+
+
+def test_cleanup_shows_first():
+    """On a terminal: what would go, a question, and only then the deed."""
+    client = FakeClient({"cleanup": samples.cleanup(dry_run=True)})
+    result = errata("cleanup", client=client, answer="n")
+    assert result.code == 1
+    assert [named["dry_run"] for _, _, named in client.calls] == [True]
+    assert f"errata_{RUN}" in result.err
+
+
+def test_watching_ends_with_ctrl_c_and_0():
+    """Looking is not work that can be interrupted."""
+    looks: list[int] = []
+
+    def look(_: FakeClient, *_arguments: object) -> Any:
+        looks.append(1)
+        if len(looks) > 1:
+            raise KeyboardInterrupt
+        return samples.status()
+
+    result = errata("status", RUN, "--watch", client=FakeClient({"status": look}))
+    assert (result.code, len(looks)) == (0, 2)
+
+
+def test_watching_ends_by_itself_when_nothing_is_under_way():
+    """A published run does not change any more."""
+    client = FakeClient({"status": samples.published_status()})
+    assert errata("status", RUN, "--watch", client=client).code == 0
+    assert len(client.calls) == 1
+
+
+def test_init_writes_a_project_and_never_over_one(tmp_path: Path):
+    """The starter is written once; a second time is refused."""
+    first = errata("init", "shop", "-C", str(tmp_path))
+    assert first.code == 0
+    assert (tmp_path / "shop" / "errata.yaml").is_file()
+    assert "make_lake.py" in first.out
+    second = errata("init", "shop", "-C", str(tmp_path), "--json")
+    assert (second.code, second.json["error"]["code"]) == (2, "usage")
+
+
+def test_adopt_prints_yaml_or_writes_a_new_file(tmp_path: Path):
+    """stdout is the file itself; -o never overwrites."""
+    assert errata("adopt", "lake.fin.t").out == "product: fin.daily_revenue\n"
+    told = errata("adopt", "lake.fin.t", "-o", "p.yaml", "-C", str(tmp_path))
+    assert (told.code, told.out) == (0, "")
+    assert (tmp_path / "p.yaml").read_text() == "product: fin.daily_revenue\n"
+    assert errata("adopt", "lake.fin.t", "-o", "p.yaml", "-C", str(tmp_path)).code == 2
+
+
+def test_narration_goes_to_stderr():
+    """What the client says while it works is not data."""
+
+    def work(client: FakeClient, *_: object, **__: object) -> Any:
+        client.opened[0]["narrate"]("took over from host-b/992")
+        return samples.run_view()
+
+    result = errata("run", RUN, "--json", client=FakeClient({"run": work}))
+    assert "took over" in result.err
+    assert result.json["state"] == "staged"
+
+
+def test_progress_is_plain_lines_without_a_terminal():
+    """One line when a chunk starts, one when its partitions are done."""
+
+    def work(client: FakeClient, *_: object, **__: object) -> Any:
+        progress = client.opened[0]["progress"](RUN, 45, "day")
+        progress.show("c0001", "2026-01-31 … 2026-02-14  running")
+        progress.advance(15, 700_000)
+        progress.show("c0001", None)
+        progress.close()
+        return samples.run_view()
+
+    lines = errata("run", RUN, client=FakeClient({"run": work})).err.splitlines()
+    assert lines[0] == f"{RUN}  c0001  2026-01-31 … 2026-02-14  running"
+    assert lines[1].startswith(f"{RUN}  15/45 days  700 k rows")
+    assert len(lines) == 2
+
+
+def test_progress_is_a_bar_on_a_terminal():
+    """Partitions done, the running chunk and an estimate of the rest."""
+    import io
+
+    from rich.console import Console
+
+    from errata.cli.progress import Bar
+
+    stream = io.StringIO()
+    bar = Bar(Console(file=stream, force_terminal=True, width=100, color_system=None), RUN, 45, "day")
+    bar.show("c0002", "2026-01-16 … 2026-01-30  running")
+    bar.advance(15, 700_000)
+    bar.close()
+    page = stream.getvalue()
+    assert "15/45 days" in page
+    assert "ETA" in page
+    assert "c0002  2026-01-16 … 2026-01-30" in page
+
+
+def test_colour_is_left_out_on_request():
+    """NO_COLOR is honoured even on a terminal."""
+    import io
+
+    from errata.cli.session import Session
+
+    def page(**environ: str) -> str:
+        out = io.StringIO()
+        world = World(out=out, err=io.StringIO(), environ={"FORCE_COLOR": "1", "TERM": "xterm-256color", **environ})
+        Session(world).page(["  ✓ fine"])
+        return out.getvalue()
+
+    green = "\x1b[32m"
+    assert green in page()
+    assert green not in page(NO_COLOR="1")

@@ -1,0 +1,187 @@
+"""Text for people: 80 columns, readable without colour, nothing cut."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from errata.errors import ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
+from errata.model.views import PartitionView
+from unit.cli import samples
+from unit.cli.desk import FakeClient, errata
+
+GOLDENS = Path(__file__).parent / "goldens"
+RUN, DIGEST = samples.RUN, samples.DIGEST
+
+
+def refused() -> ErrataError:
+    return PlanRefused(
+        "2 of 3 rules refused", state="nothing was planned", hint="--override", plan=samples.refused_plan()
+    )
+
+
+def failed() -> ErrataError:
+    return RunFailed(
+        "1 of 3 chunks failed", state="2 chunks are staged", hint=f"errata retry {RUN}", run=samples.failed_run()
+    )
+
+
+def rejected() -> ErrataError:
+    view = samples.validation(warn=3, block=1)
+    return ValidationRejected("4 findings stand in the way", state="main is unchanged", validation=view)
+
+
+def conflict() -> ErrataError:
+    return PublishConflict(
+        "2 of 45 partitions were written by someone else after planning\n"
+        "  2026-02-13  appended by snapshot 8130 (spark-app daily-0042, 03:12)\n"
+        "  2026-02-14  appended by snapshot 8131 (spark-app daily-0042, 03:14)",
+        state="main is unchanged; the staged output is kept",
+        hint=f'errata plan fin.daily_revenue --partitions 2026-02-13,2026-02-14 --supersede {RUN} --reason "…"\n'
+        f"or publish the other 43: errata publish {RUN} --partitions 2026-01-01..2026-02-12",
+    )
+
+
+def spread(grain: str, names: tuple[str, ...]) -> Callable[[], object]:
+    words = ("published", "staged", "running", "waiting", "failed", "rolled_back", "superseded")
+    parts = tuple(PartitionView(name, words[n * len(words) // len(names)]) for n, name in enumerate(names))
+    return lambda: samples.status(grain=grain, partitions=parts, attempts=(), failures=(), approvals=())
+
+
+HOURS = tuple(f"{day}T{hour:02d}" for day in samples.days("2026-01-30", 3) for hour in range(24))
+MONTHS = tuple(f"{year}-{month:02d}" for year in (2024, 2025) for month in range(1, 13))
+
+PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
+    "plan": (("plan", "fin.daily_revenue", "--from", "2026-01-01", "--to", "2026-02-15", "--reason", "x"), {}),
+    "plan-again": (
+        ("plan", "p", "--partitions", "a", "--reason", "x"),
+        {"plan": samples.plan(already=True, single_user=True, new_partitions=("2026-02-14",))},
+    ),
+    "plan-refused": (("plan", "p", "--partitions", "a", "--reason", "x"), {"plan": refused()}),
+    "plan-dry-run": (("plan", "p", "--partitions", "a", "--reason", "x"), {"plan": samples.plan(state="dry-run")}),
+    "show": (("show", RUN), {"show": samples.plan(state="approved", already=True, approvals=(samples.APPROVAL,))}),
+    "show-scattered": (
+        ("show", RUN),
+        {"show": samples.plan(partitions=(*samples.SCOPE[:3], *samples.SCOPE[9:12], "2026-02-14"), supersedes="bf-1")},
+    ),
+    "approve": (("approve", RUN, "--digest", DIGEST), {}),
+    "decline": (("decline", RUN, "--note", "books are closed"), {}),
+    "run": (("run", RUN), {}),
+    "run-failed": (("run", RUN), {"run": failed()}),
+    "pause": (("pause", RUN), {}),
+    "cancel-again": (("cancel", RUN), {"cancel": samples.state("cancelled", already=True)}),
+    "validate": (("validate", RUN), {}),
+    "validate-rejected": (("validate", RUN), {"validate": rejected()}),
+    "validate-many": (("validate", RUN), {"validate": samples.validation(warn=30)}),
+    "diff": (("diff", RUN), {}),
+    "publish": (("publish", RUN), {}),
+    "publish-conflict": (("publish", RUN), {"publish": conflict()}),
+    "rollback": (("rollback", RUN, "--reason", "wait"), {}),
+    "status": (("status", RUN), {}),
+    "status-published": (("status", RUN), {"status": samples.published_status()}),
+    "status-hours": (("status", RUN), {"status": spread("hour", HOURS)()}),
+    "status-five-years": (("status", RUN), {"status": spread("day", samples.days("2021-01-01", 1825))()}),
+    "status-months": (("status", RUN), {"status": spread("month", MONTHS)()}),
+    "status-values": (("status", RUN), {"status": spread("value", ("APAC", "EU", "LATAM", "US", "null"))()}),
+    "status-all": (("status",), {"status": samples.runs()}),
+    "why": (("why", "lake.fin.daily_revenue", "2026-01-17", "--key", "account_id=A-10033"), {}),
+    "audit-verify": (("audit", "verify"), {}),
+    "audit-broken": (("audit", "verify"), {"audit_verify": samples.audit(ok=False)}),
+    "audit-log": (("audit", "log"), {}),
+    "cleanup": (("cleanup",), {}),
+    "cleanup-dry-run": (("cleanup", "--dry-run"), {"cleanup": samples.cleanup(dry_run=True)}),
+    "check": (("check",), {}),
+    "doctor": (("doctor",), {}),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_is_as_agreed(name: str):
+    """Each view has one page of text; ERRATA_GOLDENS=write writes it anew for review."""
+    arguments, given = PAGES[name]
+    result = errata(*arguments, client=FakeClient(dict(given)))
+    page = f"$ errata {' '.join(arguments)}\n{result.out}"
+    page += f"--- stderr, exit {result.code}\n{result.err}" if result.err or result.code else ""
+    path = GOLDENS / f"{name}.txt"
+    if os.environ.get("ERRATA_GOLDENS") == "write":
+        path.write_text(page, encoding="utf-8")
+    assert page == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_lines_fit_80_columns_unless_a_word_or_a_command_does_not(name: str):
+    """Only lines that must stay whole may be longer: commands to copy, and single words such as digests."""
+    arguments, given = PAGES[name]
+    for line in errata(*arguments, client=FakeClient(dict(given))).out.splitlines():
+        words = line.split()
+        is_command = "errata " in line and re.match(r"\s*(next:|undo until|errata )", line)
+        assert len(line) <= 80 or is_command or len(words) <= 2, line
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_have_no_escape_codes_when_nobody_looks(name: str):
+    """A pipe gets plain text."""
+    arguments, given = PAGES[name]
+    result = errata(*arguments, client=FakeClient(dict(given)))
+    assert "\x1b" not in result.out + result.err
+
+
+def test_digest_is_printed_whole_and_in_the_next_command():
+    """What is approved is named in full, on one line that can be copied."""
+    lines = errata("plan", "p", "--partitions", "a", "--reason", "x").out.splitlines()
+    assert f"manifest {DIGEST}" in lines
+    assert f"next: errata approve {RUN} --digest {DIGEST}" in lines
+
+
+def test_next_command_works_from_where_the_user_is():
+    """A project picked with -C stays in the command that is offered for copying."""
+    result = errata("-C", "my lake", "run", RUN)
+    assert f"next: errata -C 'my lake' validate {RUN}" in result.out.splitlines()
+
+
+def test_hints_work_from_where_the_user_is():
+    """So does the hint of an error."""
+    error = PublishConflict("no", hint=f"errata show {RUN}")
+    result = errata("publish", RUN, "-C", "lake", client=FakeClient({"publish": error}))
+    assert f"hint: errata -C lake show {RUN}" in result.err
+
+
+def test_refused_plan_shows_every_verdict_and_offers_no_approval():
+    """A plan that is refused names all rules, not only the first that said no."""
+    result = errata("plan", "p", "--partitions", "a", "--reason", "x", client=FakeClient({"plan": refused()}))
+    assert result.code == 3
+    assert "✓ range" in result.out
+    assert result.out.count("✗") == 2
+    assert "errata approve" not in result.out
+
+
+def test_calendar_puts_each_day_under_its_weekday():
+    """2026-01-01 is a Thursday: three blank cells come before it."""
+    lines = errata("status", RUN, client=FakeClient({"status": samples.published_status()})).out.splitlines()
+    first = next(n for n, line in enumerate(lines) if "2026-01" in line and "2026-02" in line)
+    assert lines[first + 2][:21] == "           ✓  ✓  ↺  ✓"
+
+
+def test_calendar_of_five_years_has_one_sign_a_day():
+    """Nothing is hidden: 1,825 partitions are 1,825 signs."""
+    names = samples.days("2021-01-01", 1825)
+    view = samples.status(partitions=tuple(PartitionView(name, "staged") for name in names), attempts=(), failures=())
+    page = errata("status", RUN, client=FakeClient({"status": view})).out
+    assert page.count("▣") == 1825 + 1
+
+
+def test_many_warnings_are_all_named():
+    """Beyond the first twenty, partitions are still listed with their values."""
+    page = errata("validate", RUN, client=FakeClient({"validate": samples.validation(warn=30)})).out
+    assert all(day in page for day in samples.SCOPE[:30])
+
+
+def test_rows_with_equal_short_sums_are_written_in_full():
+    """A cent in forty million is not rounded away."""
+    from errata.cli.human import moved
+
+    assert moved("41200000.00", "41200000.01") == ("41,200,000.00", "41,200,000.01")
