@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.invariants import assert_invariants
+from support.world import World
 
 from errata.errors import SetupError
 from errata.jars import require
@@ -69,3 +71,18 @@ def base_spark(warehouse: Path) -> Iterator[SparkSession]:
 def spark(base_spark: SparkSession) -> SparkSession:
     """A session of its own for one test: its settings and temporary views end with the test, tables do not."""
     return base_spark.newSession()
+
+
+@pytest.fixture
+def make_world(base_spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., World]]:
+    """Makes small governed lakes; every invariant is checked on each of them when the test is over."""
+    made: list[World] = []
+
+    def make(**options: Any) -> World:
+        made.append(World.make(tmp_path / f"world{len(made)}", base_spark, **options))
+        return made[-1]
+
+    yield make
+    for world in made:
+        world.client.close()
+        assert_invariants(world.root)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pytest
 from errata.engines.spark.measure import SparkMeasurer
 from errata.model.manifest import Manifest
 from errata.model.partition import Grain
+from errata.model.product import Comparison
 from errata.validator.compile import compile_plan
 from errata.validator.ports import ColumnChange, PartitionDiff, SchemaDiff
 from unit.validator.manifests import manifest, target_pin
@@ -180,7 +182,14 @@ def test_a_new_column_is_a_schema_change_not_a_changed_row(spark: SparkSession, 
     run = manifest(
         target=target_pin("lake.grown", "day", "string", Grain.VALUE, columns, key=("k",)), partitions=("same",)
     )
-    diff = SparkMeasurer(spark, _part).diff(run, found[-1], found[0], ["same"], 5)
+    measurer = SparkMeasurer(spark, _part)
+    diff = measurer.diff(run, found[-1], found[0], ["same"], 5)
+    rules = replace(run, compare=(Comparison("e", "sum(extra)"),))
+    measured = measurer.measure(rules, compile_plan(rules), candidate_snapshot=found[-1], prior_snapshot=found[0])
+    assert {m.scope: Decimal(m.value or "-1") for m in measured if m.name == "compare.e"} == {
+        "candidate": 1,
+        "prior": 0,
+    }
     assert diff.schema == SchemaDiff(added={"extra": "int"})
     assert (diff.partitions[0].unchanged, diff.partitions[0].changed) == (1, 0)
     spark.sql("DROP TABLE lake.grown PURGE")

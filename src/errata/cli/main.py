@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 import typer
 
@@ -75,10 +77,14 @@ def main(argv: Sequence[str] | None = None, world: World | None = None) -> int:
     return guarded(Session(world), lambda: _invoke(arguments, world))
 
 
+@cache
+def _program() -> Any:
+    return typer.main.get_command(build())
+
+
 def _invoke(arguments: tuple[str, ...], world: World) -> int:
-    program = typer.main.get_command(build())
     try:
-        done = program.main(args=list(arguments), prog_name="errata", standalone_mode=False, obj=world)
+        done = _program().main(args=list(arguments), prog_name="errata", standalone_mode=False, obj=world)
     except Exception as problem:
         # whether click is typer's own copy or the package depends on typer's version; both have this method
         if not hasattr(problem, "format_message"):

@@ -119,7 +119,8 @@ def _estimate(view: PlanView) -> list[str]:
     low, high = duration(estimate.seconds_low), duration(estimate.seconds_high)
     span = low if low == high else f"{low} … {high}"
     basis = f"(basis: {estimate.basis})" if estimate.basis else ""
-    return [f"{count(estimate.rows)} rows", size(estimate.bytes), span, money(estimate.usd), basis]
+    rows = f"{count(estimate.rows)} rows" if estimate.rows else ""
+    return [rows, size(estimate.bytes), span, money(estimate.usd), basis]
 
 
 def _gate(view: PlanView) -> str:

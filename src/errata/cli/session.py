@@ -21,6 +21,7 @@ from rich.theme import Theme
 from errata.model.codec import plain
 
 if TYPE_CHECKING:
+    from errata.client import Client
     from errata.executor.ports import Progress
 
 __all__ = ["Session", "World", "json_text"]
@@ -119,7 +120,7 @@ class Session:
         return sys.stdin.isatty() and self.err.is_terminal
 
     @contextmanager
-    def client(self) -> Iterator[Any]:
+    def client(self) -> Iterator[Client]:
         """The project, open; closed at the end however the command ends."""
         opener = self.world.open_project or _open
         client = opener(self.directory, narrate=self.narrate, progress=self.progress)

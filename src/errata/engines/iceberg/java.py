@@ -7,7 +7,7 @@ and what is checked and what is committed both come from that transaction's base
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -38,15 +38,10 @@ class JavaIceberg:
         """The gateway's view of the JVM."""
         return self._gateway.jvm
 
-    @cached_property
+    @property
     def bulk(self) -> Any:
-        """``ErrataFiles``, compiled in this JVM."""
-        compiler = self.jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(self.jvm.Thread.currentThread().getContextClassLoader())
-        compiler.cook(files("errata.engines.iceberg").joinpath("ErrataFiles.java").read_text("utf-8"))
-        kind = compiler.getClassLoader().loadClass("ErrataFiles")
-        none = self._gateway.new_array(self.jvm.Class, 0)
-        return kind.getDeclaredConstructor(none).newInstance(self._gateway.new_array(self.jvm.Object, 0))
+        """``ErrataFiles`` in this JVM."""
+        return _compiled(self._gateway)
 
     def load(self, table: str) -> Any:
         """A fresh table handle; nothing is cached."""
@@ -112,6 +107,18 @@ class JavaIceberg:
     def field(self, table: Any, target: TargetPin) -> tuple[int, str]:
         """Source id and transform of the partition field: how it is found in any spec, at any position."""
         return table.schema().findField(target.column).fieldId(), target.transform
+
+
+@cache
+def _compiled(gateway: Any) -> Any:
+    """Once per JVM: py4j remembers methods by class name, so a second class of the same name would be mixed up."""
+    jvm = gateway.jvm
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(jvm.Thread.currentThread().getContextClassLoader())
+    compiler.cook(files("errata.engines.iceberg").joinpath("ErrataFiles.java").read_text("utf-8"))
+    kind = compiler.getClassLoader().loadClass("ErrataFiles")
+    none = gateway.new_array(jvm.Class, 0)
+    return kind.getDeclaredConstructor(none).newInstance(gateway.new_array(jvm.Object, 0))
 
 
 def rows_of(text: str) -> Iterator[list[str]]:

@@ -1,0 +1,238 @@
+"""A small governed lake for tests: one product, raw files, a wrong history, two people, and eyes of its own.
+
+What it says about the table is read with pyiceberg and never through Errata.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.catalog import load_catalog
+
+import errata
+from errata.client import Client
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyspark.sql import SparkSession
+
+TABLE = "lake.fin.sales"
+PRODUCT = "fin.sales"
+FIRST = date(2026, 1, 1)
+
+PROJECT = """
+project: test
+ledger: sqlite:///.errata/ledger.db
+catalogs:
+  lake: {type: jdbc, uri: "sqlite:///.errata/catalog.db", warehouse: .errata/warehouse}
+spark: {master: "local[2]", conf: {spark.driver.memory: 1g, spark.sql.shuffle.partitions: "2"}}
+people:
+  ana: {roles: [requester, operator]}
+  bo: {roles: [approver, publisher]}
+  cy: {roles: [requester, operator, approver, publisher]}
+limits: {max_partitions: 400}
+chunk_bytes: CHUNK_BYTES
+"""
+
+PRODUCT_FILE = """
+product: fin.sales
+owner: finance
+target:
+  table: lake.fin.sales
+  partition: {column: day, grain: day}
+  key: [day, account]
+transform: {call: "transforms.sales:build", version: 2.0.0}
+inputs:
+  raw:
+    files: "raw/day={day}/*.parquet"
+    partition: day
+publish: {mode: replace_partitions, rollback_window: 30d}
+checks:
+  - {metric: rowCount, mustBeGreaterOrEqualTo: 0}
+  - {metric: nullValues, column: account, mustBe: 0}
+  - {metric: duplicateValues, columns: [day, account], mustBe: 0}
+reconcile:
+  - {name: gross, input: raw, source: "sum(amount)", target: "sum(gross)", tolerance: 0}
+lineage_columns: [produced_by_run_id, restatement_reason]
+"""
+
+TRANSFORM = '''
+from pyspark.sql import functions as F
+
+
+def build(ctx, raw):
+    gross = F.sum("amount").cast("decimal(12,2)").alias("gross")
+    return raw.groupBy("day", "account").agg(gross, F.count("*").alias("n"))
+'''
+
+
+@dataclass
+class World:
+    """One project directory with its lake; ``client`` runs on the shared session."""
+
+    root: Path
+    spark: SparkSession
+    client: Client
+    days: tuple[str, ...]
+    said: list[str] = field(default_factory=list)
+
+    @classmethod
+    def make(
+        cls,
+        root: Path,
+        base: SparkSession,
+        *,
+        days: int = 4,
+        spec: str = "day",
+        chunk_bytes: str = "1MiB",
+        transform: str = TRANSFORM,
+        product: str = PRODUCT_FILE,
+        rows: int = 3,
+        properties: Mapping[str, str] | None = None,
+        history: bool = True,
+    ) -> World:
+        """Files, table and client. The history is wrong: every gross is doubled."""
+        _write(root / "errata.yaml", PROJECT.replace("CHUNK_BYTES", chunk_bytes))
+        _write(root / "products/sales.yaml", product)
+        _write(root / "transforms/sales.py", transform)
+        names = tuple((FIRST + timedelta(days=n)).isoformat() for n in range(days))
+        for name in names:
+            write_raw(root, name, rows)
+        (root / ".errata").mkdir(exist_ok=True)
+        said: list[str] = []
+        # the client's engine configures its own session of the same application; DDL needs one as well
+        client = errata.open(str(root), spark=base, narrate=said.append)
+        session = client._desk.engines.runtime.session  # noqa: SLF001
+        world = cls(root, session, client, names, said)
+        world.create(spec, properties or {})
+        if history:
+            world.write_history(names)
+        return world
+
+    def create(self, spec: str, properties: Mapping[str, str]) -> None:
+        """The target table."""
+        wanted = {"format-version": "2", "write.distribution-mode": "hash", "commit.retry.num-retries": "30"}
+        listed = ", ".join(f"'{key}'='{value}'" for key, value in (wanted | dict(properties)).items())
+        self.sql("CREATE NAMESPACE IF NOT EXISTS lake.fin")
+        self.sql(
+            f"CREATE TABLE {TABLE} (day date, account string, gross decimal(12,2), n bigint, "
+            f"produced_by_run_id string, restatement_reason string) USING iceberg PARTITIONED BY ({spec}) "
+            f"TBLPROPERTIES ({listed})"
+        )
+
+    def write_history(self, names: Sequence[str]) -> None:
+        """What the live pipeline left behind: right rows, wrong gross."""
+        rows = [row for name in names for row in correct_rows(self.root, name)]
+        values = ", ".join(f"(date'{d}', '{a}', cast({g * 2} as decimal(12,2)), bigint({n}), null, null)" for d, a, g, n in rows)
+        if values:
+            self.sql(f"INSERT INTO {TABLE} VALUES {values}")
+
+    def sql(self, text: str) -> list[Any]:
+        """Run SQL as the live pipeline would."""
+        return self.spark.sql(text).collect()
+
+    def live(self, day: str, account: str = "live", gross: str = "1.00") -> None:
+        """One live append."""
+        self.sql(f"INSERT INTO {TABLE} VALUES (date'{day}', '{account}', {gross}, bigint(1), null, null)")
+
+    def plan(self, partitions: str | None = None, **options: Any) -> Any:
+        """Plan the given days, all by default."""
+        scope = partitions or f"{self.days[0]}..{self.days[-1]}"
+        return self.client.plan(PRODUCT, partitions=scope, reason=options.pop("reason", "doubled"), as_="ana", **options)
+
+    def to(self, state: str, partitions: str | None = None, **options: Any) -> str:
+        """A run brought to this state: planned, approved, staged, validated or published."""
+        plan = self.plan(partitions, **options)
+        steps = {
+            "planned": lambda: None,
+            "approved": lambda: self.client.approve(plan.id, digest=plan.digest, as_="bo"),
+            "staged": lambda: self.client.run(plan.id, as_="ana"),
+            "validated": lambda: self.client.validate(plan.id, as_="ana"),
+            "published": lambda: self.client.publish(plan.id, as_="bo"),
+        }
+        for name, act in steps.items():
+            act()
+            if name == state:
+                break
+        return str(plan.id)
+
+    def table(self) -> Table:
+        """The table through pyiceberg, fresh."""
+        place = self.root / ".errata"
+        catalog = load_catalog("lake", type="sql", uri=f"sqlite:///{place}/catalog.db", warehouse=f"file://{place}/warehouse")
+        return catalog.load_table("fin.sales")
+
+    def snapshot(self) -> int | None:
+        """Main's head."""
+        return self.table().metadata.current_snapshot_id
+
+    def files(self, snapshot_id: int | None = None) -> dict[str, frozenset[str]]:
+        """Partition → live data files, by pyiceberg."""
+        table = self.table()
+        snapshot = table.snapshot_by_id(snapshot_id) if snapshot_id else table.current_snapshot()
+        found: dict[str, set[str]] = {}
+        for manifest in snapshot.manifests(table.io) if snapshot else ():
+            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
+                file = entry.data_file
+                if int(file.content) == 0:
+                    found.setdefault(str(file.partition[0]), set()).add(file.file_path)
+        epoch = date(1970, 1, 1)
+        return {
+            (epoch + timedelta(days=int(key))).isoformat() if key.lstrip("-").isdigit() else key: frozenset(paths)
+            for key, paths in found.items()
+        }
+
+    def rows(self, snapshot_id: int | None = None) -> list[tuple[str, str, Decimal, int]]:
+        """Business columns of every row, by pyiceberg, sorted."""
+        found = self.table().scan(snapshot_id=snapshot_id).to_arrow().to_pylist()
+        return sorted((str(r["day"]), r["account"], r["gross"], r["n"]) for r in found)
+
+    def expected(self, days: Iterable[str] | None = None) -> list[tuple[str, str, Decimal, int]]:
+        """The right answer, computed here."""
+        return sorted(row for name in (days or self.days) for row in correct_rows(self.root, name))
+
+    def wrong(self, days: Iterable[str] | None = None) -> list[tuple[str, str, Decimal, int]]:
+        """What the history held."""
+        return sorted((d, a, g * 2, n) for d, a, g, n in self.expected(days))
+
+    def refs(self) -> set[str]:
+        """Branches and tags."""
+        return set(self.table().metadata.refs)
+
+
+def write_raw(root: Path, day: str, rows: int) -> Path:
+    """Raw events of one day: deterministic, two events per account."""
+    seed = date.fromisoformat(day).toordinal()
+    accounts = [f"a{n}" for n in range(rows) for _ in range(2)]
+    amounts = [Decimal(seed % 97 + n).scaleb(-2) + 1 for n in range(2 * rows)]
+    table = pa.table(
+        {"account": accounts, "amount": pa.array(amounts, pa.decimal128(12, 2))},
+        schema=pa.schema([("account", pa.string()), ("amount", pa.decimal128(12, 2))]),
+    )
+    place = root / f"raw/day={day}/part-0.parquet"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, place)
+    return place
+
+
+def correct_rows(root: Path, day: str) -> list[tuple[str, str, Decimal, int]]:
+    """The right answer for one day, from its raw files."""
+    totals: dict[str, tuple[Decimal, int]] = {}
+    for file in sorted((root / f"raw/day={day}").glob("*.parquet")):
+        for row in pq.read_table(file, partitioning=None).to_pylist():
+            gross, n = totals.get(row["account"], (Decimal(0), 0))
+            totals[row["account"]] = (gross + row["amount"], n + 1)
+    return [(day, account, gross, n) for account, (gross, n) in sorted(totals.items())]
+
+
+def _write(place: Path, text: str) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(textwrap.dedent(text).lstrip(), "utf-8")
