@@ -8,7 +8,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,17 +59,33 @@ class Errata:
         self._expect(person, arguments, process.returncode, exits, out + err)
         return json.loads(out)
 
-    def _start(self, person: str, arguments: tuple[str, ...], *, stderr: int) -> subprocess.Popen[str]:
+    @contextmanager
+    def _start(self, person: str, arguments: tuple[str, ...], *, stderr: int) -> Iterator[subprocess.Popen[str]]:
         command = [str(ERRATA), "--as", person, *arguments]
-        return subprocess.Popen(
+        with subprocess.Popen(
             command, cwd=self.project, env=environment(), text=True, stdout=subprocess.PIPE, stderr=stderr
-        )
+        ) as process:
+            try:
+                yield process
+            except BaseException:
+                _end(process)
+                raise
 
     @staticmethod
     def _expect(person: str, arguments: tuple[str, ...], code: int, exits: Collection[int], output: str) -> None:
         if code not in exits:
             wanted = " or ".join(map(str, exits))
             raise DemoError(f"{_typed(person, arguments)}\nexpected exit code {wanted}, found {code}\n{output}")
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Wait for a command that was interrupted along with the demo; tell it, then make it end, if it was not."""
+    for force in (process.terminate, process.kill):
+        try:
+            process.wait(timeout=8)
+        except subprocess.TimeoutExpired:
+            force()
+    process.wait()
 
 
 def _typed(person: str, arguments: tuple[str, ...]) -> str:
