@@ -28,28 +28,28 @@ def test_text_of_strings_is_the_models(spark: SparkSession) -> None:
     assert found == [value_text(v) for v in [*AWKWARD, None]]
 
 
-@pytest.mark.parametrize(
-    "grain, expected",
-    [
-        (Grain.HOUR, ["2026-01-03T23", "1969-12-31T23", "0999-02-01T00", "null"]),
-        (Grain.DAY, ["2026-01-03", "1969-12-31", "0999-02-01", "null"]),
-        (Grain.MONTH, ["2026-01", "1969-12", "0999-02", "null"]),
-        (Grain.YEAR, ["2026", "1969", "0999", "null"]),
-    ],
-)
-@pytest.mark.parametrize("kind, ddl", [("timestamptz", "timestamp"), ("timestamp", "timestamp_ntz")])
-def test_text_of_instants_is_utc(spark: SparkSession, kind: str, ddl: str, grain: Grain, expected: list[str]) -> None:
+INSTANTS = {
+    "2026-01-03 23:30:00": ["2026-01-03T23", "2026-01-03", "2026-01", "2026"],
+    "1969-12-31 23:59:59.999999": ["1969-12-31T23", "1969-12-31", "1969-12", "1969"],
+    "0999-02-01 00:00:00": ["0999-02-01T00", "0999-02-01", "0999-02", "0999"],
+    None: ["null"] * 4,
+}
+GRAINS = (Grain.HOUR, Grain.DAY, Grain.MONTH, Grain.YEAR)
+
+
+def test_text_of_instants_is_utc(spark: SparkSession) -> None:
     """Instants fall into UTC hours, days, months and years, also before 1970, whatever the grouping value is."""
-    text = ["2026-01-03 23:30:00", "1969-12-31 23:59:59.999999", "0999-02-01 00:00:00", None]
-    rows = spark.createDataFrame([(n, t) for n, t in enumerate(text)], "n int, t string").selectExpr(
-        "n", f"cast(t as {ddl}) p"
-    )
-    found = rows.orderBy("n").select(
-        partition_text("p", kind, grain).alias("direct"), partition_unit("p", kind, grain).alias("unit")
-    )
-    unit_kind = "date" if grain is Grain.DAY else "timestamptz"
-    both = found.select("direct", partition_text("unit", unit_kind, grain).alias("by_unit")).collect()
-    assert [row["direct"] for row in both] == expected == [row["by_unit"] for row in both]
+    rows = spark.createDataFrame(list(enumerate(INSTANTS)), "n int, t string").orderBy("n")
+    rows = rows.selectExpr("cast(t as timestamp) timestamptz", "cast(t as timestamp_ntz) timestamp")
+    cases = [(kind, grain) for kind in ("timestamptz", "timestamp") for grain in GRAINS]
+    units = [partition_unit(kind, kind, grain).alias(f"unit{n}") for n, (kind, grain) in enumerate(cases)]
+    direct = [partition_text(kind, kind, grain) for kind, grain in cases]
+    by_unit = [
+        partition_text(f"unit{n}", "date" if grain is Grain.DAY else "timestamptz", grain)
+        for n, (_, grain) in enumerate(cases)
+    ]
+    found = rows.select("*", *units).select(*direct, *by_unit).collect()
+    assert [list(row) for row in found] == [texts * 4 for texts in INSTANTS.values()]
 
 
 def test_text_of_dates_and_numbers(spark: SparkSession) -> None:
@@ -88,10 +88,11 @@ def test_scope_takes_exactly_its_partitions(spark: SparkSession) -> None:
 def test_scope_by_value_takes_exactly_its_values(spark: SparkSession) -> None:
     """Values are compared as values: the string "null" is not NULL, and whole numbers fold into ranges."""
     rows = spark.createDataFrame([(v,) for v in [*AWKWARD, None]], "p string")
-    for value in [*AWKWARD, None]:
-        found = rows.where(in_partitions("p", "string", Grain.VALUE, [value_text(value)])).collect()
-        assert [row["p"] for row in found] == [value]
-        assert value_of(value_text(value)) == value
+    texts = [value_text(value) for value in [*AWKWARD, None]]
+    found = rows.select("p", *(in_partitions("p", "string", Grain.VALUE, [text]) for text in texts)).collect()
+    for row in found:
+        assert [text for text, hit in zip(texts, row[1:], strict=True) if hit] == [value_text(row["p"])]
+    assert [value_of(text) for text in texts] == [*AWKWARD, None]
     numbers = spark.range(10).toDF("p")
     assert [r["p"] for r in numbers.where(in_partitions("p", "long", Grain.VALUE, ["1", "2", "3", "7"])).collect()] == [
         1,

@@ -119,7 +119,7 @@ def test_percent_is_of_the_partitions_rows() -> None:
     assert (found.level, found.value) == ("block", "30.00")
     assert found.message == "nullValues is 30.00 % (3 of 10 rows); expected less than 30 %"
     nothing = {("candidate", "check.c"): "0", ("candidate", "rowCount"): "0", ("prior", "rowCount"): "0"}
-    assert _judged(nothing, checks=(check,)).passed
+    assert _one(_judged(nothing, checks=(check,)), "c").value == "0.00"
 
 
 def test_row_count_is_judged_from_the_row_count() -> None:
@@ -187,6 +187,8 @@ def test_other_thresholds_use_the_same_numbers() -> None:
         ("0", "2026-01-01", "2026-01-01", "ok"),
         ("0", "nan", "nan", "ok"),
         ("5", "nan", "1", "block"),
+        ("100%", "1" + "0" * 34 + "1.00", "2" + "0" * 34 + "2.00", "ok"),
+        ("100%", "1" + "0" * 34 + "1.00", "2" + "0" * 34 + "2.01", "block"),
         ("0", "123456789012345678901234567890.01", "123456789012345678901234567890.02", "block"),
     ],
 )

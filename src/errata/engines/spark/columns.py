@@ -124,7 +124,7 @@ def _refuse_mismatch(column: str, column_type: str, grain: Grain) -> None:
 
 def _value_text(value: Column) -> Column:
     ambiguous = (value == F.lit(NULL)) | value.startswith('"')
-    return F.when(ambiguous, _json_text(value)).otherwise(value)
+    return F.when(value == "", F.lit('""')).when(ambiguous, _json_text(value)).otherwise(value)
 
 
 def _json_text(value: Column) -> Column:
