@@ -1,20 +1,10 @@
-"""One Spark session for all tests that need one: local[2], Iceberg on a JDBC catalog in SQLite, nothing to start."""
+"""Everything in this directory needs Spark and carries the marker."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.invariants import assert_invariants
-from support.world import World
-
-from errata.errors import SetupError
-from errata.jars import require
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -23,66 +13,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.spark)
-
-
-@pytest.fixture(scope="session")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the catalog ``lake`` keeps its database (catalog.db) and its tables (wh)."""
-    return tmp_path_factory.mktemp("lake")
-
-
-@pytest.fixture(scope="session")
-def base_spark(warehouse: Path) -> Iterator[SparkSession]:
-    """The session; catalog ``lake`` is an empty Iceberg catalog."""
-    pyspark_sql = pytest.importorskip("pyspark.sql")
-    try:
-        jars = require()
-    except SetupError as error:
-        pytest.skip(f"{error.message}; {error.hint}")
-    lake = "spark.sql.catalog.lake"
-    settings = {
-        # the file system of local paths is needed before spark.jars would be loaded
-        "spark.driver.extraClassPath": ":".join(str(jar) for jar in jars),
-        "spark.ui.enabled": "false",
-        "spark.driver.memory": "1g",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.ansi.enabled": "true",
-        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
-        "spark.sql.warehouse.dir": str(warehouse / "spark"),
-        lake: "org.apache.iceberg.spark.SparkCatalog",
-        f"{lake}.type": "jdbc",
-        f"{lake}.jdbc.schema-version": "V1",
-        f"{lake}.cache-enabled": "false",
-        f"{lake}.uri": f"jdbc:sqlite:{warehouse}/catalog.db?busy_timeout=30000&journal_mode=WAL",
-        f"{lake}.warehouse": f"file://{warehouse}/wh",
-    }
-    builder = pyspark_sql.SparkSession.builder.master("local[2]").appName("errata-tests")
-    session = builder.config(map=settings).getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
-
-
-@pytest.fixture
-def spark(base_spark: SparkSession) -> SparkSession:
-    """A session of its own for one test: its settings and temporary views end with the test, tables do not."""
-    return base_spark.newSession()
-
-
-@pytest.fixture
-def make_world(base_spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., World]]:
-    """Makes small governed lakes; every invariant is checked on each of them when the test is over."""
-    made: list[World] = []
-
-    def make(**options: Any) -> World:
-        made.append(World.make(tmp_path / f"world{len(made)}", base_spark, **options))
-        return made[-1]
-
-    yield make
-    for world in made:
-        world.client.close()
-        assert_invariants(world.root)

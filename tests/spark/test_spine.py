@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from support.world import World
 
 from errata.errors import ErrataError
+from support.world import World
 
 
 def test_a_correction_reaches_readers_in_one_commit_and_leaves_other_partitions_alone(
@@ -22,7 +22,8 @@ def test_a_correction_reaches_readers_in_one_commit_and_leaves_other_partitions_
     view = world.client.publish(run, as_="bo")
     after = world.table()
     made = after.current_snapshot()
-    assert made is not None and made.parent_snapshot_id == head
+    assert made is not None
+    assert made.parent_snapshot_id == head
     assert made.summary.additional_properties["errata.run"] == run
     assert made.summary.additional_properties["errata.manifest"] == world.client.show(run).digest
     assert view.data_files_written == 0

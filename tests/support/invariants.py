@@ -1,10 +1,252 @@
-"""The independent checker: reads the ledger database, table metadata and files, and never product code."""
+"""The independent checker: reads the ledger database, table metadata and files, and never product code.
+
+I1  at most one adopted attempt per chunk, and a chunk that is done has one
+I2  fences of a chunk are 1, 2, 3 …, and the chunk carries the last
+I4  an adopted snapshot added exactly the rows and files that the ledger says
+I5  a publication changed files in its own partitions only
+I6  a publication id is on at most one snapshot
+I7  the ledger says committed if and only if the table carries the id
+I8  the audit chain is whole, and every run's state is the last move in it
+I9  digest approved = digest of the manifest = digest published
+I11 every file that a publication added was written before it, by an attempt or by an earlier live commit
+I12 no lock outlives its publication, and every live file is there and has its size
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import sqlite3
+from collections import Counter
+from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlparse
+
+from pyiceberg.catalog import load_catalog
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
+
+GENESIS = "0" * 64
 
 
 def assert_invariants(root: Path) -> None:
-    """Placeholder until the checks below are filled in."""
-    assert root.exists()
+    """Raise when any invariant does not hold; a lake that was never planned for holds them all."""
+    problems = list(violations(root))
+    assert not problems, "\n".join(problems)
+
+
+def violations(root: Path) -> list[str]:
+    """What is wrong, in words."""
+    ledger = root / ".errata" / "ledger.db"
+    if not ledger.exists():
+        return []
+    with closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as db:
+        db.row_factory = sqlite3.Row
+        found = [*_attempts(db), *_audit(db), *_approvals(db), *_locks(db)]
+        for (name,) in db.execute("SELECT DISTINCT table_name FROM run"):
+            table = _table(root, name)
+            found += [*_staged(db, table, name), *_publications(db, table, name), *_files_exist(table)]
+    return found
+
+
+def _table(root: Path, name: str) -> Table:
+    place = root / ".errata"
+    catalog, _, identifier = name.partition(".")
+    found = load_catalog(
+        catalog, type="sql", uri=f"sqlite:///{place}/catalog.db", warehouse=f"file://{place}/warehouse"
+    )
+    return found.load_table(identifier)
+
+
+def _attempts(db: sqlite3.Connection) -> list[str]:
+    found = []
+    for chunk in db.execute("SELECT * FROM chunk"):
+        rows = db.execute(
+            "SELECT fence, state, snapshot_id FROM attempt WHERE run_id=? AND chunk_id=? ORDER BY fence",
+            (chunk["run_id"], chunk["chunk_id"]),
+        ).fetchall()
+        name = f"{chunk['run_id']}/{chunk['chunk_id']}"
+        adopted = [row for row in rows if row["state"] == "adopted"]
+        if len(adopted) > 1 or (chunk["state"] == "done") != (len(adopted) == 1):
+            found.append(f"I1 {name} is {chunk['state']} with {len(adopted)} adopted attempts")
+        if adopted and adopted[0]["snapshot_id"] != chunk["snapshot_id"]:
+            found.append(f"I1 {name} points at {chunk['snapshot_id']}, adopted was {adopted[0]['snapshot_id']}")
+        if [row["fence"] for row in rows] != list(range(1, len(rows) + 1)) or chunk["fence"] != len(rows):
+            found.append(f"I2 {name} has fences {[row['fence'] for row in rows]} and says {chunk['fence']}")
+        if sum(row["state"] == "running" for row in rows) != (chunk["state"] == "running"):
+            found.append(f"I1 {name} is {chunk['state']} and its attempts are {[row['state'] for row in rows]}")
+    return found
+
+
+def _audit(db: sqlite3.Connection) -> list[str]:
+    previous, found, states = GENESIS, [], {}
+    for seq, row in enumerate(db.execute("SELECT * FROM audit ORDER BY seq"), 1):
+        body = json.loads(row["body"])
+        entry = {
+            "seq": row["seq"],
+            "previous": row["previous"],
+            "at": row["at"],
+            "actor": {
+                "person": row["person"],
+                "os_user": row["os_user"],
+                "host": row["host"],
+                "single_user": bool(row["single_user"]),
+            },
+            "action": row["action"],
+            "run_id": row["run_id"],
+            "body": body,
+        }
+        digest = hashlib.sha256(_canonical(entry)).hexdigest()
+        if (row["seq"], row["previous"], row["hash"]) != (seq, previous, digest):
+            found.append(f"I8 audit entry {row['seq']} does not fit the chain")
+            break
+        previous = row["hash"]
+        if "move" in body:
+            if states.get(row["run_id"]) != body["move"]["from"]:
+                found.append(f"I8 audit entry {seq} moves {row['run_id']} from {body['move']['from']}")
+            states[row["run_id"]] = body["move"]["to"]
+    runs = db.execute("SELECT run_id, state FROM run").fetchall()
+    unlogged = [run for run in runs if states.get(run["run_id"]) != run["state"]]
+    return found + [
+        f"I8 {run['run_id']} is {run['state']}, the audit says {states.get(run['run_id'])}" for run in unlogged
+    ]
+
+
+def _canonical(value: Any) -> bytes:
+    # the same bytes as RFC 8785 for what audit bodies hold: objects with plain keys, text, integers
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _approvals(db: sqlite3.Connection) -> list[str]:
+    found = []
+    for run in db.execute("SELECT run.*, manifest.content FROM run JOIN manifest ON digest = manifest_digest"):
+        if hashlib.sha256(run["content"]).hexdigest() != run["manifest_digest"]:
+            found.append(f"I9 the manifest of {run['run_id']} was changed")
+        published = db.execute("SELECT count(*) FROM publication WHERE run_id=?", (run["run_id"],)).fetchone()[0]
+        approved = db.execute(
+            "SELECT count(*) FROM approval WHERE run_id=? AND decision='approved' AND digest=?",
+            (run["run_id"], run["manifest_digest"]),
+        ).fetchone()[0]
+        if published and not approved:
+            found.append(f"I9 {run['run_id']} was published without an approval of its digest")
+    return found
+
+
+def _locks(db: sqlite3.Connection) -> list[str]:
+    query = "SELECT pub_id FROM scope_lock JOIN publication USING (pub_id) WHERE state != 'intended'"
+    return [f"I12 {row['pub_id']} is settled and still holds a lock" for row in db.execute(query)]
+
+
+def _entries(table: Table, snapshot: Snapshot | None) -> dict[str, tuple[str, int, int, int]]:
+    """Path → (partition, rows, size, content) of the live files of a snapshot."""
+    found = {}
+    for manifest in snapshot.manifests(table.io) if snapshot else ():
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
+            file = entry.data_file
+            found[file.file_path] = (
+                _day(file.partition),
+                file.record_count,
+                file.file_size_in_bytes,
+                int(file.content),
+            )
+    return found
+
+
+def _day(partition: Any) -> str:
+    from datetime import date, timedelta
+
+    value = partition[0] if len(partition) else None
+    if isinstance(value, int) and value < 100_000:
+        return (date(1970, 1, 1) + timedelta(days=value)).isoformat()
+    return "null" if value is None else str(value)
+
+
+def _staged(db: sqlite3.Connection, table: Table, name: str) -> list[str]:
+    found = []
+    query = "SELECT chunk.* FROM chunk JOIN run USING (run_id) WHERE table_name=? AND chunk.state='done'"
+    for chunk in db.execute(query, (name,)):
+        snapshot = table.snapshot_by_id(int(chunk["snapshot_id"]))
+        if snapshot is None:
+            continue  # swept after the run was over
+        summary = snapshot.summary.additional_properties if snapshot.summary else {}
+        attempt = f"{chunk['run_id']}/{chunk['chunk_id']}/{chunk['fence']}"
+        if summary.get("errata.attempt") != attempt:
+            found.append(
+                f"I4 adopted snapshot {snapshot.snapshot_id} belongs to {summary.get('errata.attempt')}, not {attempt}"
+            )
+        added = (int(summary.get("added-records", 0)), int(summary.get("added-data-files", 0)))
+        if added != (chunk["output_rows"], chunk["output_files"]):
+            found.append(f"I4 {attempt} added {added}, the ledger says {chunk['output_rows'], chunk['output_files']}")
+    return found
+
+
+def _publications(db: sqlite3.Connection, table: Table, name: str) -> list[str]:
+    found = []
+    carried: Counter[str] = Counter()
+    snapshots = {}
+    for snapshot in table.snapshots():
+        summary = snapshot.summary.additional_properties if snapshot.summary else {}
+        if "errata.publication" in summary:
+            carried[summary["errata.publication"]] += 1
+            snapshots[summary["errata.publication"]] = (snapshot, summary)
+    found += [f"I6 {pub} is on {count} snapshots" for pub, count in carried.items() if count > 1]
+    known = {row["pub_id"]: row for row in db.execute("SELECT * FROM publication WHERE table_name=?", (name,))}
+    for pub, row in known.items():
+        landed = row["state"] == "committed"
+        if row["state"] != "intended" and pub in snapshots and not landed:
+            found.append(f"I7 the ledger says {row['state']} of {pub}, the table carries it")
+        if landed and pub in snapshots:
+            found += _one_publication(db, table, row, *snapshots[pub])
+        if landed and pub not in snapshots and table.snapshot_by_id(int(row["result_snapshot_id"])) is not None:
+            found.append(f"I7 snapshot {row['result_snapshot_id']} does not carry {pub}")
+    found += [f"I7 the table carries {pub}, which the ledger does not know" for pub in snapshots if pub not in known]
+    return found
+
+
+def _one_publication(
+    db: sqlite3.Connection, table: Table, row: sqlite3.Row, snapshot: Snapshot, summary: dict[str, str]
+) -> list[str]:
+    found = []
+    pub = row["pub_id"]
+    (digest,) = db.execute("SELECT manifest_digest FROM run WHERE run_id=?", (row["run_id"],)).fetchone()
+    if summary.get("errata.manifest") != digest or summary.get("errata.run") != row["run_id"]:
+        found.append(f"I9 {pub} was published under another digest or run")
+    parent = table.snapshot_by_id(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
+    if parent is None:
+        return found
+    before, after = _entries(table, parent), _entries(table, snapshot)
+    scope = set(json.loads(row["partitions"]))
+    changed = {p for path, (p, *_rest) in {**before, **after}.items() if (path in before) != (path in after)}
+    if len(table.spec().fields) == 1 and not changed <= scope:
+        found.append(f"I5 {pub} changed files of {sorted(changed - scope)}, outside its scope")
+    made_at = snapshot.timestamp_ms / 1000
+    for path in set(after) - set(before):
+        place = _local(path)
+        if place.exists() and place.stat().st_mtime > made_at + 2:
+            found.append(f"I11 {pub} added {path}, which was written after it")
+    return found
+
+
+def _files_exist(table: Table) -> list[str]:
+    found = []
+    for name, ref in table.metadata.refs.items():
+        snapshot = table.snapshot_by_id(ref.snapshot_id)
+        if snapshot is None:
+            found.append(f"I12 ref {name} points at a snapshot that is gone")
+            continue
+        for path, (_, _, size, _) in _entries(table, snapshot).items():
+            place = _local(path)
+            if not place.exists():
+                found.append(f"I12 {name}: {path} is live and gone")
+            elif place.stat().st_size != size:
+                found.append(f"I12 {name}: {path} has {place.stat().st_size} bytes, metadata says {size}")
+    return found
+
+
+def _local(path: str) -> Path:
+    parsed = urlparse(path)
+    # Iceberg escapes nothing but what partition paths already escaped; the name on disk is the name in the metadata
+    return Path(parsed.path) if Path(parsed.path).exists() else Path(unquote(parsed.path))

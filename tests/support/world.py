@@ -64,14 +64,14 @@ reconcile:
 lineage_columns: [produced_by_run_id, restatement_reason]
 """
 
-TRANSFORM = '''
+TRANSFORM = """
 from pyspark.sql import functions as F
 
 
 def build(ctx, raw):
     gross = F.sum("amount").cast("decimal(12,2)").alias("gross")
     return raw.groupBy("day", "account").agg(gross, F.count("*").alias("n"))
-'''
+"""
 
 
 @dataclass
@@ -110,7 +110,7 @@ class World:
         said: list[str] = []
         # the client's engine configures its own session of the same application; DDL needs one as well
         client = errata.open(str(root), spark=base, narrate=said.append)
-        session = client._desk.engines.runtime.session  # noqa: SLF001
+        session = client._desk.engines.runtime.session
         world = cls(root, session, client, names, said)
         world.create(spec, properties or {})
         if history:
@@ -131,7 +131,9 @@ class World:
     def write_history(self, names: Sequence[str]) -> None:
         """What the live pipeline left behind: right rows, wrong gross."""
         rows = [row for name in names for row in correct_rows(self.root, name)]
-        values = ", ".join(f"(date'{d}', '{a}', cast({g * 2} as decimal(12,2)), bigint({n}), null, null)" for d, a, g, n in rows)
+        values = ", ".join(
+            f"(date'{d}', '{a}', cast({g * 2} as decimal(12,2)), bigint({n}), null, null)" for d, a, g, n in rows
+        )
         if values:
             self.sql(f"INSERT INTO {TABLE} VALUES {values}")
 
@@ -146,7 +148,9 @@ class World:
     def plan(self, partitions: str | None = None, **options: Any) -> Any:
         """Plan the given days, all by default."""
         scope = partitions or f"{self.days[0]}..{self.days[-1]}"
-        return self.client.plan(PRODUCT, partitions=scope, reason=options.pop("reason", "doubled"), as_="ana", **options)
+        return self.client.plan(
+            PRODUCT, partitions=scope, reason=options.pop("reason", "doubled"), as_="ana", **options
+        )
 
     def to(self, state: str, partitions: str | None = None, **options: Any) -> str:
         """A run brought to this state: planned, approved, staged, validated or published."""
@@ -167,7 +171,9 @@ class World:
     def table(self) -> Table:
         """The table through pyiceberg, fresh."""
         place = self.root / ".errata"
-        catalog = load_catalog("lake", type="sql", uri=f"sqlite:///{place}/catalog.db", warehouse=f"file://{place}/warehouse")
+        catalog = load_catalog(
+            "lake", type="sql", uri=f"sqlite:///{place}/catalog.db", warehouse=f"file://{place}/warehouse"
+        )
         return catalog.load_table("fin.sales")
 
     def snapshot(self) -> int | None:

@@ -12,6 +12,7 @@ from errata.cli.render_diff import diff_data, diff_lines
 from errata.cli.render_gate import validation_lines
 from errata.cli.render_release import preview_lines, publish_lines, rollback_lines
 from errata.cli.session import Session
+from errata.cli.steps import after_review
 from errata.cli.working import DECLINED
 
 __all__ = ["register"]
@@ -57,12 +58,14 @@ def diff(
 
     Example: errata diff bf-20260214-daily-revenue-7f3a21c0 --partitions 2026-01-17 --sample 20
     """
-    with session.client() as client, session.busy(f"comparing {run}"):
-        view = client.diff(run, partitions=partitions, sample=sample)
+    with session.client() as client:
+        with session.busy(f"comparing {run}"):
+            view = client.diff(run, partitions=partitions, sample=sample)
+        upcoming = () if session.json else after_review(client.status(run))
     if session.json:
         session.write_json(diff_data(view))
     else:
-        session.page(diff_lines(view, session.width))
+        session.page(diff_lines(view, session.width, upcoming))
 
 
 def publish(session: Session, run: Run, partitions: Partitions = None) -> int:

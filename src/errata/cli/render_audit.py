@@ -45,10 +45,14 @@ def _short(body: Mapping[str, Any]) -> str:
 
 def _word(item: Any) -> str:
     if isinstance(item, (list, tuple)):
+        if any(isinstance(piece, (list, tuple, Mapping)) for piece in item):
+            return plural(len(item), "item")
         items = [str(piece) for piece in item]
         return ",".join(items) if len(items) <= 4 else f"{items[0]},…,{items[-1]} ({len(items)})"
     if isinstance(item, Mapping):
-        return "{" + ", ".join(f"{name}: {_word(inner)}" for name, inner in item.items()) + "}"
+        if set(item) == {"from", "to"}:
+            return f"{item['from']} → {item['to']}" if item["from"] else str(item["to"])
+        return str(item.get("name") or plural(len(item), "field"))
     return str(item)
 
 

@@ -27,8 +27,8 @@ def diff_data(view: DiffView) -> dict[str, Any]:
     return {**{key: item for key, item in data.items() if key != "diff"}, **data["diff"]}
 
 
-def diff_lines(view: DiffView, width: int) -> list[str]:
-    """The page a reviewer signs off."""
+def diff_lines(view: DiffView, width: int, upcoming: Sequence[str] = ()) -> list[str]:
+    """The page a reviewer signs off; ``upcoming`` is what the state of the run allows next."""
     diff = view.diff
     against = f"candidate snapshot {view.snapshot_id} against accepted"
     lines = flow([view.product, view.run_id, against, plural(len(diff.partitions), "partition")], width)
@@ -43,7 +43,7 @@ def diff_lines(view: DiffView, width: int) -> list[str]:
     for note in diff.notes:
         lines += labelled("note", [note], width)
     lines += ["", *_samples(diff.sample, width)] if diff.sample else []
-    return [*lines, "", *next_lines(f"errata publish {view.run_id}")]
+    return [*lines, "", *next_lines(*upcoming)] if upcoming else lines
 
 
 def _schema(schema: SchemaDiff) -> list[str]:

@@ -27,7 +27,7 @@ def validation_lines(view: ValidateView, width: int) -> list[str]:
     groups: dict[str, list[Result]] = {}
     for check in view.checks:
         groups.setdefault(str(check.get("name")), []).append(check)
-    name_width = min(max((len(name) for name in groups), default=0), 32)
+    name_width = min(max((len(name) for name in groups), default=0), 40)
     lines.append("")
     for name, results in groups.items():
         lines += _group(name, results, width, name_width)

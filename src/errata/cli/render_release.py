@@ -6,8 +6,9 @@ from collections import Counter
 
 from errata.cli.grid import word_of
 from errata.cli.human import duration, moment, plural
-from errata.cli.layout import flow, wrap
+from errata.cli.layout import flow, next_lines, wrap
 from errata.cli.render_plan import folded
+from errata.model.partition import Grain, list_text
 from errata.model.views import PlanView, PublishView, RollbackView, StatusView
 
 __all__ = ["preview_lines", "publish_lines", "rollback_lines"]
@@ -18,9 +19,10 @@ def publish_lines(view: PublishView, width: int) -> list[str]:
     word = "already published" if view.already else "published"
     written = f"{plural(view.data_files_written, 'data file')} written"
     pieces = [f"{word} {view.run_id}", plural(len(view.partitions), "partition"), f"snapshot {view.snapshot_id}"]
-    lines = flow([*pieces, written, duration(view.seconds)], width)
+    lines = flow([*pieces, written, "" if view.already else duration(view.seconds)], width)
     lines += wrap(folded(view.grain, view.partitions), width, "  ") if view.partitions else []
-    lines += flow([view.publication_id, f"{view.removed_files} files out", f"{view.added_files} files in"], width, "  ")
+    files = [f"{view.removed_files} files out", f"{view.added_files} files in"]
+    lines += flow([view.publication_id, *([] if view.already else files)], width, "  ")
     if view.live_commits:
         lines.append(f"  main moved {plural(view.live_commits, 'time')} since planning: all kept")
     if view.compacted:
@@ -45,9 +47,8 @@ def rollback_lines(view: RollbackView, width: int) -> list[str]:
     lines = flow([*pieces, written, duration(view.seconds)], width)
     lines += wrap(folded(view.grain, view.partitions), width, "  ") if view.partitions else []
     lines += flow([view.publication_id, "readers see what these partitions held before"], width, "  ")
-    product = view.product or "PRODUCT"
-    lines.append(f'next: errata plan {product} --partitions LIST --reason "…"   (to correct them again)')
-    return lines
+    scope = list_text(Grain(view.grain), view.partitions) or "LIST"
+    return [*lines, *next_lines(f'errata plan {view.product or "PRODUCT"} --partitions {scope} --reason "…"')]
 
 
 def preview_lines(

@@ -18,7 +18,7 @@ def why_lines(view: WhyView, width: int) -> list[str]:
     """The history of a partition or of one row of it, oldest first as given."""
     key = "   ".join(f"{name}={text}" for name, text in view.key.items())
     lines = flow([view.table, view.partition, key], width)
-    if not view.history:
+    if not view.history and not view.note:
         lines.append("  no history is known for it")
     telling = _telling(view.history)
     for event in view.history:

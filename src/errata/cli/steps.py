@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from errata.model.run import RunState
+from errata.model.views import StatusView
 
-__all__ = ["next_commands"]
+__all__ = ["after_review", "next_commands"]
 
 S = RunState
 
@@ -25,3 +26,13 @@ def next_commands(state: str, run_id: str, *, digest: str | None = None) -> tupl
         S.PART_PUBLISHED: (f"errata publish {run_id}",),
     }
     return table.get(state, ())
+
+
+def after_review(status: StatusView) -> tuple[str, ...]:
+    """What a reviewer would type after a diff; a rejected run needs consent or another run."""
+    if status.state == S.REJECTED:
+        return (
+            f'errata validate {status.run_id} --accept CHECK="why it is right"',
+            f'errata plan {status.product} … --supersede {status.run_id} --reason "…"',
+        )
+    return (status.next,) if status.next else ()

@@ -11,12 +11,13 @@ from errata.failpoints import failpoint
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.duration import days
+from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.model.refs import GUARD, base_pin, candidate_branch, input_pin, pre_tag, pub_tag, run_branch, undo_branch
 from errata.model.run import PublicationState, RunState
 from errata.model.views import CleanupView
 
-__all__ = ["cleanup", "removable"]
+__all__ = ["cleanup", "removable", "unpin"]
 
 S = RunState
 _OVER = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.SUPERSEDED, S.PUBLISHED})
@@ -46,6 +47,18 @@ def cleanup(desk: Desk, actor: Actor, run_id: str | None, *, dry_run: bool) -> C
     if removed and not dry_run:
         desk.ledger.note(run_id, actor, "cleanup", {"removed": [dict(item) for item in removed]})
     return CleanupView(tuple(removed), tuple(kept), dry_run)
+
+
+def unpin(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
+    """A run that is published whole needs its inputs and its base no longer; they pin much that others would expire."""
+    if run.state is not S.PUBLISHED:
+        return
+    wanted = [(run.table, base_pin(run.run_id))]
+    wanted += [(pin.location, input_pin(run.run_id)) for pin in manifest.inputs if pin.kind == "table"]
+    gone = [desk.engines.pins.remove(table, tag) for table, tag in wanted]
+    removed = [{"table": pin.table, "ref": pin.tag} for pin in gone if pin.outcome == "removed"]
+    if removed:
+        desk.ledger.note(run.run_id, actor, "pins.removed", {"removed": removed})
 
 
 def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[Mapping[str, str]]]:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from errata.errors import ApprovalRefused, NotFound, PublishConflict, RunExpired, StateRefused, UsageError
+from errata.executor.cleaning import unpin
 from errata.executor.desk import Desk
 from errata.executor.settling import LedgerLog, settle_open
 from errata.executor.validating import candidate_digest
@@ -60,6 +61,7 @@ def publish(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[st
         done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
     warnings = _changed_since(desk, manifest, done.snapshot_id)
     run = desk.ledger.run(run.run_id)
+    unpin(desk, actor, run, manifest)
     return PublishView(
         run_id=run.run_id,
         state=run.state.value,

@@ -13,6 +13,7 @@ from typing import Any
 from errata.executor.desk import Desk
 from errata.ledger import PublicationRecord, owner_is_dead, this_owner
 from errata.model.audit import Actor
+from errata.model.manifest import TargetPin
 from errata.model.refs import GUARD
 from errata.publisher.replace import settle
 
@@ -103,13 +104,31 @@ def _is_deserted(desk: Desk, publication: PublicationRecord) -> bool:
     return publication.owner is not None and owner_is_dead(publication.owner)
 
 
+def _over(desk: Desk, rollback: PublicationRecord, target: TargetPin) -> str | None:
+    """Why files that a rollback brought back are no longer in danger; None while they are."""
+    undone = [
+        publication.result_snapshot_id
+        for publication in desk.ledger.publications(rollback.run_id)
+        if publication.kind == "publish" and publication.result_snapshot_id
+    ]
+    if not any(desk.engines.pins.snapshot_exists(rollback.table, snapshot) for snapshot in undone):
+        return "the publication's snapshot has expired while the guard was there"
+    again = {file[1] for files in desk.ledger.publication_detail(rollback.pub_id)["add"].values() for file in files}
+    live = desk.engines.targets.read_target(target.table, target.column, target.grain, rollback.partitions).expected
+    if not any(file.path in again for files in live.values() for file in files):
+        return "the files that were brought back have been rewritten"
+    return None
+
+
 def watch_guard(desk: Desk, actor: Actor, table: str | None = None) -> None:
     """While a hazard is open, a guard that was dropped would let an expiry delete live files."""
     for hazard in desk.ledger.open_hazards(table):
+        rollback = desk.ledger.publication(hazard.pub_id)
+        target = desk.ledger.manifest(rollback.run_id, actor).target
         if GUARD in desk.engines.pins.refs(hazard.table):
+            if over := _over(desk, rollback, target):
+                desk.ledger.close_hazard(hazard.pub_id, over, actor)
             continue
-        publication = desk.ledger.publication(hazard.pub_id)
-        target = desk.ledger.manifest(publication.run_id, actor).target
         guard, _ = desk.engines.publishing.ensure_guard(target)
         desk.ledger.record_guard(target.table_uuid, guard, actor, hazard.table)
         desk.narrate(

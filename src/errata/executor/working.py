@@ -25,7 +25,7 @@ from errata.model.manifest import Manifest
 from errata.model.partition import fold_text
 from errata.model.product import Role
 from errata.model.refs import run_branch
-from errata.model.run import RunState
+from errata.model.run import ChunkState, RunState
 from errata.model.views import RunView
 from errata.staging.ports import StagedOutput
 
@@ -78,6 +78,9 @@ def run_chunks(
         _parts(desk, manifest),
         desk.progress(run.run_id, len(manifest.partitions), manifest.target.grain.value),
     )
+    staged = [chunk for chunk in desk.ledger.chunks(run.run_id) if chunk.state is ChunkState.DONE]
+    if staged:
+        job.progress.advance(sum(len(chunk.partitions) for chunk in staged), 0)
     try:
         _work(job, parallel, max_chunks, owner_name)
     finally:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from errata.model.context import Mode
 from errata.model.manifest import Chunk, Manifest
-from errata.model.partition import oldest_first
+from errata.model.partition import oldest_first, widen
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -18,17 +18,16 @@ __all__ = ["deterministic_id", "lineage_values", "stamp"]
 def lineage_values(run_id: str, manifest: Manifest, chunk: Chunk) -> dict[str, str | None]:
     """The values of all lineage columns for the rows of one chunk."""
     pinned = [pin for pin in manifest.inputs if pin.snapshot_id]
-    reads = oldest_first(
-        manifest.target.grain, {name for pin in manifest.inputs if pin.partition for name in pin.input_partitions}
-    )
-    own = oldest_first(manifest.target.grain, chunk.partitions)
+    grain = manifest.target.grain
+    ranges = [widen(grain, chunk.partitions, pin.lookback, pin.lookahead) for pin in manifest.inputs if pin.partition]
+    reads = oldest_first(grain, {name for names in ranges for name in names} or chunk.partitions)
     return {
         "produced_by_run_id": run_id,
         "produced_by_transform": manifest.code.call,
         "transform_version": manifest.code.version,
         "input_snapshot_id": ",".join(f"{pin.name}={pin.snapshot_id}" for pin in pinned) or None,
-        "input_range_start": (reads or own)[0],
-        "input_range_end": (reads or own)[-1],
+        "input_range_start": reads[0],
+        "input_range_end": reads[-1],
         "processing_mode": Mode.BACKFILL.value,
         "reference_data_version": ",".join(
             f"{pin.name}@{pin.snapshot_id}:{pin.reference}" for pin in pinned if pin.reference

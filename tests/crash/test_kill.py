@@ -1,0 +1,201 @@
+"""``kill -9`` at every effect boundary, then the same command again: same end state, nothing twice.
+
+The killed command is a real process with a real JVM; the repetition runs in the shared session.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from errata.failpoints import NAMES
+from support.world import PRODUCT, World
+
+Make = Callable[..., World]
+pytestmark = [pytest.mark.spark]
+
+AT = {
+    "plan": [name for name in NAMES if name.startswith("plan.")],
+    "run": [name for name in NAMES if name.split(".")[0] in ("run", "chunk", "stage")],
+    "validate": [name for name in NAMES if name.split(".")[0] in ("candidate", "validate")],
+    "publish": [name for name in NAMES if name.startswith("publish.")],
+    "rollback": [name for name in NAMES if name.startswith("rollback.")],
+}
+
+
+def test_every_failpoint_is_killed_at_somewhere_here() -> None:
+    """A boundary that is added to the list must be added to this suite."""
+    covered = {name for names in AT.values() for name in names} | {"settle.after_fence", "cleanup.after_remove"}
+    assert covered == set(NAMES)
+
+
+@pytest.mark.parametrize("point", AT["plan"])
+def test_killed_while_planning_the_same_plan_is_the_same_run(make_world: Make, point: str) -> None:
+    """The run is recorded once and its pins are there, whichever step was cut off."""
+    world = make_world(days=2)
+    scope = f"{world.days[0]}..{world.days[1]}"
+    _killed(world, point, "plan", PRODUCT, "--partitions", scope, "--reason", "doubled", person="ana")
+    plan = world.plan()
+    assert plan.already == (point != "plan.before_record")
+    assert f"errata_{plan.id}_base" in world.refs()
+    assert [run.run_id for run in world.client.status().runs] == [plan.id]
+
+
+@pytest.mark.parametrize("point", AT["run"])
+def test_killed_while_running_done_chunks_are_kept_and_the_result_is_the_same(make_world: Make, point: str) -> None:
+    """Two chunks; the kill hits the second time where that is possible, so one of them is done already."""
+    world = make_world(days=2, chunk_bytes="1")
+    run = world.to("approved")
+    nth = "@2" if point.startswith(("chunk.", "stage.")) else ""
+    _killed(world, point, "run", run, "--parallel", "1", person="ana", nth=nth)
+    done = {c.chunk_id for c in world.client._desk.ledger.chunks(run) if c.state.value == "done"}
+    assert len(done) == {"stage.after_adopt": 2, "run.before_staged": 2}.get(point, 1 if nth else 0)
+    view = world.client.run(run, as_="ana")
+    attempts = world.client._desk.ledger.attempts(run)
+    assert view.state == "staged"
+    assert all(a.fence == 1 for a in attempts if a.chunk_id in done), "a completed chunk was computed again"
+    _finish(world, run)
+
+
+@pytest.mark.parametrize("point", AT["validate"])
+def test_killed_while_validating_the_verdict_is_the_same(make_world: Make, point: str) -> None:
+    """The candidate is found again by its branch, and measurements are not mixed."""
+    world = make_world(days=2)
+    run = world.to("staged")
+    _killed(world, point, "validate", run, person="ana")
+    assert world.client.validate(run, as_="ana").passed
+    assert len([ref for ref in world.refs() if "_c" in ref.removeprefix("errata_")]) == 1
+    _finish(world, run)
+
+
+@pytest.mark.parametrize("point", AT["publish"])
+def test_killed_while_publishing_it_is_published_once(make_world: Make, point: str) -> None:
+    """Wholly old or wholly new right after the kill; once published after the same command."""
+    world = make_world(days=2)
+    run = world.to("validated")
+    _killed(world, point, "publish", run, "--yes", person="bo")
+    landed = point in ("publish.after_commit", "publish.after_record")
+    assert world.rows() == (world.expected() if landed else world.wrong())
+    view = world.client.publish(run, as_="bo")
+    assert view.already == landed
+    assert view.state == "published"
+    assert world.rows() == world.expected()
+    assert _publications(world) == 1
+
+
+def test_killed_while_settling_an_open_intent_the_next_command_settles_it(make_world: Make) -> None:
+    """The fence is there already; the intent is closed once and the run can be published."""
+    world = make_world(days=2)
+    run = world.to("validated")
+    _killed(world, "publish.after_undo", "publish", run, "--yes", person="bo")
+    _killed(world, "settle.after_fence", "publish", run, "--yes", person="bo")
+    assert world.client.publish(run, as_="bo").publication_id == f"{run}-p2"
+    assert _publications(world) == 1
+
+
+@pytest.mark.parametrize("point", AT["rollback"])
+def test_killed_while_rolling_back_it_is_taken_back_once(make_world: Make, point: str) -> None:
+    """Wholly corrected or wholly restored right after the kill; restored once after the same command."""
+    world = make_world(days=2)
+    run = world.to("published")
+    _killed(world, point, "rollback", run, "--reason", "undo", "--yes", person="bo")
+    landed = point in ("rollback.after_commit", "rollback.after_record")
+    assert world.rows() == (world.wrong() if landed else world.expected())
+    view = world.client.rollback(run, reason="undo", as_="bo")
+    assert view.already == landed
+    assert view.state == "rolled_back"
+    assert world.rows() == world.wrong()
+
+
+def test_killed_while_cleaning_up_the_rest_goes_the_next_time(make_world: Make) -> None:
+    """Refs that nothing needs are gone afterwards; the undo set of an open window stays."""
+    world = make_world(days=2)
+    run = world.to("published")
+    _killed(world, "cleanup.after_remove", "cleanup", "--yes", person="ana")
+    world.client.cleanup(as_="ana")
+    assert f"errata_{run}" not in world.refs()
+    assert f"errata_{run}-p1_undo" in world.refs()
+    world.client.rollback(run, reason="still possible", as_="bo")
+    assert world.rows() == world.wrong()
+
+
+def test_a_python_killed_while_its_jvm_waits_in_the_commit_is_settled_by_looking(make_world: Make) -> None:
+    """The orphaned JVM may land the commit or not; the ledger says what the table says."""
+    import sqlite3
+
+    world = make_world(days=2)
+    run = world.to("validated")
+    marker = world.root / "paused"
+    process = _start(world, f"publish.before_commit=pause:{marker}", "publish", run, "--yes", person="bo")
+    _until(marker.exists)
+    lock = sqlite3.connect(world.root / ".errata/catalog.db", isolation_level=None, timeout=30)
+    lock.execute("BEGIN IMMEDIATE")
+    marker.unlink()
+    time.sleep(3)  # the JVM is now waiting for the catalog's lock inside its commit
+    process.kill()
+    process.wait()
+    lock.execute("ROLLBACK")
+    lock.close()
+    view = world.client.publish(run, as_="bo")
+    assert view.state == "published"
+    assert world.rows() == world.expected()
+    assert _publications(world) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_killed_at_random_moments_until_it_is_done(make_world: Make, seed: int) -> None:
+    """run, validate, publish and rollback, each killed at a random moment and repeated; the seed is the test's."""
+    chance = random.Random(seed)  # noqa: S311  a test that can be repeated
+    world = make_world(days=3, chunk_bytes="1")
+    run = world.to("approved")
+    steps = [("run", [run], "ana"), ("validate", [run], "ana"), ("publish", [run, "--yes"], "bo")]
+    steps.append(("rollback", [run, "--reason", "undo", "--yes"], "bo"))
+    for command, arguments, person in steps:
+        process = _start(world, "", command, *arguments, person=person)
+        try:
+            process.wait(timeout=chance.uniform(1.0, 14.0))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        again = _start(world, "", command, *arguments, person=person)
+        assert again.wait(timeout=180) == 0, again.stderr.read() if again.stderr else ""
+    assert world.rows() == world.wrong()
+
+
+def _finish(world: World, run: str) -> None:
+    world.client.validate(run, as_="ana")
+    world.client.publish(run, as_="bo")
+    assert world.rows() == world.expected()
+    assert _publications(world) == 1
+
+
+def _publications(world: World) -> int:
+    summaries = [s.summary.additional_properties for s in world.table().snapshots() if s.summary]
+    return sum(1 for summary in summaries if summary.get("errata.kind") == "publish")
+
+
+def _start(world: World, failpoints: str, *arguments: str, person: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "errata", "-C", str(world.root), "--as", person, *arguments]
+    environment = {**os.environ, "ERRATA_FAILPOINTS": failpoints, "SPARK_LOCAL_IP": "127.0.0.1"}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def _killed(world: World, point: str, *arguments: str, person: str, nth: str = "") -> None:
+    process = _start(world, f"{point}=kill{nth}", *arguments, person=person)
+    _, error = process.communicate(timeout=180)
+    assert process.returncode == -signal.SIGKILL, f"{point} was not reached: {process.returncode}\n{error}"
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline, "the other process did not get there"
+        time.sleep(0.05)

@@ -1,0 +1,117 @@
+"""Chunks: what they may write, what they run, and what happens to one that fails."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from errata.errors import RunFailed, StateRefused, UsageError, ValidationRejected
+from support.world import TABLE, TRANSFORM, World, write_raw
+
+Make = Callable[..., World]
+ONE_DAY = "1"  # bytes: every day is a chunk of its own
+
+
+def test_a_failing_chunk_is_named_and_the_others_go_on(make_world: Make) -> None:
+    """The error carries chunk, partitions and cause; after the cause is mended only that chunk is computed again."""
+    transform = TRANSFORM + (
+        "\n_build = build\n\n\ndef build(ctx, raw):\n"
+        "    if ctx.partitions[0] == '2026-01-02':\n        raise ValueError('bad day')\n    return _build(ctx, raw)\n"
+    )
+    world = make_world(days=3, chunk_bytes=ONE_DAY, transform=transform)
+    run = world.to("approved")
+    with pytest.raises(RunFailed) as failed:
+        world.client.run(run, as_="ana")
+    view = failed.value.fields["run"]
+    assert (view.chunks.done, view.chunks.failed) == (2, 1)
+    assert view.failures[0]["partitions"] == ["2026-01-02"]
+    assert "bad day" in view.failures[0]["error"]
+    with pytest.raises(StateRefused):
+        world.client.validate(run, as_="ana")
+
+
+def test_a_chunk_that_writes_another_partition_fails(make_world: Make) -> None:
+    """Its output is not adopted, whatever it appended."""
+    transform = TRANSFORM.replace(
+        'F.count("*").alias("n"))', 'F.count("*").alias("n")).withColumn("day", F.date_add("day", 1))'
+    )
+    world = make_world(days=2, transform=transform)
+    run = world.to("approved")
+    with pytest.raises(RunFailed) as failed:
+        world.client.run(run, as_="ana")
+    assert failed.value.fields["run"].failures[0]["code"] == "foreign-partition"
+    assert world.rows() == world.wrong()
+
+
+def test_code_edited_after_planning_does_not_change_what_runs(make_world: Make) -> None:
+    """Workers import the zip that was planned."""
+    world = make_world(days=1)
+    run = world.to("approved")
+    (world.root / "transforms/sales.py").write_text("def build(ctx, raw):\n    raise SystemExit('edited')\n")
+    world.client.run(run, as_="ana")
+    world.client.validate(run, as_="ana")
+    world.client.publish(run, as_="bo")
+    assert world.rows() == world.expected()
+
+
+@pytest.mark.parametrize("what", ["changed", "missing"])
+def test_a_source_file_that_is_not_the_planned_one_fails_its_chunk_by_name(make_world: Make, what: str) -> None:
+    """Only the chunk that reads it fails; restored and retried, the run goes on."""
+    world = make_world(days=2, chunk_bytes=ONE_DAY)
+    run = world.to("approved")
+    place = world.root / f"raw/day={world.days[0]}/part-0.parquet"
+    kept, stat = place.read_bytes(), place.stat()
+    if what == "missing":
+        place.unlink()
+    else:
+        write_raw(world.root, world.days[0], 4)
+    with pytest.raises(RunFailed) as failed:
+        world.client.run(run, as_="ana")
+    view = failed.value.fields["run"]
+    assert view.chunks.done == 1
+    assert "part-0.parquet" in view.failures[0]["error"]
+    place.write_bytes(kept)
+    os.utime(place, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    world.client.retry(run, as_="ana")
+    assert world.client.run(run, as_="ana").state == "staged"
+
+
+def test_a_run_interrupted_between_chunks_goes_on_and_an_unwritten_chunk_blocks_the_candidate(make_world: Make) -> None:
+    """``--max-chunks`` stops early; the candidate needs every chunk; completed chunks are not computed again."""
+    world = make_world(days=3, chunk_bytes=ONE_DAY)
+    run = world.to("approved")
+    assert world.client.run(run, max_chunks=1, as_="ana").chunks.done == 1
+    with pytest.raises(StateRefused):
+        world.client.validate(run, as_="ana")
+    view = world.client.run(run, as_="ana")
+    assert (view.state, view.chunks.done, view.recomputed) == ("staged", 3, 0)
+
+
+def test_a_partition_whose_right_answer_is_empty_is_emptied_with_consent(make_world: Make) -> None:
+    """Without ``--accept empty=…`` the gate rejects; with it the old rows go."""
+    world = make_world(days=2)
+    schema = pa.schema([("account", pa.string()), ("amount", pa.decimal128(12, 2))])
+    pq.write_table(schema.empty_table(), world.root / f"raw/day={world.days[0]}/part-0.parquet")
+    run = world.to("staged")
+    with pytest.raises(ValidationRejected):
+        world.client.validate(run, as_="ana")
+    with pytest.raises(UsageError):
+        world.client.validate(run, accept={"nonsense": "x"}, as_="bo")
+    assert world.client.validate(run, accept={"empty": "no sales that day"}, as_="bo").passed
+    world.client.publish(run, as_="bo")
+    assert world.rows() == world.expected([world.days[1]])
+    assert world.days[0] not in world.files()
+
+
+def test_zombie_output_is_never_adopted(make_world: Make) -> None:
+    """Rows that someone appended to the run branch under no adopted attempt do not reach the candidate."""
+    world = make_world(days=2)
+    run = world.to("staged")
+    world.sql(f"INSERT INTO {TABLE}.`branch_errata_{run}` VALUES (date'{world.days[0]}', 'zombie', 1, 1, null, null)")
+    world.client.validate(run, as_="ana")
+    world.client.publish(run, as_="bo")
+    assert world.rows() == world.expected()

@@ -1,0 +1,127 @@
+"""Live wins: a write into the scope is found at publish and at rollback, whenever it came; a rewrite is no write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from errata.errors import PublishConflict
+from errata.failpoints import arm
+from support.world import TABLE, World
+
+Make = Callable[..., World]
+
+
+@pytest.mark.parametrize("moment", ["planned", "staged", "validated", "committing"])
+def test_a_live_write_into_the_scope_is_a_conflict_whenever_it_comes(make_world: Make, moment: str) -> None:
+    """Exit 5 names the partition, main stays as live left it, the rest can go out, and a new plan goes through."""
+    world = make_world(days=3)
+    hit = world.days[1]
+    run = world.plan().id
+    if moment == "planned":
+        world.live(hit)
+    world.client.approve(run, digest=world.client.show(run).digest, as_="bo")
+    world.client.run(run, as_="ana")
+    if moment == "staged":
+        world.live(hit)
+    world.client.validate(run, as_="ana")
+    if moment == "validated":
+        world.live(hit)
+    before = world.rows()
+    late = _once(lambda: world.live(hit)) if moment == "committing" else (lambda: None)
+    with arm("publish.before_commit", late), pytest.raises(PublishConflict) as conflict:
+        world.client.publish(run, as_="bo")
+    assert conflict.value.exit_code == 5
+    assert conflict.value.fields["partitions"] == [hit]
+    assert hit in conflict.value.message
+    after = world.rows()
+    assert [row for row in after if row[1] != "live"] == [row for row in before if row[1] != "live"]
+    assert len([row for row in after if row[1] == "live"]) == 1
+    others = [day for day in world.days if day != hit]
+    assert world.client.publish(run, partitions=others, as_="bo").state == "part_published"
+    world.to("published", hit, supersede=run, reason="again, with the live row's day")
+    assert world.rows() == world.expected()
+
+
+def test_a_live_write_between_check_and_commit_elsewhere_costs_a_try_and_is_kept(make_world: Make) -> None:
+    """One try is one compare-and-swap on what was checked; the next try keeps the row that came in between."""
+    world = make_world(days=2)
+    run = world.to("validated")
+    with arm("publish.before_commit", _once(lambda: world.live("2026-03-01"))):
+        assert world.client.publish(run, as_="bo").state == "published"
+    assert [row for row in world.rows() if row[1] == "live"]
+    assert [row for row in world.rows() if row[1] != "live"] == world.expected()
+
+
+@pytest.mark.parametrize("moment", ["before", "committing"])
+def test_a_rollback_that_would_lose_a_later_write_is_refused(make_world: Make, moment: str) -> None:
+    """Exit 5, main as it was; the other partitions can be taken back."""
+    world = make_world(days=3)
+    run = world.to("published")
+    hit = world.days[0]
+    if moment == "before":
+        world.live(hit)
+    late = _once(lambda: world.live(hit)) if moment == "committing" else (lambda: None)
+    with arm("rollback.before_commit", late), pytest.raises(PublishConflict) as conflict:
+        world.client.rollback(run, reason="no", as_="bo")
+    assert conflict.value.fields["partitions"] == [hit]
+    assert [row for row in world.rows() if row[1] != "live"] == world.expected()
+    view = world.client.rollback(run, partitions=list(world.days[1:]), reason="the rest", as_="bo")
+    assert view.partitions == world.days[1:]
+    assert [row for row in world.rows() if row[0] in world.days[1:]] == world.wrong(world.days[1:])
+
+
+@pytest.mark.parametrize("expired", [False, True], ids=["kept", "expired"])
+def test_compaction_is_no_conflict_for_publish_nor_for_rollback(make_world: Make, expired: bool) -> None:
+    """Files rewritten without a change of rows are replaced as they are now, also when history was cut."""
+    world = make_world(days=2, properties={"write.distribution-mode": "none"})
+    world.write_history(())
+    for name in ("x", "y"):
+        world.live(world.days[0], name)
+    run = world.to("validated")
+    _compact(world, expired=expired)
+    view = world.client.publish(run, as_="bo")
+    assert world.rows() == world.expected()
+    assert world.days[0] in view.compacted
+    _compact(world, expired=expired, force=True)
+    back = world.client.rollback(run, reason="undo", as_="bo")
+    assert back.data_files_written == 0
+    assert len(world.rows()) == len(world.expected()) + 2
+
+
+def test_a_deleted_partition_and_a_main_rolled_back_by_its_owner_are_conflicts(make_world: Make) -> None:
+    """Neither is a rewrite that keeps the rows."""
+    world = make_world(days=2)
+    start = world.snapshot()
+    world.live(world.days[1], "kept", "3.00")
+    run = world.to("validated")
+    world.sql(f"DELETE FROM {TABLE} WHERE day = date'{world.days[0]}'")
+    with pytest.raises(PublishConflict) as conflict:
+        world.client.publish(run, as_="bo")
+    assert conflict.value.fields["partitions"] == [world.days[0]]
+    world.sql(f"CALL lake.system.rollback_to_snapshot('fin.sales', {start})")
+    with pytest.raises(PublishConflict) as conflict:
+        world.client.publish(run, as_="bo")
+    assert conflict.value.fields["partitions"] == [world.days[1]]
+
+
+def _compact(world: World, *, expired: bool, force: bool = False) -> None:
+    options = "map('rewrite-all','true')" if force else "map('min-input-files','2')"
+    world.sql(f"CALL lake.system.rewrite_data_files(table => 'fin.sales', options => {options})")
+    if expired:
+        world.sql(
+            "CALL lake.system.expire_snapshots("
+            "table => 'fin.sales', older_than => timestamp'2100-01-01', retain_last => 1)"
+        )
+
+
+def _once(act: Callable[[], None]) -> Callable[[], None]:
+    done: list[bool] = []
+
+    def maybe() -> None:
+        if not done:
+            done.append(True)
+            act()
+
+    return maybe

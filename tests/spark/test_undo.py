@@ -1,0 +1,180 @@
+"""The promise to undo: what it pins, what it survives, and what a partition with delete files needs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from errata.errors import ErrataError, PublishConflict, RunExpired
+from errata.failpoints import arm
+from errata.model.refs import GUARD, pub_tag, run_branch, undo_branch
+from support.world import TABLE, World
+
+Make = Callable[..., World]
+
+
+def test_after_publish_and_rollback_no_expiry_takes_a_live_file(make_world: Make) -> None:
+    """Expiry by the Spark procedure and by the Java API with retainLast(1) leave every live file there."""
+    world = make_world(days=3)
+    run = world.to("published")
+    world.client.rollback(run, partitions=world.days[0], reason="undo", as_="bo")
+    rows = world.rows()
+    _expire_by_java(world)
+    world.sql(
+        "CALL lake.system.expire_snapshots(table => 'fin.sales', older_than => timestamp'2100-01-01', retain_last => 1)"
+    )
+    assert world.rows() == rows
+    assert world.client.rollback(run, reason="the rest", as_="bo").state == "rolled_back"
+    assert world.rows() == world.wrong()
+
+
+def test_the_guard_is_an_empty_root_and_is_put_back_when_it_was_dropped(make_world: Make) -> None:
+    """The guard has no parent and no files, older snapshots of main stay, and a dropped guard is said aloud."""
+    world = make_world(days=2)
+    snapshots = {s.snapshot_id for s in world.table().snapshots()}
+    run = world.to("published")
+    table = world.table()
+    guard = table.snapshot_by_id(table.metadata.refs[GUARD].snapshot_id)
+    assert guard is not None
+    assert guard.manifests(table.io) == []
+    assert guard.parent_snapshot_id is None or table.snapshot_by_id(guard.parent_snapshot_id) is None
+    assert snapshots <= {s.snapshot_id for s in table.snapshots()}
+    world.client.rollback(run, partitions=world.days[0], reason="undo", as_="bo")
+    world.sql(f"ALTER TABLE {TABLE} DROP BRANCH {GUARD}")
+    world.client.status()
+    assert GUARD in world.refs()
+    assert any("WARNING" in line and GUARD in line for line in world.said)
+
+
+def test_an_undo_branch_holds_exactly_the_files_that_were_taken_out(make_world: Make) -> None:
+    """The promise of 30 days pins these files and not the whole table."""
+    world = make_world(days=4)
+    before = world.files()
+    run = world.to("published", f"{world.days[0]}..{world.days[1]}")
+    table = world.table()
+    ref = table.metadata.refs[undo_branch(f"{run}-p1")]
+    assert world.files(ref.snapshot_id) == {day: before[day] for day in world.days[:2]}
+    assert ref.max_ref_age_ms is not None
+    kept_until = table.snapshot_by_id(ref.snapshot_id).timestamp_ms + ref.max_ref_age_ms  # type: ignore[union-attr]
+    assert kept_until >= time.time() * 1000 + 29 * 86_400_000
+
+
+def test_publications_of_one_run_have_ids_of_their_own(make_world: Make) -> None:
+    """Two groups, a rollback of one, and a new run over it: each look-up finds its own publication."""
+    world = make_world(days=4)
+    run = world.to("validated")
+    first = world.client.publish(run, partitions=list(world.days[:2]), as_="bo")
+    second = world.client.publish(run, as_="bo")
+    assert (first.state, second.state) == ("part_published", "published")
+    assert second.partitions == world.days[2:]
+    back = world.client.rollback(run, partitions=list(world.days[:2]), reason="first group", as_="bo")
+    assert len({first.publication_id, second.publication_id, back.publication_id}) == 3
+    assert [r for r in world.rows() if r[0] in world.days[:2]] == world.wrong(world.days[:2])
+    again = world.to("published", f"{world.days[0]}..{world.days[1]}", reason="second try")
+    assert world.rows() == world.expected()
+    with pytest.raises(ErrataError):
+        world.client.rollback(run, partitions=world.days[0], reason="not ours any more", as_="bo")
+    assert world.client.rollback(again, reason="unwind", as_="bo").state == "rolled_back"
+    assert world.client.rollback(run, reason="all", as_="bo").state == "rolled_back"
+    assert world.rows() == world.wrong()
+
+
+def test_a_partition_with_delete_files_comes_back_without_the_deleted_rows(make_world: Make) -> None:
+    """Old files that carry deletes cannot be added again as they are: their rows are written anew."""
+    modes = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
+    world = make_world(days=2, properties=modes)
+    world.live(world.days[0], "gone")
+    world.sql(
+        f"INSERT INTO {TABLE} VALUES (date'{world.days[0]}', 'p', 1, 1, null, null), "
+        f"(date'{world.days[0]}', 'q', 1, 1, null, null)"
+    )
+    world.sql(f"DELETE FROM {TABLE} WHERE day = date'{world.days[0]}' AND account = 'q'")
+    assert any(
+        int(e.data_file.content)
+        for m in world.table().current_snapshot().manifests(world.table().io)
+        for e in m.fetch_manifest_entry(world.table().io)
+    )
+    old = world.rows()
+    run = world.to("published")
+    assert world.rows() == world.expected()
+    view = world.client.rollback(run, reason="undo", as_="bo")
+    assert view.data_files_written > 0
+    assert world.rows() == old
+
+
+def test_a_fence_keeps_a_late_commit_out(make_world: Make) -> None:
+    """Once the publication's own tag sits on the guard, its commit cannot land any more."""
+    world = make_world(days=2)
+    run = world.to("validated")
+    publishing, target = world.client._desk.engines.publishing, world.client._desk.ledger.manifest(run).target
+    head = world.snapshot()
+    with arm("publish.before_commit", lambda: publishing.fence(target, f"{run}-p1")), pytest.raises(PublishConflict):
+        world.client.publish(run, as_="bo")
+    assert world.snapshot() == head
+    assert (
+        world.table().metadata.refs[pub_tag(f"{run}-p1")].snapshot_id == world.table().metadata.refs[GUARD].snapshot_id
+    )
+    assert world.client.publish(run, as_="bo").publication_id == f"{run}-p2"
+
+
+def test_two_publishers_of_one_scope_do_not_both_commit(make_world: Make) -> None:
+    """The second is refused while the first holds the locks, and told so."""
+    world = make_world(days=2)
+    run = world.to("validated")
+    refused: list[ErrataError] = []
+
+    def second() -> None:
+        if refused:
+            return
+        try:
+            world.client.publish(run, as_="cy")
+        except ErrataError as error:
+            refused.append(error)
+
+    with arm("publish.before_commit", second):
+        world.client.publish(run, as_="bo")
+    assert [error.exit_code for error in refused] == [3]
+    assert world.rows() == world.expected()
+
+
+def test_a_run_branch_dropped_too_early_expires_the_run_and_touches_nothing(make_world: Make) -> None:
+    """Validate says what is gone; main is unchanged."""
+    world = make_world(days=2)
+    run = world.to("staged")
+    world.sql(f"ALTER TABLE {TABLE} DROP BRANCH `{run_branch(run)}`")
+    _expire_by_java(world)
+    with pytest.raises(RunExpired):
+        world.client.validate(run, as_="ana")
+    assert world.rows() == world.wrong()
+
+
+def test_readers_see_the_whole_scope_old_or_the_whole_scope_new(make_world: Make) -> None:
+    """A reader that loops through a publication and a rollback never sees a mixture."""
+    import threading
+
+    world = make_world(days=3)
+    run = world.to("validated")
+    old, new, seen, stop = world.wrong(), world.expected(), [], threading.Event()
+
+    def read() -> None:
+        while not stop.is_set():
+            seen.append(world.rows())
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        world.client.publish(run, as_="bo")
+        world.client.rollback(run, reason="undo", as_="bo")
+    finally:
+        stop.set()
+        reader.join()
+    assert len(seen) > 3
+    assert all(rows in (old, new) for rows in seen)
+
+
+def _expire_by_java(world: World) -> None:
+    java = world.client._desk.engines.java
+    table = java.load(TABLE)
+    table.expireSnapshots().expireOlderThan(int(time.time() * 1000) + 1000).retainLast(1).commit()
