@@ -14,7 +14,7 @@ from typing import Annotated, Any, Concatenate, ParamSpec
 import typer
 
 from errata.cli.failure import guarded
-from errata.cli.help import help_text
+from errata.cli.helptext import help_text
 from errata.cli.session import Session, World
 
 __all__ = ["command", "set_shared", "shared_parameters"]

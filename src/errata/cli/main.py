@@ -12,7 +12,7 @@ import typer
 from errata.cli import planning, reading, releasing, setup, working
 from errata.cli.command import Directory, Json, Person, Yes, set_shared
 from errata.cli.failure import guarded, report, usage_error
-from errata.cli.help import Grouped, help_text
+from errata.cli.helptext import Grouped, help_text
 from errata.cli.session import Session, World
 
 __all__ = ["build", "main"]

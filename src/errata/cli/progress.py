@@ -48,7 +48,7 @@ class Bar:
         units = unit if unit.endswith("s") else f"{unit}s"
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=None),
+            BarColumn(bar_width=None, style="dim", complete_style="cyan", finished_style="green"),
             TextColumn(f"{{task.completed:.0f}}/{{task.total:.0f}} {units}"),
             _Rate(),
             _Eta(),

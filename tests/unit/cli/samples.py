@@ -326,9 +326,10 @@ def log() -> tuple[AuditEntry, ...]:
     ana = Actor("ana", "ana", "host-a")
     return (
         AuditEntry(1, GENESIS, HEAD, "2026-02-14T08:55:10.120000+00:00", ana, "run.planned", RUN,
-                   {"digest": DIGEST, "partitions": list(SCOPE), "verdicts": []}),
+                   {"digest": DIGEST, "partitions": list(SCOPE), "verdicts": [["range", "ok"]],
+                    "move": {"from": None, "to": "planned"}}),
         AuditEntry(2, HEAD, HEAD[::-1], "2026-02-14T09:12:33+00:00", Actor("bo", "root", "host-b", single_user=True),
-                   "run.approved", RUN, {"note": "checked"}),
+                   "run.approved", RUN, {"note": "checked", "move": {"from": "planned", "to": "approved"}}),
     )  # fmt: skip
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from errata.cli import helptext, human, layout, progress
 from errata.errors import ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
 from errata.model.views import PartitionView
 from unit.cli import samples
@@ -77,7 +82,8 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "validate": (("validate", RUN), {}),
     "validate-rejected": (("validate", RUN), {"validate": rejected()}),
     "validate-many": (("validate", RUN), {"validate": samples.validation(warn=30)}),
-    "diff": (("diff", RUN), {}),
+    "diff": (("diff", RUN), {"status": samples.status(state="validated", next=f"errata publish {RUN}")}),
+    "diff-rejected": (("diff", RUN), {"status": samples.status(state="rejected", next=f"errata diff {RUN}")}),
     "publish": (("publish", RUN), {}),
     "publish-conflict": (("publish", RUN), {"publish": conflict()}),
     "rollback": (("rollback", RUN, "--reason", "wait"), {}),
@@ -180,8 +186,30 @@ def test_many_warnings_are_all_named():
     assert all(day in page for day in samples.SCOPE[:30])
 
 
-def test_rows_with_equal_short_sums_are_written_in_full():
-    """A cent in forty million is not rounded away."""
-    from errata.cli.human import moved
+@pytest.mark.parametrize("module", [helptext, human, progress], ids=lambda module: module.__name__)
+def test_numbers_read_as_their_examples_say(module: ModuleType):
+    """The examples in the docstrings are true, such as: a cent in forty million is not rounded away."""
+    found = doctest.testmod(module)
+    assert (found.failed, found.attempted > 0) == (0, True)
 
-    assert moved("41200000.00", "41200000.01") == ("41,200,000.00", "41,200,000.01")
+
+@pytest.mark.parametrize(
+    "number, text",
+    [(9_999, "9,999"), (10_000, "10 k"), (999_499, "999 k"), (999_500, "1.0 M"), (9_000_000, "9.0 M")],
+)
+def test_counts_grow_without_a_gap(number: int, text: str):
+    """Nothing reads as 1000 k."""
+    assert human.count(number) == text
+
+
+@pytest.mark.parametrize("number, text", [(999, "999 B"), (1_000, "1.0 kB"), (999_960, "1.0 MB"), (10**16, "10000 TB")])
+def test_sizes_grow_without_a_gap(number: int, text: str):
+    """Nothing reads as 1000.0 kB."""
+    assert human.size(number) == text
+
+
+@given(st.lists(st.text("abc … %→-", min_size=1, max_size=90), max_size=8), st.integers(40, 110))
+def test_wrapping_keeps_every_word(pieces: list[str], width: int):
+    """Nothing is cut, whatever the width."""
+    lines = layout.flow(pieces, width, "  label ")
+    assert " ".join(lines).split() == ["label", *" ".join(pieces).split()]
