@@ -531,6 +531,19 @@ class PublicationContract:
         ]
         assert ledger.verify_audit().ok
 
+    def test_runs_unwind_as_a_stack(self, ledger: Ledger):
+        """Three runs on one day, taken back one by one, down to what was there before Errata."""
+        names = ("bf-1", "bf-2", "bf-3")
+        for name in names:
+            run_in(ledger, S.VALIDATED, name, DAYS[:1])
+            publish(ledger, name, DAYS[:1])
+        for name, below in (("bf-3", "bf-2"), ("bf-2", "bf-1"), ("bf-1", None)):
+            assert ledger.accepted(TABLE)[DAYS[0]].run_id == name
+            roll_back(ledger, name, DAYS[:1])
+            accepted = ledger.accepted(TABLE)[DAYS[0]]
+            assert (accepted.run_id, accepted.origin_pub_id) == (below, below and f"{below}-p1")
+        assert {ledger.run(name).state for name in names} == {S.ROLLED_BACK}
+
     def test_a_run_published_in_part_returns_in_part(self, ledger: Ledger):
         """Superseded and restored, it is what it was."""
         run_in(ledger, S.VALIDATED, "bf-1", DAYS)
