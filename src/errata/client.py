@@ -9,9 +9,9 @@ from __future__ import annotations
 import getpass
 import os
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 from errata.executor import cleaning, deciding, planning, publishing, reporting, validating, working
 from errata.executor.desk import Desk
@@ -34,7 +34,7 @@ from errata.model.views import (
 )
 from errata.planner.request import Request
 
-__all__ = ["Client", "DoctorCheck"]
+__all__ = ["Client", "DoctorCheck", "FileProblem", "ProjectTools"]
 
 Partitions = str | Sequence[str] | None
 
@@ -49,12 +49,49 @@ class DoctorCheck:
     hint: str = ""
 
 
+class FileProblem(Protocol):
+    """Something wrong in a project file; its text is ``file:line: message``."""
+
+    @property
+    def file(self) -> str: ...
+
+    @property
+    def line(self) -> int: ...
+
+    @property
+    def column(self) -> int: ...
+
+    @property
+    def message(self) -> str: ...
+
+    @property
+    def key(self) -> str: ...
+
+
+class ProjectTools(Protocol):
+    """What is asked about a project and not about a run."""
+
+    def doctor(self) -> tuple[DoctorCheck, ...]:
+        """Java, jars, catalogs, ledger, guards."""
+
+    def check(self) -> tuple[FileProblem, ...]:
+        """The project files against the transforms and the tables."""
+
+    def adopt(self, table: str) -> str:
+        """A product file drafted from an existing table."""
+
+
 class Client:
     """One open project."""
 
-    def __init__(self, desk: Desk, *, doctor: Callable[[], tuple[DoctorCheck, ...]]) -> None:
+    def __init__(self, desk: Desk, project: ProjectTools) -> None:
         self._desk = desk
-        self._doctor = doctor
+        self._project = project
+
+    @property
+    def log(self) -> str:
+        """Where Java's and Spark's own chatter goes."""
+        return str(self._desk.engines.log)
 
     def plan(
         self,
@@ -159,7 +196,15 @@ class Client:
 
     def doctor(self) -> tuple[DoctorCheck, ...]:
         """Java, jars, catalogs, ledger, guards."""
-        return self._doctor()
+        return self._project.doctor()
+
+    def check(self) -> tuple[FileProblem, ...]:
+        """The project files against the transforms and the tables."""
+        return self._project.check()
+
+    def adopt(self, table: str) -> str:
+        """A product file drafted from an existing table."""
+        return self._project.adopt(table)
 
     def close(self) -> None:
         """Give back the ledger's connections."""

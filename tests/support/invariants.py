@@ -19,6 +19,7 @@ import json
 import sqlite3
 from collections import Counter
 from contextlib import closing
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
@@ -147,7 +148,7 @@ def _entries(table: Table, snapshot: Snapshot | None) -> dict[str, tuple[str, in
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
             file = entry.data_file
             found[file.file_path] = (
-                _day(file.partition),
+                _text(table.specs()[manifest.partition_spec_id], file.partition),
                 file.record_count,
                 file.file_size_in_bytes,
                 int(file.content),
@@ -155,13 +156,18 @@ def _entries(table: Table, snapshot: Snapshot | None) -> dict[str, tuple[str, in
     return found
 
 
-def _day(partition: Any) -> str:
-    from datetime import date, timedelta
-
+def _text(spec: Any, partition: Any) -> str:
+    """The first partition field as people write it."""
     value = partition[0] if len(partition) else None
-    if isinstance(value, int) and value < 100_000:
-        return (date(1970, 1, 1) + timedelta(days=value)).isoformat()
-    return "null" if value is None else str(value)
+    if value is None:
+        return "null"
+    match str(spec.fields[0].transform), value:
+        case "month", int():
+            return f"{1970 + value // 12:04d}-{value % 12 + 1:02d}"
+        case (("identity" | "day"), int()):
+            return (date(1970, 1, 1) + timedelta(days=value)).isoformat()
+        case _:
+            return str(value)
 
 
 def _staged(db: sqlite3.Connection, table: Table, name: str) -> list[str]:

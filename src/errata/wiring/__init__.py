@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from errata.client import Client, DoctorCheck
+from errata.client import Client, DoctorCheck, FileProblem
 from errata.executor.desk import Desk
 from errata.executor.ports import Progress
 from errata.ledger import Ledger
+from errata.model.product import Project
 from errata.wiring.engines import ProjectEngines
 
 if TYPE_CHECKING:
@@ -46,12 +48,34 @@ def open_project(
         progress=progress or _Silent,
     )
 
-    def doctor() -> tuple[DoctorCheck, ...]:
+    return Client(desk, _Tools(loaded, ledger, engines))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tools:
+    """Questions about the project itself."""
+
+    project: Project
+    ledger: Ledger
+    engines: ProjectEngines
+
+    def doctor(self) -> tuple[DoctorCheck, ...]:
+        """Java, jars, catalogs, ledger, guards."""
         from errata.wiring.doctor import examine
 
-        return examine(loaded, ledger, engines)
+        return examine(self.project, self.ledger, self.engines)
 
-    return Client(desk, doctor=doctor)
+    def check(self) -> tuple[FileProblem, ...]:
+        """The project files against the transforms and the tables."""
+        from errata.project.check import check_project
+
+        return check_project(self.project, self.engines.tables)
+
+    def adopt(self, table: str) -> str:
+        """A product file drafted from an existing table."""
+        from errata.project.adopt import draft_product
+
+        return draft_product(self.engines.tables.describe(table))
 
 
 def _say(text: str) -> None:

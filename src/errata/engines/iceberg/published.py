@@ -87,7 +87,7 @@ class IcebergVersion:
             everything = everything or partition is None
             if partition in partitions:
                 touched[partition] = _touch(touched.get(partition, Touch()), sign, content, int(count))
-        application = summary.get("spark.app.id") or summary.get("app-id") or summary.get("engine-name") or "unknown"
+        application = summary.get("app-name") or summary.get("spark.app.id") or summary.get("engine-name") or "unknown"
         return Commit(snapshot_id, operation, int(at), application, touched, everything, summary)
 
     def commit(self, publication: PublicationCommit) -> str:

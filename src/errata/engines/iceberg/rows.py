@@ -65,7 +65,7 @@ class IcebergRows:
         newest = max(known, key=lambda one: one.timestamp_ms)
         summary = newest.summary.additional_properties if newest.summary else {}
         at = datetime.fromtimestamp(newest.timestamp_ms / 1000, UTC).isoformat(timespec="seconds")
-        return Origin(str(newest.snapshot_id), at, summary.get("spark.app.id") or summary.get("app-id") or "live")
+        return Origin(str(newest.snapshot_id), at, summary.get("app-name") or summary.get("spark.app.id") or "live")
 
 
 def _scope(target: TargetPin, partition: str) -> BooleanExpression:
