@@ -254,7 +254,7 @@ def replay(project: Path, *, timings: bool = False) -> bool:
     command = f"  .venv/bin/errata -C {where}"
     print(f"{command} status {run}")
     print(f"{command} why {TABLE} {TAKEN_BACK[0]}")
-    print(f"{command} evidence export {run} -o {run}.errata")
+    print(f"{command} audit log --run {run}")
     if timings:
         for text, seconds in demo.errata.seconds:
             print(f"{seconds:6.1f} s  {text[:110]}")

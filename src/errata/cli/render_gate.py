@@ -12,8 +12,8 @@ from errata.model.views import ValidateView
 
 __all__ = ["LISTED", "validation_lines"]
 
-LISTED = 20
-"""So many partitions of one check are listed with their values; the others by name."""
+LISTED = 5
+"""So many partitions of one check are listed with their messages; the others by name and value."""
 
 Result = Mapping[str, Any]
 
@@ -55,7 +55,9 @@ def _group(name: str, results: Sequence[Result], width: int, name_width: int) ->
     people = sorted({str(r["accepted_by"]) for r in other if r.get("accepted_by")})
     pieces += [f"accepted by {', '.join(people)}"] if people else []
     lines = flow(pieces, width, f"  {sign} {name.ljust(name_width)}   ")
-    rows = [(str(r.get("partition") or "all"), str(r.get("value") or "–"), str(r.get("message", ""))) for r in other]
+    # what a person has accepted is counted, not listed again
+    listed = [r for r in other if not r.get("accepted_by")]
+    rows = [(str(r.get("partition") or "all"), str(r.get("value") or "–"), str(r.get("message", ""))) for r in listed]
     lines += columns(rows[:LISTED], width, indent="      ", right=(1,))
     if len(rows) > LISTED:
         rest = ", ".join(f"{partition} {value}" for partition, value, _ in rows[LISTED:])

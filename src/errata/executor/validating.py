@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -214,10 +215,11 @@ def _judge(
         if blocking
         else f'if they are right, an approver says so: errata validate {run.run_id} --accept "{warned[0]}=WHY"'
     )
+    counted = Counter((problem.name, problem.level) for problem in verdict.problems)
+    told = [f"{name} {'blocks' if level == 'block' else 'warns'} in {n}" for (name, level), n in counted.items()]
     raise ValidationRejected(
-        f"{len(verdict.problems)} findings stand in the way: "
-        + "; ".join(f"{p.name}{f' {p.partition}' if p.partition else ''}: {p.message}" for p in verdict.problems[:5])
-        + (" …" if len(verdict.problems) > 5 else ""),
+        f"{len(verdict.problems)} findings stand in the way: {', '.join(told)}; "
+        f"first: {verdict.problems[0].partition or 'the candidate'}: {verdict.problems[0].message}",
         state="main is unchanged; the candidate is kept for a look: errata diff " + run.run_id,
         hint=hint,
         validation=view,
