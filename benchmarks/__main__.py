@@ -52,9 +52,7 @@ def governed(root: Path) -> None:
 def publish(root: Path) -> None:
     """Candidate and publish at 1,825 partitions ÷ at 45: the price of a partition is a file list, not its bytes."""
     print("\n## Candidate + publish by partitions (same session, warm)\n")
-    print(
-        "| partitions | candidate s | publish s | rollback s | candidate + publish ÷ 45 partitions |\n|---|---|---|---|---|"
-    )
+    print("| partitions | candidate s | publish s | rollback s | candidate + publish ÷ 45 |\n|---|---|---|---|---|")
     base = 0.0
     for days in (45, 1825):
         made = lake.make(root / f"p{days}", days=days, rows_per_day=400, accounts=100, chunk="64MiB")

@@ -13,7 +13,17 @@ from errata.model.audit import Actor
 from errata.model.duration import days
 from errata.model.manifest import Manifest
 from errata.model.product import Role
-from errata.model.refs import GUARD, base_pin, candidate_branch, input_pin, pre_tag, pub_tag, run_branch, undo_branch
+from errata.model.refs import (
+    GUARD,
+    base_pin,
+    candidate_branch,
+    input_pin,
+    pre_tag,
+    pub_tag,
+    rows_branch,
+    run_branch,
+    undo_branch,
+)
 from errata.model.run import PublicationState, RunState
 from errata.model.views import CleanupView
 
@@ -74,7 +84,11 @@ def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[M
     kept: list[Mapping[str, str]] = []
     for publication in desk.ledger.publications(run.run_id):
         undo = [undo_branch(publication.pub_id), pre_tag(publication.pub_id)]
-        tags = [pub_tag(publication.pub_id), f"{undo_branch(publication.pub_id)}_rows"]
+        written_anew = desk.ledger.publication_detail(publication.pub_id)["rewrite"]
+        tags = [
+            pub_tag(publication.pub_id),
+            *(rows_branch(publication.pub_id, n + 1) for n in range(len(written_anew))),
+        ]
         if publication.state is PublicationState.ABANDONED:
             # the fence must outlive any process that might still try to commit
             drop += [(run.table, ref) for ref in undo]

@@ -73,7 +73,7 @@ def publish(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[st
         removed_files=done.removed,
         added_files=done.added,
         compacted=done.compacted,
-        live_commits=_live_commits(desk, manifest, scope),
+        live_commits=_live_commits(desk, manifest),
         seconds=round(time.monotonic() - started, 3),
         undo_until=_undo_until(desk.now(), manifest),
         grain=manifest.target.grain.value,
@@ -357,9 +357,9 @@ def _changed_since(desk: Desk, manifest: Manifest, snapshot_id: str) -> tuple[st
     return (f"{what}; look at the table, and roll back if in doubt",)
 
 
-def _live_commits(desk: Desk, manifest: Manifest, scope: Sequence[str]) -> int:
+def _live_commits(desk: Desk, manifest: Manifest) -> int:
     """How often others moved main between planning and publishing."""
-    history = desk.engines.publishing.version(manifest.target).history(manifest.target.base_snapshot_id, scope)
+    history = desk.engines.publishing.version(manifest.target).history(manifest.target.base_snapshot_id, ())
     return sum(1 for commit in history.commits if not commit.summary.get("errata.publication"))
 
 

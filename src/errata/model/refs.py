@@ -11,9 +11,9 @@ __all__ = [
     "base_pin",
     "candidate_branch",
     "input_pin",
-    "owner_of",
     "pre_tag",
     "pub_tag",
+    "rows_branch",
     "run_branch",
     "undo_branch",
 ]
@@ -57,8 +57,6 @@ def pub_tag(publication_id: str) -> str:
     return f"{PREFIX}{publication_id}_pub"
 
 
-def owner_of(ref: str) -> str | None:
-    """The run or publication id a ref belongs to; None for the guard and for other people's refs."""
-    if not ref.startswith(PREFIX) or ref == GUARD:
-        return None
-    return ref.removeprefix(PREFIX).split("_")[0]
+def rows_branch(publication_id: str, n: int) -> str:
+    """Rows that a rollback had to write anew, because their old files carry deletes."""
+    return f"{PREFIX}{publication_id}_rows{n}"

@@ -36,12 +36,12 @@ def differing(expected: FileSets, live: FileSets) -> tuple[str, ...]:
     return tuple(names)
 
 
-def judge(expected: FileSets, live: FileSets, history: History, own: frozenset[str] = frozenset()) -> Judgement:
+def judge(changed: Iterable[str], history: History, own: frozenset[str] = frozenset()) -> Judgement:
     """Tell compaction from writes for every partition that differs; ``own`` publications made the expected state."""
     compacted: list[str] = []
     unclear: list[str] = []
     written: dict[str, tuple[Commit, ...]] = {}
-    for name in differing(expected, live):
+    for name in changed:
         commits = tuple(
             commit
             for commit in history.commits

@@ -76,7 +76,8 @@ class TableVersion(Protocol):
         """Data files live at main's head that hold rows of these partitions, wholly or in part."""
 
     def history(self, base_snapshot_id: str | None, partitions: Sequence[str]) -> History:
-        """Commits on main after the base, with what each did to these partitions."""
+        """Commits on main after the base, newest first, with what each did to these partitions; for no partitions,
+        the commits alone."""
 
     def commit(self, publication: PublicationCommit) -> str:
         """The one compare-and-swap; answers the new snapshot id. Whatever it raises, the outcome is unknown."""
@@ -112,8 +113,8 @@ class PublishTable(Protocol):
     def ensure_guard(self, target: TargetPin) -> tuple[str, bool]:
         """The guard's snapshot id, and whether it had to be made (again)."""
 
-    def rewrite(self, target: TargetPin, publication_id: str, from_snapshot: str, partitions: Sequence[str]) -> str:
-        """Write the rows of these partitions, as that snapshot reads, into new files on a branch of the publication;
+    def rewrite(self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str]) -> str:
+        """Write the rows of these partitions, as that snapshot reads, into new files on a guard-rooted branch;
         answers the snapshot that lists them. The only act of publishing or undoing that writes data files."""
 
 

@@ -7,16 +7,16 @@ only behind a fence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from errata.errors import ErrataError, PublishConflict, RunExpired
+from errata.errors import ErrataError, RunExpired
 from errata.failpoints import failpoint
 from errata.model.manifest import TargetPin
-from errata.model.refs import GUARD, undo_branch
+from errata.model.refs import GUARD, rows_branch, undo_branch
 from errata.model.table import DataFile, FileSets, by_partition
-from errata.publisher.conflict import Judgement, judge
+from errata.publisher.conflict import Judgement, differing, judge
 from errata.publisher.ports import ContentPort, IntentLog, Outcome, PublicationCommit, PublishTable, TableVersion
 from errata.publisher.wording import conflict_error, contention_error, drift_error
 
@@ -98,7 +98,9 @@ def examine(order: Replacement, version: TableVersion, content: ContentPort) -> 
     if partial := [file for file in files if file.partition is None]:
         raise drift_error(order.run_id, target.table, "files by partition", 0, f"{len(partial)} of another spec")
     live = by_partition(files, order.partitions)
-    verdict = judge(order.expected, live, version.history(order.base_snapshot_id, order.partitions), order.own)
+    if not (changed := differing(order.expected, live)):
+        return Examined(version.snapshot_id, files, ())
+    verdict = judge(changed, version.history(order.base_snapshot_id, changed), order.own)
     if verdict.unclear:
         verdict = verdict.settled(_same_content(order, version.snapshot_id, verdict, content))
     if verdict.written:
@@ -130,11 +132,11 @@ def carry_out(order: Replacement, table: PublishTable, content: ContentPort, log
         order, written = _rewritten(order, publication_id, table)
     try:
         return _until_landed(order, publication_id, written, table, content, log)
-    except PublishConflict as conflict:
-        landed = settle(order.target, publication_id, table, log, reason=conflict.message)
+    except ErrataError as error:
+        landed = settle(order.target, publication_id, table, log, reason=error.message)
         if landed is None:
             raise
-        return Replaced(publication_id, landed, "", len(first.paths), len(order.add_paths), first.compacted, written)
+        return _replaced(order, publication_id, landed, first, written)
 
 
 def _until_landed(
@@ -143,7 +145,8 @@ def _until_landed(
     kept: tuple[str, ...] | None = None
     trouble = "no answer"
     for _ in range(2 * TRIES):
-        if table.look(order.target, publication_id).outcome is Outcome.FENCED:
+        if table.look(order.target, publication_id).outcome is not Outcome.ABSENT:
+            # landed late, or closed behind a fence by another process: settling tells which
             raise contention_error(order.run_id, "another process closed this publication")
         version = table.version(order.target)
         found = examine(order, version, content)
@@ -159,19 +162,22 @@ def _until_landed(
         landed, trouble = _try(order, publication_id, found, version, table)
         if landed is not None:
             failpoint(f"{order.kind}.after_commit")
-            done = Replaced(
-                publication_id,
-                landed,
-                found.snapshot_id,
-                len(found.paths),
-                len(order.add_paths),
-                found.compacted,
-                written,
-            )
             log.committed(publication_id, landed, _detail(order, found) | {"data_files_written": written})
             failpoint(f"{order.kind}.after_record")
-            return done
+            return _replaced(order, publication_id, landed, found, written)
     raise contention_error(order.run_id, f"the last of its tries ended with {trouble}")
+
+
+def _replaced(order: Replacement, publication_id: str, landed: str, found: Examined, written: int) -> Replaced:
+    return Replaced(
+        publication_id,
+        landed,
+        found.snapshot_id,
+        len(found.paths),
+        len(order.add_paths),
+        found.compacted,
+        written,
+    )
 
 
 def _try(
@@ -213,7 +219,7 @@ def _rewritten(order: Replacement, publication_id: str, table: PublishTable) -> 
     """Bring back partitions whose old files carry deletes: their rows, as they read then, in new files."""
     add, sources, written = dict(order.add), list(order.add_from), 0
     for n, (snapshot, partitions) in enumerate(order.rewrite.items(), 1):
-        source = table.rewrite(order.target, f"{publication_id}_{n}", snapshot, partitions)
+        source = table.rewrite(order.target, rows_branch(publication_id, n), snapshot, partitions)
         files = table.files_of(order.target, source, partitions)
         add |= by_partition(files, partitions)
         sources.append(source)
@@ -228,7 +234,6 @@ def settle(
     log: IntentLog,
     *,
     reason: str,
-    landed_detail: Callable[[], Mapping[str, Any]] = dict,
 ) -> str | None:
     """Close an open intent by looking: look, fence, look again, record. Answers the snapshot when it had landed."""
     found = table.look(target, publication_id)
@@ -237,7 +242,7 @@ def settle(
         failpoint("settle.after_fence")
         found = table.look(target, publication_id)
     if found.outcome is Outcome.LANDED and found.snapshot_id:
-        log.committed(publication_id, found.snapshot_id, landed_detail())
+        log.committed(publication_id, found.snapshot_id, {})
         return found.snapshot_id
     log.abandoned(publication_id, reason)
     return None

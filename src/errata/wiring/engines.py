@@ -191,9 +191,9 @@ class _Rewriter:
 
     engines: ProjectEngines
 
-    def copy_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], branch: str, mark: str) -> None:
+    def copy_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], branch: str) -> None:
         """Rows of a snapshot as new files on a branch."""
-        self.engines.chunks.copy_rows(target, snapshot_id, partitions, branch, mark)
+        self.engines.chunks.copy_rows(target, snapshot_id, partitions, branch)
 
 
 _conforms: type[Engines] = ProjectEngines

@@ -21,8 +21,8 @@ PUB_TAG_DAYS = 7
 class RowWriter(Protocol):
     """Spark, as far as publishing ever needs it: rows of a snapshot written as new files on a branch."""
 
-    def copy_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], branch: str, mark: str) -> None:
-        """Append the rows of these partitions to the branch, with ``errata.rewrite`` set to the mark."""
+    def copy_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], branch: str) -> None:
+        """Append the rows of these partitions to the branch."""
 
 
 class IcebergVersion:
@@ -80,9 +80,8 @@ class IcebergVersion:
         source, transform = self._java.field(self._table, self._target)
         touched: dict[str, Touch] = {}
         everything = False
-        for sign, _path, count, _size, raw, content in rows_of(
-            self._java.bulk.changes(self._table, int(snapshot_id), source, transform)
-        ):
+        changes = self._java.bulk.changes(self._table, int(snapshot_id), source, transform) if partitions else ""
+        for sign, _path, count, _size, raw, content in rows_of(changes):
             partition = partition_text(self._target, raw)
             everything = everything or partition is None
             if partition in partitions:
@@ -220,10 +219,9 @@ class IcebergPublishing:
         """The guard's snapshot id, and whether it had to be made."""
         return ensure_guard(self._java, target.table)
 
-    def rewrite(self, target: TargetPin, publication_id: str, from_snapshot: str, partitions: Sequence[str]) -> str:
-        """Rows as that snapshot reads, in new files without delete files, on the publication's own branch."""
+    def rewrite(self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str]) -> str:
+        """Rows as that snapshot reads, in new files without delete files."""
         guard, _ = ensure_guard(self._java, target.table)
-        branch = f"{undo_branch(publication_id)}_rows"
 
         def start() -> None:
             table = self._java.load(target.table)
@@ -232,7 +230,7 @@ class IcebergPublishing:
                 table.manageSnapshots().createBranch(branch, int(guard)).setMaxRefAgeMs(branch, age).commit()
 
         retrying(start)
-        self._rows.copy_rows(target, from_snapshot, partitions, branch, publication_id)
+        self._rows.copy_rows(target, from_snapshot, partitions, branch)
         return refs_of(self._java.load(target.table))[branch]
 
 

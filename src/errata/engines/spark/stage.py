@@ -103,13 +103,13 @@ class SparkChunks:
         """Stop the attempt's Spark jobs."""
         self._runtime.session.sparkContext.cancelJobGroup(work.attempt)
 
-    def copy_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], branch: str, mark: str) -> None:
+    def copy_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], branch: str) -> None:
         """Rows of a snapshot as new files on a branch: how a partition with delete files is brought back."""
         session = self._runtime.session
         rows = session.read.option("versionAsOf", snapshot_id).table(_quoted(target.table))
         rows = rows.where(in_partitions(target.column, target.column_type, target.grain, partitions))
         writer = rows.writeTo(f"{_quoted(target.table)}.`branch_{branch}`")
-        writer.option("snapshot-property.errata.rewrite", mark).options(**_WRITE_OPTIONS).append()
+        writer.option("snapshot-property.errata.rewrite", branch).options(**_WRITE_OPTIONS).append()
 
 
 def context_for(work: ChunkWork) -> Context:
