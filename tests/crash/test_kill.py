@@ -140,7 +140,7 @@ def test_a_python_killed_while_its_jvm_waits_in_the_commit_is_settled_by_looking
     marker.unlink()
     time.sleep(3)  # the JVM is now waiting for the catalog's lock inside its commit
     process.kill()
-    process.wait()
+    process.communicate()
     lock.execute("ROLLBACK")
     lock.close()
     view = world.client.publish(run, as_="bo")
@@ -164,9 +164,10 @@ def test_killed_at_random_moments_until_it_is_done(make_world: Make, seed: int) 
             process.wait(timeout=chance.uniform(1.0, 14.0))
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+        process.communicate()
         again = _start(world, "", command, *arguments, person=person)
-        assert again.wait(timeout=180) == 0, again.stderr.read() if again.stderr else ""
+        _, error = again.communicate(timeout=180)
+        assert again.returncode == 0, error
     assert world.rows() == world.wrong()
 
 

@@ -132,7 +132,7 @@ def cleanup(
 ) -> int:
     """Remove what nothing needs any more.
 
-    Branches, tags, locks and staged files of finished runs. Shows them and asks on a terminal.
+    Branches and tags of finished runs; what an open undo window needs is kept. Shows them and asks on a terminal.
 
     Example: errata cleanup --run bf-20260214-daily-revenue-7f3a21c0 --dry-run
     """

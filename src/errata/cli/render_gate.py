@@ -60,8 +60,10 @@ def _group(name: str, results: Sequence[Result], width: int, name_width: int) ->
     rows = [(str(r.get("partition") or "all"), str(r.get("value") or "–"), str(r.get("message", ""))) for r in listed]
     lines += columns(rows[:LISTED], width, indent="      ", right=(1,))
     if len(rows) > LISTED:
-        rest = ", ".join(f"{partition} {value}" for partition, value, _ in rows[LISTED:])
-        lines += wrap(rest, width, f"      and {len(rows) - LISTED} more: ", "        ")
+        rest = rows[LISTED:]
+        lines += wrap(
+            f"{rest[0][0]} … {rest[-1][0]}, with their values by --json", width, f"      and {len(rest)} more: "
+        )
     return lines
 
 

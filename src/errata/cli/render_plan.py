@@ -73,7 +73,7 @@ def _body(view: PlanView, width: int) -> Iterator[str]:
     yield from labelled("estimate", _estimate(view), width)
     if view.gate:
         yield from labelled("gate", [_gate(view)], width)
-    told = f"{', '.join(view.consumers)} (told at publish)" if view.consumers else "no consumers are named"
+    told = f"{', '.join(view.consumers)} (tell them: Errata does not)" if view.consumers else "no consumers are named"
     yield from labelled("touches", [told], width)
     if view.refs:
         yield from labelled("refs", view.refs, width)

@@ -91,7 +91,7 @@ def retry(
 ) -> None:
     """Put failed chunks back in line.
 
-    Example: errata retry bf-20260214-daily-revenue-7f3a21c0 --chunk c0003
+    Example: errata retry bf-20260214-daily-revenue-7f3a21c0 --chunk c003
     """
     with session.client() as client:
         view = client.retry(run, chunk=chunk, as_=session.person)

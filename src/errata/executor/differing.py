@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from errata.errors import StateRefused
 from errata.executor.desk import Desk
 from errata.executor.publishing import chosen
+from errata.executor.views import untouched_partitions
 from errata.model.audit import Actor
 from errata.validator.diff import Diff
 from errata.validator.ports import Measurement
@@ -55,7 +56,7 @@ def diff(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str] 
         candidate.snapshot_id,
         candidate.base_snapshot_id,
         manifest.target.grain.value,
-        max(0, manifest.target.total_partitions - len(manifest.partitions)),
+        untouched_partitions(manifest),
         manifest.target.key,
         found,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from errata.errors import PlanRefused
@@ -16,9 +17,10 @@ from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.model.refs import base_pin, input_pin
-from errata.model.run import ACTIVE, RunState
+from errata.model.run import ACTIVE, AttemptState, RunState
 from errata.model.views import PlanView
 from errata.planner.build import Plan, build_plan
+from errata.planner.estimate import cores_of
 from errata.planner.ports import ActiveRun, PastRun
 from errata.planner.request import Request, input_partitions, resolve
 
@@ -97,13 +99,17 @@ def _active(desk: Desk, table: str) -> list[ActiveRun]:
 
 
 def _past(desk: Desk, product: str) -> list[PastRun]:
+    """What the last published runs really took: from the first claim to the last adoption, on all cores."""
+    cores = cores_of(desk.project.spark_master, desk.project.spark_conf)
     done = desk.ledger.runs(product=product, states={RunState.PUBLISHED, RunState.PART_PUBLISHED, RunState.SUPERSEDED})
     found = []
     for run in done[:5]:
-        chunks = desk.ledger.chunks(run.run_id)
-        seconds = sum(chunk.seconds or 0.0 for chunk in chunks)
-        if seconds:
-            found.append(PastRun(run.run_id, sum(chunk.bytes for chunk in chunks), seconds))
+        attempts = [a for a in desk.ledger.attempts(run.run_id) if a.state is AttemptState.ADOPTED and a.ended_at]
+        if attempts:
+            start = min(datetime.fromisoformat(a.started_at) for a in attempts)
+            end = max(datetime.fromisoformat(a.ended_at or "") for a in attempts)
+            size = sum(chunk.bytes for chunk in desk.ledger.chunks(run.run_id))
+            found.append(PastRun(run.run_id, size, (end - start).total_seconds() * cores))
     return found
 
 

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from errata.errors import ApprovalRefused, NotFound, PublishConflict, RunExpired, StateRefused, UsageError
 from errata.executor.cleaning import unpin
 from errata.executor.desk import Desk
+from errata.executor.drift import replacement
 from errata.executor.settling import LedgerLog, settle_open
 from errata.executor.validating import candidate_digest
 from errata.ledger import CandidateRecord, PartitionState, RunRecord
 from errata.model.audit import Actor
-from errata.model.codec import typed
 from errata.model.duration import days
 from errata.model.manifest import ExpectedFile, Manifest
 from errata.model.partition import fold_text, parse_list
 from errata.model.product import Role
 from errata.model.refs import candidate_branch, pre_tag, undo_branch
-from errata.model.run import RunState
+from errata.model.run import PublicationState, RunState
 from errata.model.table import FileSets, by_partition
 from errata.model.views import PublishView, RollbackView
 from errata.publisher.replace import Replacement, carry_out
 from errata.publisher.requirements import Facts, unmet
+from errata.validator.compile import content_columns
 from errata.validator.ports import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT
 
 __all__ = ["chosen", "publish", "rollback"]
@@ -177,25 +178,14 @@ def _publication(
 ) -> Replacement:
     target, snapshot_id = manifest.target, candidate.snapshot_id or ""
     files = desk.engines.publishing.files_of(target, snapshot_id, scope)
-    return Replacement(
-        kind="publish",
-        run_id=run.run_id,
-        manifest_digest=run.manifest_digest,
-        target=target,
-        partitions=scope,
-        expected=_expected(desk, manifest, scope),
-        base_snapshot_id=target.base_snapshot_id,
+    return replace(
+        replacement(desk, run, manifest, scope),
         add=by_partition(files, scope),
         add_from=(snapshot_id,),
         undo_days=days(manifest.rollback_window),
         keep_refs={candidate_branch(run.run_id, candidate.n): _CANDIDATE_DAYS},
         properties={"errata.candidate-digest": candidate.digest},
     )
-
-
-def _expected(desk: Desk, manifest: Manifest, scope: Sequence[str]) -> FileSets:
-    found = json.loads(desk.ledger.get_part(manifest.target.expected_part))
-    return {name: tuple(typed(ExpectedFile, file) for file in found.get(name, ())) for name in scope}
 
 
 def _undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
@@ -236,9 +226,22 @@ def _undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]
         add_from=tuple(sources),
         undo_days=window,
         keep_refs={undo_branch(pub_id): window for pub_id in by_publication if undo_branch(pub_id) in refs},
-        own=frozenset(by_publication),
+        content_columns=content_columns(manifest),
+        own=_committed(desk, run.table),
         known_content=_measured_content(desk, run, scope),
         rewrite=rewrite,
+    )
+
+
+def _committed(desk: Desk, table: str) -> frozenset[str]:
+    """Every publication of ours on this table: later ones on these partitions were all taken back, or this would not be
+    the accepted run; their commits are no one else's writes."""
+    runs = [run for run in desk.ledger.runs() if run.table == table]
+    return frozenset(
+        publication.pub_id
+        for run in runs
+        for publication in desk.ledger.publications(run.run_id)
+        if publication.state is PublicationState.COMMITTED
     )
 
 

@@ -61,15 +61,16 @@ class LedgerLog:
             ledger.update_intent(publication_id, detail, actor=self.actor, base_snapshot_id=base)
         ledger.renew_publication(publication_id, LEASE_SECONDS)
 
-    def committed(self, publication_id: str, snapshot_id: str, detail: Mapping[str, object]) -> None:
-        """It landed."""
-        written = detail.get("data_files_written")
+    def committed(self, publication_id: str, snapshot_id: str) -> None:
+        """It landed; only partitions that had to be written anew cost data files."""
+        stored = self.desk.ledger.publication_detail(publication_id)
+        anew = {name for names in stored["rewrite"].values() for name in names}
         self.desk.ledger.settle_publication(
             publication_id,
             "committed",
             actor=self.actor,
             snapshot_id=snapshot_id,
-            data_files_written=written if isinstance(written, int) else None,
+            data_files_written=sum(len(stored["add"].get(name, ())) for name in anew),
         )
 
     def abandoned(self, publication_id: str, reason: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from errata.canonical import digest_of
 from errata.errors import StateRefused, UsageError, ValidationRejected
 from errata.executor.desk import Desk
+from errata.executor.drift import written_since
 from errata.executor.settling import settle_open
 from errata.failpoints import failpoint
 from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord
@@ -42,12 +43,23 @@ def validate(desk: Desk, actor: Actor, run_id: str, accept: Mapping[str, str]) -
     manifest = desk.ledger.manifest(run.run_id, actor)
     if run.state not in _JUDGED:
         return _as_it_stands(desk, actor, run)
-    adopted = _adopted(desk, run, manifest)
-    candidate = _candidate(desk, actor, run, manifest, adopted)
+    candidate = _measured_candidate(desk, run)
+    if candidate is None:
+        candidate = _candidate(desk, actor, run, manifest, _adopted(desk, run, manifest))
     measurements = _measurements(desk, actor, run, manifest, candidate)
-    facts = _facts(desk, manifest, adopted)
+    facts = _facts(desk, manifest, candidate)
     _accept(desk, actor, run, accept, judge(manifest, measurements, facts))
     return _judge(desk, actor, run, manifest, candidate, facts, measurements)
+
+
+def _measured_candidate(desk: Desk, run: RunRecord) -> CandidateRecord | None:
+    """The candidate that is there and was measured: judging it again needs neither a scan nor a JVM."""
+    candidate = desk.ledger.latest_candidate(run.run_id)
+    if candidate is None or candidate.state is not CandidateState.MADE:
+        return None
+    if desk.engines.pins.refs(run.table).get(candidate.branch) != candidate.snapshot_id:
+        return None
+    return candidate if desk.ledger.measurements(run.run_id, candidate.n) else None
 
 
 def _accept(desk: Desk, actor: Actor, run: RunRecord, accept: Mapping[str, str], verdict: Verdict) -> None:
@@ -66,12 +78,9 @@ def _accept(desk: Desk, actor: Actor, run: RunRecord, accept: Mapping[str, str],
         desk.ledger.accept_warning(run.run_id, check, why, actor.person, actor)
 
 
-def _facts(desk: Desk, manifest: Manifest, adopted: tuple[DataFile, ...]) -> CandidateFacts:
-    rows = dict.fromkeys(manifest.partitions, 0)
-    for file in adopted:
-        rows[file.partition or ""] = rows.get(file.partition or "", 0) + file.rows
+def _facts(desk: Desk, manifest: Manifest, candidate: CandidateRecord) -> CandidateFacts:
     described = desk.engines.tables.describe(manifest.target.table)
-    return CandidateFacts(rows, {column.name: column.type for column in described.columns})
+    return CandidateFacts(candidate.detail["rows"], {column.name: column.type for column in described.columns})
 
 
 def _as_it_stands(desk: Desk, actor: Actor, run: RunRecord) -> ValidateView:
@@ -146,7 +155,10 @@ def _candidate(
             return desk.ledger.record_candidate(
                 run.run_id, candidate.n, found.base_snapshot_id, found.snapshot_id, actor
             )
-    intended = desk.ledger.intend_candidate(run.run_id, digest, actor)
+    rows = dict.fromkeys(manifest.partitions, 0)
+    for file in adopted:
+        rows[file.partition or ""] = rows.get(file.partition or "", 0) + file.rows
+    intended = desk.ledger.intend_candidate(run.run_id, digest, actor, {"rows": rows})
     failpoint("candidate.after_intent")
     paths = [file.path for file in adopted]
     made = staging.make_candidate(target, run.run_id, intended.branch, manifest.partitions, paths, KEEP_DAYS)
@@ -205,7 +217,10 @@ def _judge(
         candidate=candidate.branch,
         checks=checks,
         measured=len(measurements),
+        conflicts=() if before else written_since(desk, run, manifest),
     )
+    if view.conflicts:
+        desk.ledger.note(run.run_id, actor, "conflict.seen", {"partitions": list(view.conflicts)})
     if verdict.passed:
         return view
     blocking = [p for p in verdict.problems if p.level == "block"]

@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from errata.canonical import digest_of
 from errata.executor.desk import Desk
 from errata.executor.ports import PinOutcome
 from errata.ledger import Counts, RunRecord
 from errata.model.manifest import Chunk, Estimate, InputPin, Manifest
 from errata.model.product import Product, Role
-from errata.model.refs import GUARD, base_pin, candidate_branch, run_branch
+from errata.model.refs import GUARD, base_pin, candidate_branch, input_pin, run_branch
 from errata.model.views import ApprovalView, ChunkView, EstimateView, InputView, PlanView, RunCounts, VerdictView
 from errata.planner.build import Plan
 
-__all__ = ["approvals_view", "counts_view", "plan_view", "refused_view", "stored_plan_view"]
+__all__ = [
+    "approvals_view",
+    "counts_view",
+    "new_partitions",
+    "plan_view",
+    "refused_view",
+    "stored_plan_view",
+    "untouched_partitions",
+]
 
 
 def plan_view(
@@ -41,11 +50,22 @@ def stored_plan_view(desk: Desk, run: RunRecord, manifest: Manifest) -> PlanView
     """The plan again, from the ledger; its verdicts are those of its audit entry."""
     entries = [e for e in desk.ledger.audit_entries(run.run_id) if e.action == "run.planned"]
     verdicts = tuple(VerdictView(*row) for row in (entries[0].body.get("verdicts", ()) if entries else ()))
-    expected = manifest.target.total_partitions
+    new = new_partitions(manifest)
     return _view(
-        desk, manifest, run.manifest_digest, run, run_id=run.run_id, already=True, verdicts=verdicts, new=(),
-        untouched=max(0, expected - len(manifest.partitions)),
+        desk, manifest, run.manifest_digest, run, run_id=run.run_id, already=True, verdicts=verdicts, new=new,
+        untouched=untouched_partitions(manifest),
     )  # fmt: skip
+
+
+def new_partitions(manifest: Manifest) -> tuple[str, ...]:
+    """Partitions of the scope that held no file when it was planned."""
+    empty = digest_of([])
+    return tuple(name for name in manifest.partitions if manifest.target.fingerprints.get(name) == empty)
+
+
+def untouched_partitions(manifest: Manifest) -> int:
+    """Partitions the table had when it was planned and that the scope does not name."""
+    return max(0, manifest.target.total_partitions - len(manifest.partitions) + len(new_partitions(manifest)))
 
 
 def refused_view(product: Product, plan: Plan) -> PlanView:
@@ -88,7 +108,10 @@ def _view(
         requested_by=manifest.requested_by, order=manifest.order, grain=manifest.target.grain.value,
         partitions=manifest.partitions, chunks=tuple(map(_chunk, manifest.chunks)),
         inputs=tuple(map(_input, manifest.inputs)), verdicts=verdicts, estimate=_estimate(manifest.estimate),
-        refs=(base_pin(name), GUARD, run_branch(name), candidate_branch(name, 1)),
+        refs=(
+            base_pin(name), *([input_pin(name)] if any(pin.kind == "table" for pin in manifest.inputs) else []),
+            GUARD, run_branch(name), candidate_branch(name, 1),
+        ),
         code={
             "call": code.call, "version": code.version, "digest": code.zip_digest, "git_commit": code.git_commit,
             "git_dirty": code.git_dirty,

@@ -121,8 +121,10 @@ class PublishTable(Protocol):
 class ContentPort(Protocol):
     """Contents compared when file lists cannot settle whether rows changed."""
 
-    def content(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> Mapping[str, str]:
-        """Per partition one digest of row count and checksum, lineage columns left out. Raises ``RunExpired``."""
+    def content(
+        self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], columns: Sequence[str]
+    ) -> Mapping[str, str]:
+        """Per partition one digest of row count and checksum of these columns. Raises ``RunExpired`` when gone."""
 
 
 class IntentLog(Protocol):
@@ -134,7 +136,7 @@ class IntentLog(Protocol):
     def update(self, publication_id: str, detail: Mapping[str, object]) -> None:
         """What the next try will do, when that has changed; also renews the lease on the locks."""
 
-    def committed(self, publication_id: str, snapshot_id: str, detail: Mapping[str, object]) -> None:
+    def committed(self, publication_id: str, snapshot_id: str) -> None:
         """It landed: outcome, acceptance and the release of the locks."""
 
     def abandoned(self, publication_id: str, reason: str) -> None:

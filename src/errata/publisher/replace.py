@@ -41,6 +41,7 @@ class Replacement:
     add_from: tuple[str, ...]
     undo_days: int
     keep_refs: Mapping[str, int]
+    content_columns: tuple[str, ...]  # what counts as content where files cannot tell; lineage columns do not
     own: frozenset[str] = frozenset()  # publications whose commits are the expected state, and no one else's write
     known_content: Mapping[str, str] = field(default_factory=dict)  # of the expected state, when it was measured
     rewrite: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -114,10 +115,10 @@ def _same_content(order: Replacement, head: str, verdict: Judgement, content: Co
         if order.base_snapshot_id is None:
             return ()
         try:
-            before = content.content(order.target, order.base_snapshot_id, verdict.unclear)
+            before = content.content(order.target, order.base_snapshot_id, verdict.unclear, order.content_columns)
         except RunExpired:
             return ()
-    now = content.content(order.target, head, verdict.unclear)
+    now = content.content(order.target, head, verdict.unclear, order.content_columns)
     return [name for name in verdict.unclear if before.get(name) == now[name]]
 
 
@@ -147,7 +148,7 @@ def _until_landed(
     for _ in range(2 * TRIES):
         if table.look(order.target, publication_id).outcome is not Outcome.ABSENT:
             # landed late, or closed behind a fence by another process: settling tells which
-            raise contention_error(order.run_id, "another process closed this publication")
+            raise contention_error(order.kind, order.run_id, "another process closed this publication")
         version = table.version(order.target)
         found = examine(order, version, content)
         if found.paths != kept:
@@ -162,10 +163,10 @@ def _until_landed(
         landed, trouble = _try(order, publication_id, found, version, table)
         if landed is not None:
             failpoint(f"{order.kind}.after_commit")
-            log.committed(publication_id, landed, _detail(order, found) | {"data_files_written": written})
+            log.committed(publication_id, landed)
             failpoint(f"{order.kind}.after_record")
             return _replaced(order, publication_id, landed, found, written)
-    raise contention_error(order.run_id, f"the last of its tries ended with {trouble}")
+    raise contention_error(order.kind, order.run_id, f"the last of its tries ended with {trouble}")
 
 
 def _replaced(order: Replacement, publication_id: str, landed: str, found: Examined, written: int) -> Replaced:
@@ -242,7 +243,7 @@ def settle(
         failpoint("settle.after_fence")
         found = table.look(target, publication_id)
     if found.outcome is Outcome.LANDED and found.snapshot_id:
-        log.committed(publication_id, found.snapshot_id, {})
+        log.committed(publication_id, found.snapshot_id)
         return found.snapshot_id
     log.abandoned(publication_id, reason)
     return None

@@ -31,9 +31,7 @@ def conflict_error(
         hint = f'errata plan PRODUCT --partitions {listed} --supersede {run_id} --reason "…"'
         rest = f"or publish the other {len(others)}: errata publish {run_id} --partitions {list_text(grain, others)}"
     else:
-        hint = (
-            f"a rollback would lose those writes; plan a correction instead: errata plan PRODUCT --partitions {listed}"
-        )
+        hint = f'correct them instead of losing those writes: errata plan PRODUCT --partitions {listed} --reason "…"'
         rest = (
             f"or roll back the other {len(others)}: errata rollback {run_id} "
             f'--partitions {list_text(grain, others)} --reason "…"'
@@ -69,11 +67,12 @@ def drift_error(run_id: str, table: str, what: str, expected: object, found: obj
     )
 
 
-def contention_error(run_id: str, reason: str) -> PublishConflict:
+def contention_error(kind: str, run_id: str, reason: str) -> PublishConflict:
     """The table moves too fast, or someone else closed the intent."""
+    why = ' --reason "…"' if kind == "rollback" else ""
     return PublishConflict(
-        f"the publication did not land: {reason}",
+        f"the {kind} did not land: {reason}",
         state=_UNTOUCHED,
-        hint=f"hold the live writer for a moment and repeat: errata publish {run_id}",
+        hint=f"hold the live writer for a moment and repeat: errata {kind} {run_id}{why}",
         run_id=run_id,
     )

@@ -58,8 +58,9 @@ def _spark() -> DoctorCheck:
         found = version("pyspark")
     except PackageNotFoundError:
         return DoctorCheck("spark", ok=False, found="none", hint="pip install 'errata[spark]'")
-    ok = found.startswith(("4.0.", "4.1."))
-    return DoctorCheck("spark", ok, f"pyspark {found}", "" if ok else "expected pyspark >=4.0.2,<4.2")
+    ok = found.startswith("4.1.")
+    hint = "" if ok else "expected pyspark 4.1: the pinned Iceberg jar is built for it"
+    return DoctorCheck("spark", ok, f"pyspark {found}", hint)
 
 
 def _jars() -> str:

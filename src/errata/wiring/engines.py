@@ -15,7 +15,7 @@ from errata.executor.ports import PinKeeper, RowReader
 from errata.ledger import Ledger
 from errata.model.manifest import Code, TargetPin
 from errata.model.partition import Grain
-from errata.model.product import LINEAGE_COLUMNS, Input, Product, Project
+from errata.model.product import Input, Product, Project
 from errata.planner.ports import InputFacts, InputReader, TableReader, TargetReader
 
 if TYPE_CHECKING:
@@ -178,9 +178,10 @@ class _Content:
 
     engines: ProjectEngines
 
-    def content(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> dict[str, str]:
-        """Row count and checksum, lineage columns left out, as the gate measures them."""
-        columns = tuple(sorted(set(target.columns) - set(LINEAGE_COLUMNS)))
+    def content(
+        self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], columns: Sequence[str]
+    ) -> dict[str, str]:
+        """Row count and checksum, as the gate measures them."""
         found = self.engines.measurer.checksums(target.table, snapshot_id, target, partitions, columns)
         return {name: f"{digest.rows}:{digest.a}:{digest.b}" for name, digest in found.items()}
 

@@ -180,10 +180,11 @@ def test_calendar_of_five_years_has_one_sign_a_day():
     assert page.count("▣") == 1825 + 1
 
 
-def test_many_warnings_are_all_named():
-    """Beyond the first twenty, partitions are still listed with their values."""
+def test_many_warnings_are_folded_and_none_is_hidden():
+    """Beyond the first five, the count and the range of the other partitions are shown."""
     page = errata("validate", RUN, client=FakeClient({"validate": samples.validation(warn=30)})).out
-    assert all(day in page for day in samples.SCOPE[:30])
+    assert all(day in page for day in samples.SCOPE[:5])
+    assert f"and 25 more: {samples.SCOPE[5]} … {samples.SCOPE[29]}" in page
 
 
 @pytest.mark.parametrize("module", [helptext, human, progress], ids=lambda module: module.__name__)

@@ -1,0 +1,51 @@
+"""What live did to the scope since planning: the expected files, and an early look for conflicts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from errata.errors import PublishConflict
+from errata.executor.desk import Desk
+from errata.ledger import RunRecord
+from errata.model.codec import typed
+from errata.model.manifest import ExpectedFile, Manifest
+from errata.model.table import FileSets
+from errata.publisher.replace import Replacement, examine
+from errata.validator.compile import content_columns
+
+__all__ = ["expected_files", "replacement", "written_since"]
+
+
+def expected_files(desk: Desk, manifest: Manifest, scope: Sequence[str]) -> FileSets:
+    """The files that the plan found live in these partitions."""
+    found = json.loads(desk.ledger.get_part(manifest.target.expected_part))
+    return {name: tuple(typed(ExpectedFile, file) for file in found.get(name, ())) for name in scope}
+
+
+def replacement(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
+    """The scope's files against what the plan expects, with nothing to put in yet."""
+    return Replacement(
+        kind="publish",
+        run_id=run.run_id,
+        manifest_digest=run.manifest_digest,
+        target=manifest.target,
+        partitions=scope,
+        expected=expected_files(desk, manifest, scope),
+        base_snapshot_id=manifest.target.base_snapshot_id,
+        add={},
+        add_from=(),
+        undo_days=0,
+        keep_refs={},
+        content_columns=content_columns(manifest),
+    )
+
+
+def written_since(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
+    """Partitions that would be refused at publish, as far as the table tells now; reads only."""
+    order = replacement(desk, run, manifest, manifest.partitions)
+    try:
+        examine(order, desk.engines.publishing.version(manifest.target), desk.engines.content)
+    except PublishConflict as conflict:
+        return tuple(conflict.fields.get("partitions", manifest.partitions))
+    return ()
