@@ -175,15 +175,27 @@ def _on_begin(conn: Connection) -> None:
 def _parsed(url: str) -> URL:
     try:
         return make_url(url)
-    except ArgumentError:
-        raise UsageError(f"the ledger {url!r} was not understood; expected sqlite:///path/to/ledger.db") from None
+    except (ArgumentError, ValueError):
+        raise _not_opened(f"found {_scheme(url)}, which cannot be read as a URL") from None
 
 
 def _path_of(url: URL) -> Path:
-    if url.get_backend_name() != "sqlite":
-        raise UsageError(
-            f"the ledger {url.render_as_string()} was not opened; expected sqlite:///…, found {url.get_backend_name()}"
-        )
+    if url.drivername not in ("sqlite", "sqlite+pysqlite"):
+        raise _not_opened(f"found {_scheme(str(url))}")
     if not url.database or url.database == ":memory:":
-        raise UsageError("the ledger was not opened; expected a file (sqlite:///path), found a database in memory")
+        raise _not_opened("found a database in memory")
     return Path(url.database)
+
+
+def _scheme(url: str) -> str:
+    # What follows may hold a password.
+    scheme, colon, _ = url.partition("://")
+    return f"{scheme}{colon}…" if colon else scheme
+
+
+def _not_opened(found: str) -> UsageError:
+    return UsageError(
+        f"the ledger was not opened; expected a SQLite file, {found}",
+        state="nothing was created",
+        hint="ledger: sqlite:///.errata/ledger.db works; PostgreSQL and other databases are not supported yet",
+    )

@@ -44,11 +44,26 @@ def test_a_ledger_that_is_not_there_is_not_created_unasked(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "mysql://host/db", "no url at all"])
-def test_other_databases_are_refused(url: str):
-    """The ledger is a file, or later PostgreSQL; nothing that forgets."""
-    with pytest.raises(UsageError):
+@pytest.mark.parametrize(
+    "url, found",
+    [
+        ("sqlite://", "a database in memory"),
+        ("sqlite:///:memory:", "a database in memory"),
+        ("sqlite+aiosqlite:///ledger.db", "sqlite+aiosqlite://…"),
+        ("mysql://host/db", "mysql://…"),
+        ("postgresql://host/db", "postgresql://…"),
+        ("postgresql+psycopg://errata:secret@host/db?password=secret", "postgresql+psycopg://…"),
+        ("postgresql://errata:secret@host:port/db", "postgresql://…, which cannot be read as a URL"),
+        ("no url at all", "no url at all, which cannot be read as a URL"),
+    ],
+)
+def test_other_databases_are_refused(url: str, found: str):
+    """Only a SQLite file is opened; the refusal says which URL works and shows no password."""
+    with pytest.raises(UsageError) as refused:
         Ledger.open(url)
+    assert refused.value.message == f"the ledger was not opened; expected a SQLite file, found {found}"
+    hint = "ledger: sqlite:///.errata/ledger.db works; PostgreSQL and other databases are not supported yet"
+    assert refused.value.hint == hint
 
 
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path):
