@@ -11,7 +11,8 @@ database only; what became of a commit on a live table is found out by the publi
     runs         manifests and states            decisions                   approvals, accepted warnings
     chunks       claims, fences, results         progress                    counts
     candidates   measurements, verdicts          publications, acceptance    intents, outcomes, truth per partition
-    parts        content by digest               tables                      rebases, hazards, guards
+    measured     the digest of the numbers       filesystem                  where the file may lie
+    parts        content by digest               tables                      hazards, guards
 """
 
 from __future__ import annotations
@@ -44,7 +45,6 @@ from errata.ledger.records import (
     Owner,
     PartitionState,
     PublicationRecord,
-    RebaseRecord,
     RunRecord,
     VerdictRecord,
     WarningAcceptance,
@@ -68,7 +68,6 @@ __all__ = [
     "Owner",
     "PartitionState",
     "PublicationRecord",
-    "RebaseRecord",
     "RunRecord",
     "VerdictRecord",
     "WarningAcceptance",

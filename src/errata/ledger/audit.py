@@ -2,14 +2,15 @@
 
 Each entry's hash covers all its other fields and the previous hash, as canonical JSON. An entry that records a change
 of a run's state has ``move: {from, to}`` in its body; the triggers accept no change without it. :func:`verify` walks
-the whole log in one consistent view, then compares it with the rows it explains.
+the whole log in one consistent view, then compares it with the rows it explains: states and manifests of runs, and
+the measurements of candidates.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, select, union_all
@@ -17,6 +18,7 @@ from sqlalchemy import Connection, Row, func, select, union_all
 from errata.canonical import canonical_bytes, digest_of
 from errata.errors import UsageError
 from errata.ledger.database import Tx
+from errata.ledger.measured import MEASURED, Said, misreported
 from errata.ledger.records import AuditCheck
 from errata.ledger.schema import audit, audit_head, metadata, run
 from errata.model.audit import GENESIS, Actor, AuditEntry
@@ -81,7 +83,7 @@ def entries(conn: Connection, run_id: str | None, limit: int | None) -> tuple[Au
 
 def verify(conn: Connection) -> AuditCheck:
     """Walk the chain and compare it with the rows; names the first entry that is wrong or missing."""
-    seq, head, told = 0, GENESIS, _Told({}, {})
+    seq, head, told = 0, GENESIS, _Told()
     for row in _stream(conn):
         reason = _wrong(row, seq, head)
         if reason is not None:
@@ -92,15 +94,17 @@ def verify(conn: Connection) -> AuditCheck:
     if reason is not None:
         return _broken(seq, reason, head)
     reason = _unlogged(conn, told)
-    return AuditCheck(reason is None, seq, None, reason, head)
+    first_bad, reason = (None, reason) if reason else misreported(conn, told.measured) or (None, None)
+    return AuditCheck(reason is None, seq, first_bad, reason, head)
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What the log says of each run: the state it was last moved to, and the manifest it was planned with."""
+    """What the log says last: each run's state and manifest, and the numbers of each candidate."""
 
-    states: dict[str, str]
-    digests: dict[str, str]
+    states: dict[str, str] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
+    measured: dict[tuple[str, int], Said] = field(default_factory=dict)
 
     def hear(self, row: Row[Any]) -> None:
         body = json.loads(row.body)
@@ -108,6 +112,8 @@ class _Told:
             self.states[row.run_id] = body[MOVE]["to"]
             if body[MOVE]["from"] is None:
                 self.digests[row.run_id] = body["manifest_digest"]
+        if row.run_id is not None and row.action == MEASURED:
+            self.measured[row.run_id, body.get("n")] = (row.seq, body.get("digest"))
 
 
 def _broken(seq: int, reason: str, head: str) -> AuditCheck:

@@ -1,7 +1,7 @@
 """Candidates and what was measured and judged on them.
 
-A candidate is intended before its branch is made. Its measurements are replaced as a whole; verdicts are only added,
-so changing a threshold leaves both judgements on the record.
+A candidate is intended before its branch is made. Its measurements are replaced as a whole until there is a
+verdict, and stay from then on; verdicts are only added, so changing a threshold leaves both judgements on the record.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from sqlalchemy import Connection, Row, func, select
 from errata.errors import NotFound, StateRefused
 from errata.ledger.audit import append
 from errata.ledger.database import Tx
+from errata.ledger.measured import MEASURED, measured_digest, stored_measurements
 from errata.ledger.records import CandidateRecord, CandidateState, Measurement, RunRecord, VerdictRecord
 from errata.ledger.schema import candidate, measurement, verdict
 from errata.ledger.store import Refusal, Store, find_run, json_text, move_run, need_state
 from errata.ledger.triggers import CANDIDATE_MOVES
 from errata.model.audit import Actor
+from errata.model.codec import plain
 from errata.model.run import RunState
 
 __all__ = ["Candidates"]
@@ -92,31 +94,32 @@ class Candidates(Store):
         return found[-1] if found else None
 
     def record_measurements(self, run_id: str, n: int, measurements: Iterable[Measurement], actor: Actor) -> int:
-        """Replace what was measured on this candidate; returns how many numbers there are."""
-        rows = [
-            {"run_id": run_id, "candidate_n": n, "scope": m.scope, "partition": m.partition, "name": m.name,
-             "value": m.value}
-            for m in measurements
-        ]  # fmt: skip
+        """Replace what was measured on this candidate; returns how many numbers there are.
+
+        Once there is a verdict the numbers stay: other ones are refused, the same again change nothing.
+        """
+        numbers = tuple(measurements)
+        digest = measured_digest(numbers)
 
         def work(tx: Tx) -> int:
-            _find(tx.conn, run_id, n)
+            known = _find(tx.conn, run_id, n)
+            if _is_judged(tx.conn, run_id, n):
+                if digest != measured_digest(stored_measurements(tx.conn, run_id, n)):
+                    raise Refusal(_judged(known), run_id=run_id, action=MEASURED, body={"n": n, "digest": digest})
+                return len(numbers)
             where = (measurement.c.run_id == run_id) & (measurement.c.candidate_n == n)
             tx.conn.execute(measurement.delete().where(where))
-            if rows:
+            if numbers:
+                rows = [plain(number) | {"run_id": run_id, "candidate_n": n} for number in numbers]
                 tx.conn.execute(measurement.insert(), rows)
-            append(tx, actor, "candidate.measured", run_id, {"n": n, "measurement_count": len(rows)})
-            return len(rows)
+            append(tx, actor, MEASURED, run_id, {"n": n, "measurement_count": len(numbers), "digest": digest})
+            return len(numbers)
 
         return self._write(actor, work)
 
     def measurements(self, run_id: str, n: int) -> tuple[Measurement, ...]:
         """What was measured on this candidate, in the order it was recorded."""
-        where = (measurement.c.run_id == run_id) & (measurement.c.candidate_n == n)
-        query = select(measurement).where(where).order_by(measurement.c.id)
-        return self._read(
-            lambda conn: tuple(Measurement(r.scope, r.partition, r.name, r.value) for r in conn.execute(query))
-        )
+        return self._read(lambda conn: stored_measurements(conn, run_id, n))
 
     def record_verdict(
         self,
@@ -187,6 +190,20 @@ def _find(conn: Connection, run_id: str, n: int) -> CandidateRecord:
     if row is None:
         raise NotFound(f"run {run_id} has no candidate {n}", state="nothing was changed", run_id=run_id)
     return _record(row)
+
+
+def _is_judged(conn: Connection, run_id: str, n: int) -> bool:
+    query = select(verdict.c.id).where(verdict.c.run_id == run_id, verdict.c.candidate_n == n).limit(1)
+    return conn.execute(query).first() is not None
+
+
+def _judged(known: CandidateRecord) -> StateRefused:
+    return StateRefused(
+        f"other measurements of candidate {known.n} of {known.run_id} were refused; expected a candidate without a"
+        " verdict, found one that is judged",
+        state="nothing was changed; the numbers that were judged stay",
+        hint=f"errata validate {known.run_id} judges the stored numbers again",
+    )
 
 
 def _not_made(known: CandidateRecord) -> StateRefused:

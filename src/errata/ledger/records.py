@@ -28,7 +28,6 @@ __all__ = [
     "Owner",
     "PartitionState",
     "PublicationRecord",
-    "RebaseRecord",
     "RunRecord",
     "VerdictRecord",
     "WarningAcceptance",
@@ -181,12 +180,13 @@ class CandidateRecord:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One number of a scan; ``value`` is text so that no digit is lost."""
+    """One number of a scan; ``value`` is text so that no digit is lost. ``exact`` is false for floating point."""
 
     scope: str
     partition: str | None
     name: str
     value: str | None
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,17 +265,6 @@ class AcceptanceRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class RebaseRecord:
-    """The files expected live in a partition, after a rewrite that changed no rows."""
-
-    run_id: str
-    partition: str
-    part: str
-    why: str
-    at: str
-
-
-@dataclass(frozen=True, slots=True)
 class HazardRecord:
     """After a rollback, expiry by others may delete files that are live again."""
 
@@ -288,7 +277,11 @@ class HazardRecord:
 
 @dataclass(frozen=True, slots=True)
 class AuditCheck:
-    """The outcome of walking the chain; ``first_bad`` is the first entry that is wrong or missing."""
+    """The outcome of walking the chain.
+
+    ``first_bad`` is the first entry that is wrong or missing, or whose numbers are not the stored ones; None when all
+    is well, or when a row is wrong that no entry speaks of.
+    """
 
     ok: bool
     entries: int

@@ -1,4 +1,4 @@
-"""The tables of the ledger, for both dialects. Pure: nothing here touches a database.
+"""The tables of the ledger. Pure: nothing here touches a database.
 
 Lists and small objects are canonical JSON text; long lists are parts. ``audit_seq`` says which audit entry a row was
 last written with, so that a cut tail of the log shows. Migrations are frozen copies: whoever changes a table here adds
@@ -216,6 +216,8 @@ measurement = Table(
     Column("partition", Text),
     Column("name", Text, nullable=False),
     Column("value", Text),
+    Column("exact", Boolean, nullable=False),
+    CheckConstraint("exact IN (0, 1)", name="exact"),
     ForeignKeyConstraint(["run_id", "candidate_n"], ["candidate.run_id", "candidate.n"]),
     Index("ix_measurement_candidate", "run_id", "candidate_n"),
 )
@@ -311,19 +313,6 @@ acceptance = Table(
     _seq(),
     Index("ix_acceptance_partition", "table_name", "partition", "seq"),
     Index("ix_acceptance_run_id", "run_id"),
-)
-
-expected = Table(
-    "expected",
-    metadata,
-    Column("id", Number, primary_key=True, autoincrement=True),
-    Column("run_id", Text, ForeignKey("run.run_id"), nullable=False),
-    Column("partition", Text, nullable=False),
-    Column("part_digest", Text, ForeignKey("part.digest"), nullable=False),
-    Column("why", Text, nullable=False),
-    Column("at", Text, nullable=False),
-    _seq(),
-    Index("ix_expected_run_id", "run_id"),
 )
 
 hazard = Table(

@@ -1,19 +1,17 @@
-"""What the ledger knows about live tables: expected files after a rewrite, rollback hazards, and the guard."""
+"""What the ledger knows about live tables: rollback hazards, and the guard."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Row, select
 
-from errata.errors import NotFound, UsageError
+from errata.errors import NotFound
 from errata.ledger.audit import append
 from errata.ledger.database import Tx
-from errata.ledger.parts import load_part
-from errata.ledger.records import HazardRecord, RebaseRecord
-from errata.ledger.schema import expected, guard, hazard
-from errata.ledger.store import Store, find_run
+from errata.ledger.records import HazardRecord
+from errata.ledger.schema import guard, hazard
+from errata.ledger.store import Store
 from errata.model.audit import Actor
 
 __all__ = ["Tables"]
@@ -21,34 +19,6 @@ __all__ = ["Tables"]
 
 class Tables(Store):
     """Facts about tables that must survive a restart."""
-
-    def record_rebase(self, run_id: str, parts: Mapping[str, str], why: str, actor: Actor) -> None:
-        """The files now expected in these partitions: partition → digest of a part that is in the ledger."""
-        if not parts:
-            raise UsageError(f"a rebase of {run_id} was refused; it names no partition")
-
-        def work(tx: Tx) -> None:
-            find_run(tx.conn, run_id)
-            for digest in sorted(set(parts.values())):
-                load_part(tx.conn, digest)
-            seq = append(tx, actor, "run.rebased", run_id, {"partitions": dict(parts), "why": why}).seq
-            rows = [
-                {"run_id": run_id, "partition": partition, "part_digest": digest, "why": why, "at": tx.at,
-                 "audit_seq": seq}
-                for partition, digest in parts.items()
-            ]  # fmt: skip
-            tx.conn.execute(expected.insert(), rows)
-
-        self._write(actor, work)
-
-    def rebases(self, run_id: str) -> tuple[RebaseRecord, ...]:
-        """Every rebase, oldest first: the last of a partition holds."""
-        query = select(expected).where(expected.c.run_id == run_id).order_by(expected.c.id)
-        return self._read(
-            lambda conn: tuple(
-                RebaseRecord(row.run_id, row.partition, row.part_digest, row.why, row.at) for row in conn.execute(query)
-            )
-        )
 
     def open_hazards(self, table: str | None = None) -> tuple[HazardRecord, ...]:
         """Rollbacks whose re-added files others could still expire."""

@@ -1,4 +1,4 @@
-"""The rules that the database itself enforces, whoever writes to it; one text per dialect. Pure.
+"""The rules that the database itself enforces, whoever writes to it. Pure.
 
 Moves follow the tables of :mod:`errata.model.run`, which seed ``transition``. Every change of a run must carry the
 newest audit entry, written for this run and naming this very move, so a change without an entry cannot be committed.
@@ -15,14 +15,16 @@ from errata.ledger.records import CandidateState
 from errata.ledger.schema import metadata
 from errata.model.run import ATTEMPT_MOVES, CHUNK_MOVES, PUBLICATION_MOVES, RUN_MOVES
 
-__all__ = ["APPEND_ONLY", "CANDIDATE_MOVES", "KEPT", "sqlite_triggers", "transitions"]
+__all__ = ["APPEND_ONLY", "CANDIDATE_MOVES", "KEPT", "REMEASURED", "sqlite_triggers", "transitions"]
 
 APPEND_ONLY = (
-    "acceptance", "approval", "audit", "expected", "guard", "manifest", "meta", "part", "publication_detail",
-    "transition", "verdict", "warning_acceptance",
+    "acceptance", "approval", "audit", "guard", "manifest", "meta", "part", "publication_detail", "transition",
+    "verdict", "warning_acceptance",
 )  # fmt: skip
 KEPT = ("attempt", "audit_head", "candidate", "chunk", "hazard", "publication", "run")
 """Changed by their own rules, never removed."""
+REMEASURED = ("measurement",)
+"""Removed and added as a whole until there is a verdict, never changed."""
 
 CANDIDATE_MOVES = {
     CandidateState.INTENDED: frozenset({CandidateState.MADE, CandidateState.ABANDONED}),
@@ -48,10 +50,11 @@ def transitions() -> Iterator[tuple[str, str, str]]:
 def sqlite_triggers() -> dict[str, str]:
     """Trigger name → its CREATE statement."""
     made: dict[str, str] = {}
-    for table in APPEND_ONLY:
+    for table in (*APPEND_ONLY, *REMEASURED):
         made[f"{table}_no_update"] = _no(table, "update")
     for table in (*APPEND_ONLY, *KEPT):
         made[f"{table}_no_delete"] = _no(table, "delete")
+    for table in (*APPEND_ONLY, *KEPT, *REMEASURED):
         # REPLACE deletes the old row without firing its delete trigger.
         keys = " AND ".join(f"{column.name} = NEW.{column.name}" for column in metadata.tables[table].primary_key)
         made[f"{table}_no_replace"] = _NO_REPLACE.replace("$table", table).replace("$keys", keys)
@@ -158,6 +161,14 @@ BEGIN SELECT RAISE(ABORT, 'attempt: its fence is stale'); END
 ;;
 CREATE TRIGGER candidate_start BEFORE INSERT ON candidate WHEN NEW.state <> 'intended'
 BEGIN SELECT RAISE(ABORT, 'candidate: intent comes first'); END
+;;
+CREATE TRIGGER measurement_judged_delete BEFORE DELETE ON measurement
+WHEN EXISTS (SELECT 1 FROM verdict WHERE run_id = OLD.run_id AND candidate_n = OLD.candidate_n)
+BEGIN SELECT RAISE(ABORT, 'measurement: its candidate is judged, the numbers stay'); END
+;;
+CREATE TRIGGER measurement_judged_insert BEFORE INSERT ON measurement
+WHEN EXISTS (SELECT 1 FROM verdict WHERE run_id = NEW.run_id AND candidate_n = NEW.candidate_n)
+BEGIN SELECT RAISE(ABORT, 'measurement: its candidate is judged, the numbers stay'); END
 ;;
 CREATE TRIGGER publication_start BEFORE INSERT ON publication WHEN NEW.state <> 'intended'
 BEGIN SELECT RAISE(ABORT, 'publication: intent comes first'); END

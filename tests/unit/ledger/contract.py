@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -336,10 +337,32 @@ class CandidateContract:
         for n in (1, 2):
             ledger.intend_candidate("bf-1", "d" * 64, ANA)
             ledger.record_measurements("bf-1", n, [Measurement("candidate", None, "rows", str(n))], ANA)
-        again = [Measurement("partition", DAYS[0], "sum(x)", "0.10"), Measurement("partition", DAYS[1], "sum(x)", None)]
+        again = [
+            Measurement("partition", DAYS[0], "sum(x)", "0.10", exact=False),
+            Measurement("partition", DAYS[1], "sum(x)", None),
+        ]
         assert ledger.record_measurements("bf-1", 1, again, ANA) == 2
         assert ledger.measurements("bf-1", 1) == tuple(again)
         assert ledger.measurements("bf-1", 2) == (Measurement("candidate", None, "rows", "2"),)
+
+    def test_judged_numbers_stay(self, ledger: Ledger):
+        """After a verdict other numbers are refused, and the same ones again are no news."""
+        run_in(ledger, S.STAGED)
+        ledger.intend_candidate("bf-1", "d" * 64, ANA)
+        ledger.record_candidate("bf-1", 1, None, "11", ANA)
+        numbers = [Measurement("candidate", day, "rows", "1") for day in DAYS]
+        ledger.record_measurements("bf-1", 1, numbers, ANA)
+        judge(ledger, passed=False)
+        before = actions(ledger)
+        assert ledger.record_measurements("bf-1", 1, reversed(numbers), ANA) == 3
+        assert actions(ledger) == before
+        for other in ([], numbers[:2], [*numbers, numbers[0]], [replace(numbers[0], exact=False), *numbers[1:]]):
+            with pytest.raises(StateRefused, match="expected a candidate without a verdict"):
+                ledger.record_measurements("bf-1", 1, other, ANA)
+        assert ledger.measurements("bf-1", 1) == tuple(numbers)
+        assert actions(ledger) == [*before, *["refused"] * 4]
+        ledger.intend_candidate("bf-1", "e" * 64, ANA)
+        assert ledger.record_measurements("bf-1", 2, numbers, ANA) == 3
 
     def test_a_verdict_moves_the_run(self, ledger: Ledger):
         """Rejected, judged again with an accepted warning, validated: all of it stays on the record."""
@@ -371,7 +394,7 @@ class CandidateContract:
 
 
 class PublicationContract:
-    """Intents, outcomes, acceptance, rebases, hazards and the guard."""
+    """Intents, outcomes, acceptance, hazards and the guard."""
 
     def test_a_publication_moves_the_run_and_accepts_its_partitions(self, ledger: Ledger):
         """Intent, then outcome: states, acceptance and locks follow in one step each."""
@@ -578,16 +601,6 @@ class PublicationContract:
         assert ledger.close_hazard(pub.pub_id, "again", BO) == closed
         assert ledger.open_hazards() == ()
         assert actions(ledger).count("hazard.closed") == 1
-
-    def test_rebases_are_added_and_the_last_holds(self, ledger: Ledger):
-        """A rebase names parts that are there; all of them are kept in order."""
-        plan(ledger)
-        one, two = ledger.put_part(b"one"), ledger.put_part(b"two")
-        ledger.record_rebase("bf-1", {DAYS[0]: one, DAYS[1]: one}, "compaction", ANA)
-        ledger.record_rebase("bf-1", {DAYS[0]: two}, "compaction again", ANA)
-        assert {r.partition: r.part for r in ledger.rebases("bf-1")} == {DAYS[0]: two, DAYS[1]: one}
-        with pytest.raises(NotFound):
-            ledger.record_rebase("bf-1", {DAYS[0]: "0" * 64}, "x", ANA)
 
     def test_the_guard_of_a_table_is_remembered(self, ledger: Ledger):
         """The last one recorded holds; the same again is not recorded."""

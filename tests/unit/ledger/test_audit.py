@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis.strategies import (
+    DataObject,
+    booleans,
+    builds,
+    data,
+    lists,
+    none,
+    permutations,
+    sampled_from,
+)
 from sqlalchemy import Connection, text
 
 from errata.canonical import canonical_bytes, sha256
 from errata.errors import EngineError, ManifestTampered, StateRefused
-from errata.ledger import Ledger, entry_hash
+from errata.ledger import Ledger, Measurement, entry_hash
 from errata.ledger.audit import verify
+from errata.ledger.measured import measured_digest
 from errata.model.audit import GENESIS
 from errata.model.run import RunState
-from unit.ledger.steps import ANA, BO, adopt, bring, manifest_bytes, must_claim, plan, publish, roll_back, run_in
+from unit.ledger.steps import ANA, BO, adopt, bring, judge, manifest_bytes, must_claim, plan, publish, roll_back, run_in
 
 FIELDS = ("previous", "hash", "at", "person", "os_user", "host", "single_user", "action", "run_id", "body")
+AGAIN = "INSERT INTO measurement SELECT NULL, run_id, candidate_n, scope, partition, name, value, exact"
+NUMBERS = (
+    Measurement("prior", "2026-01-01", "rows", "2"),
+    Measurement("candidate", "2026-01-01", "rows", "3"),
+    Measurement("candidate", "2026-01-01", "mean", "0.1", exact=False),
+    Measurement("candidate", None, "note", None),
+)
 
 
 @pytest.fixture
@@ -190,6 +209,94 @@ def test_a_change_that_was_not_logged_is_named(log: Connection):
     shell(log, "PRAGMA foreign_keys = OFF")
     with Tampered(log, "DELETE FROM run WHERE run_id = 'bf-2'"):
         assert "bf-2 is not there" in str(verify(log).reason)
+
+
+@pytest.fixture
+def measured(ledger: Ledger) -> Iterator[Connection]:
+    """A connection to a ledger with two measured candidates, the first judged, and no trigger on their numbers."""
+    run_in(ledger, RunState.STAGED)
+    for n in (1, 2):
+        ledger.intend_candidate("bf-1", "d", ANA)
+        ledger.record_candidate("bf-1", n, None, str(n), ANA)
+    ledger.record_measurements("bf-1", 1, [Measurement("candidate", "2026-01-01", "rows", "0")], ANA)
+    ledger.record_measurements("bf-1", 1, NUMBERS, ANA)
+    ledger.record_measurements("bf-1", 2, NUMBERS, ANA)
+    judge(ledger, passed=True)
+    ledger._database.bare(lambda conn: _disarm(conn, "measurement"))
+    with ledger._database.engine.connect() as conn:
+        yield conn
+
+
+def told(ledger: Ledger) -> list[int]:
+    """The entries that speak of numbers."""
+    return [entry.seq for entry in ledger.audit_entries() if entry.action == "candidate.measured"]
+
+
+def test_the_audit_keeps_a_digest_of_the_numbers(ledger: Ledger, measured: Connection):
+    """It can be recomputed elsewhere, and only the last measuring of a candidate counts."""
+    _, first, second = told(ledger)
+    entries = {entry.seq: entry for entry in ledger.audit_entries()}
+    rows = [
+        ["candidate", None, "note", None, True],
+        ["candidate", "2026-01-01", "mean", "0.1", False],
+        ["candidate", "2026-01-01", "rows", "3", True],
+        ["prior", "2026-01-01", "rows", "2", True],
+    ]
+    assert entries[first].body == {"n": 1, "measurement_count": 4, "digest": sha256(canonical_bytes(rows))}
+    assert entries[second].body == {"n": 2, "measurement_count": 4, "digest": sha256(canonical_bytes(rows))}
+    assert ledger.verify_audit().ok
+
+
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE measurement SET value = '4' WHERE value = '3'",
+        "UPDATE measurement SET value = NULL WHERE value = '3'",
+        "UPDATE measurement SET value = '' WHERE name = 'note'",
+        "UPDATE measurement SET value = x'33' WHERE value = '3'",
+        "UPDATE measurement SET exact = 1 - exact WHERE name = 'mean'",
+        "UPDATE measurement SET name = 'rowz' WHERE value = '3'",
+        "UPDATE measurement SET scope = 'candidate' WHERE scope = 'prior'",
+        "UPDATE measurement SET partition = '2026-01-02' WHERE value = '3'",
+        "UPDATE measurement SET partition = NULL WHERE value = '3'",
+        "DELETE FROM measurement WHERE value = '3'",
+        "DELETE FROM measurement WHERE 1",
+        f"{AGAIN} FROM measurement WHERE value = '3'",
+    ],
+)
+def test_every_change_of_a_number_is_found(ledger: Ledger, measured: Connection, change: str, n: int):
+    """The entry that recorded the numbers is named, of the candidate whose numbers are other ones."""
+    entry = told(ledger)[n]
+    with Tampered(measured, f"{change} AND candidate_n = {n}"):
+        found = verify(measured)
+        assert (found.ok, found.first_bad) == (False, entry)
+        assert f"entry {entry}: candidate {n} of bf-1 was recorded with" in str(found.reason)
+
+
+def test_the_first_entry_with_other_numbers_is_named(ledger: Ledger, measured: Connection):
+    """With several candidates changed, the earliest entry comes first."""
+    with Tampered(measured, "UPDATE measurement SET value = '9'"):
+        assert verify(measured).first_bad == told(ledger)[1]
+
+
+def test_numbers_that_were_never_logged_are_named(ledger: Ledger, measured: Connection):
+    """Rows of a candidate that was not measured belong to no entry."""
+    ledger.intend_candidate("bf-1", "d", ANA)
+    with Tampered(measured, "INSERT INTO measurement SELECT NULL, run_id, 3, 's', NULL, 'n', '1', 1 FROM run"):
+        found = verify(measured)
+        assert (found.ok, found.first_bad) == (False, None)
+        assert found.reason == "candidate 3 of bf-1 has measurements that were not logged"
+
+
+@given(data())
+def test_a_digest_is_of_the_numbers_and_not_of_their_order(draw: DataObject):
+    """Shuffled numbers have the same digest; any other collection of numbers has another."""
+    texts = sampled_from(["", "a", "b"])
+    one = builds(Measurement, texts, none() | texts, texts, none() | texts, booleans())
+    numbers, others = draw.draw(lists(one, max_size=4)), draw.draw(lists(one, max_size=4))
+    assert measured_digest(draw.draw(permutations(numbers))) == measured_digest(numbers)
+    assert (measured_digest(numbers) == measured_digest(others)) == (Counter(numbers) == Counter(others))
 
 
 def test_a_tampered_manifest_stops_the_run(ledger: Ledger):

@@ -16,7 +16,7 @@ from errata.ledger import CandidateState, Ledger, Measurement
 from errata.ledger.audit import append
 from errata.ledger.database import Tx
 from errata.ledger.schema import metadata
-from errata.ledger.triggers import APPEND_ONLY, CANDIDATE_MOVES, KEPT
+from errata.ledger.triggers import APPEND_ONLY, CANDIDATE_MOVES, KEPT, REMEASURED
 from errata.model.run import (
     ATTEMPT_MOVES,
     CHUNK_MOVES,
@@ -46,7 +46,6 @@ def full(ledger: Ledger) -> Ledger:
     ledger.record_measurements("bf-1", 1, [Measurement("c", None, "rows", "1")], ANA)
     ledger.accept_warning("bf-1", "drift", "known", "bo", BO)
     judge(ledger, passed=True)
-    ledger.record_rebase("bf-1", {DAYS[0]: ledger.put_part(b"x")}, "compaction", ANA)
     ledger.record_guard("u", "1", ANA)
     publish(ledger, "bf-1", DAYS[:2])
     roll_back(ledger, "bf-1", DAYS[:1])
@@ -71,20 +70,20 @@ def test_the_full_ledger_has_rows_everywhere(raw: sqlite3.Connection):
     """The tests below prove something about every table."""
     for table in metadata.tables:
         assert raw.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > 0, table
-    assert set(APPEND_ONLY) | set(KEPT) | {"measurement", "scope_lock"} == set(metadata.tables)
+    assert {*APPEND_ONLY, *KEPT, *REMEASURED, "scope_lock"} == set(metadata.tables)
 
 
-@pytest.mark.parametrize("table", APPEND_ONLY)
+@pytest.mark.parametrize("table", [*APPEND_ONLY, *REMEASURED])
 def test_evidence_is_not_updated(raw: sqlite3.Connection, table: str):
     """No column of an append-only row can be changed, not even to itself."""
     for column in metadata.tables[table].columns:
         refused(lambda name=column.name: raw.execute(f"UPDATE {table} SET {name} = {name}"), "kept as written")
 
 
-@pytest.mark.parametrize("table", [*APPEND_ONLY, *KEPT])
+@pytest.mark.parametrize("table", [*APPEND_ONLY, *KEPT, *REMEASURED])
 def test_rows_are_not_removed_or_replaced(raw: sqlite3.Connection, table: str):
     """DELETE is refused, and so is REPLACE, which would delete without firing a delete trigger."""
-    refused(lambda: raw.execute(f"DELETE FROM {table}"), "refused")
+    refused(lambda: raw.execute(f"DELETE FROM {table}"), "the numbers stay" if table in REMEASURED else "refused")
     refused(lambda: raw.execute(f"INSERT OR REPLACE INTO {table} SELECT * FROM {table} LIMIT 1"), ".")
     refused(lambda: raw.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM {table} LIMIT 1"), ".")
 
@@ -102,6 +101,25 @@ def test_what_was_declared_is_fixed(raw: sqlite3.Connection, table: str):
     }
     for column in fixed[table]:
         refused(lambda name=column: raw.execute(f"UPDATE {table} SET {name} = 'x'"), ".")
+
+
+def test_a_judged_candidate_gets_no_more_numbers(raw: sqlite3.Connection):
+    """Adding to what was judged is refused like removing from it."""
+    more = "INSERT INTO measurement SELECT NULL, run_id, candidate_n, scope, partition, 'more', value, exact"
+    refused(lambda: raw.execute(f"{more} FROM measurement"), "the numbers stay")
+
+
+def test_numbers_without_a_verdict_are_removed_but_never_changed_or_replaced(ledger: Ledger, path: Path):
+    """Measuring again removes the old numbers; no other way leads to different ones under the same row."""
+    run_in(ledger, RunState.STAGED)
+    ledger.intend_candidate("bf-1", "d", ANA)
+    ledger.record_measurements("bf-1", 1, [Measurement("candidate", DAYS[0], "rows", "1")], ANA)
+    raw = sqlite3.connect(path, isolation_level=None)
+    refused(lambda: raw.execute("UPDATE measurement SET value = '2'"), "kept as written")
+    refused(lambda: raw.execute("INSERT OR REPLACE INTO measurement SELECT * FROM measurement"), "never replaced")
+    refused(lambda: raw.execute("INSERT INTO measurement SELECT 9, run_id, 1, 's', '', 'n', '1', 2 FROM run"), "CHECK")
+    assert raw.execute("DELETE FROM measurement").rowcount == 1
+    raw.close()
 
 
 def write(ledger: Ledger, work: Callable[[Tx], Any]) -> Any:

@@ -146,20 +146,6 @@ def upgrade() -> None:
     )
     op.create_index("ix_chunk_state", "chunk", ["run_id", "state", "position"], unique=False)
     op.create_table(
-        "expected",
-        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
-        sa.Column("run_id", sa.Text(), nullable=False),
-        sa.Column("partition", sa.Text(), nullable=False),
-        sa.Column("part_digest", sa.Text(), nullable=False),
-        sa.Column("why", sa.Text(), nullable=False),
-        sa.Column("at", sa.Text(), nullable=False),
-        sa.Column("audit_seq", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(["part_digest"], ["part.digest"], name=op.f("fk_expected_part_digest")),
-        sa.ForeignKeyConstraint(["run_id"], ["run.run_id"], name=op.f("fk_expected_run_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_expected")),
-    )
-    op.create_index("ix_expected_run_id", "expected", ["run_id"], unique=False)
-    op.create_table(
         "publication",
         sa.Column("pub_id", sa.Text(), nullable=False),
         sa.Column("run_id", sa.Text(), nullable=False),
@@ -266,6 +252,8 @@ def upgrade() -> None:
         sa.Column("partition", sa.Text(), nullable=True),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("value", sa.Text(), nullable=True),
+        sa.Column("exact", sa.Boolean(), nullable=False),
+        sa.CheckConstraint("exact IN (0, 1)", name=op.f("ck_measurement_exact")),
         sa.ForeignKeyConstraint(
             ["run_id", "candidate_n"],
             ["candidate.run_id", "candidate.n"],
