@@ -172,7 +172,7 @@ def _measurements(
     """Numbers of this candidate; stored ones are used again, so a changed threshold never rescans."""
     stored = desk.ledger.measurements(run.run_id, candidate.n)
     if stored:
-        return tuple(Measurement(m.scope, m.partition or "", m.name, m.value) for m in stored)
+        return tuple(Measurement(m.scope, m.partition or "", m.name, m.value, m.exact) for m in stored)
     found = desk.engines.measurer.measure(
         manifest,
         compile_plan(manifest),
@@ -183,7 +183,7 @@ def _measurements(
     desk.ledger.record_measurements(
         run.run_id,
         candidate.n,
-        [StoredMeasurement(m.scope, m.partition, m.name, m.value) for m in found],
+        [StoredMeasurement(m.scope, m.partition, m.name, m.value, m.exact) for m in found],
         actor,
     )
     return found

@@ -1,0 +1,261 @@
+"""One replacement against a table that lies, fails late, moves or is fenced: the outcome is what the table says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from errata.errors import EngineError, PublishConflict
+from errata.model.manifest import ExpectedFile, TargetPin
+from errata.model.partition import Grain
+from errata.model.table import Commit, DataFile, History, Touch
+from errata.publisher.ports import Landed, Outcome, PublicationCommit
+from errata.publisher.replace import Replacement, carry_out, settle
+
+DAY = "2026-01-01"
+PIN = TargetPin(
+    "lake.t", "uuid", "1", 0, 0, "d", "date", "identity", Grain.DAY, {"d": "date"}, (), "part", {DAY: "x"}, 1
+)
+OLD, NEW = ExpectedFile("old", 1, "data"), ExpectedFile("new", 1, "data")
+
+
+@dataclass
+class Table:
+    """A table in memory; ``on_commit`` decides what a try does before (and instead of) landing."""
+
+    files: set[str] = field(default_factory=lambda: {"old"})
+    head: int = 1
+    tag: str | None = None  # landed snapshot, or "guard"
+    undo: list[tuple[str, ...]] = field(default_factory=list)
+    on_commit: Callable[[Table], bool] = lambda _table: True
+    writes: list[Commit] = field(default_factory=list)
+    schema_id: int = 0
+
+    def version(self, _target: TargetPin) -> Version:
+        return Version(self, self.head, frozenset(self.files), self.schema_id)
+
+    def look(self, _target: TargetPin, _pub: str) -> Landed:
+        if self.tag == "guard":
+            return Landed(Outcome.FENCED)
+        return Landed(Outcome.LANDED, self.tag) if self.tag else Landed(Outcome.ABSENT)
+
+    def fence(self, _target: TargetPin, _pub: str) -> None:
+        self.tag = self.tag or "guard"
+
+    def write_undo(self, _t: TargetPin, _p: str, _s: str, _n: Sequence[str], paths: Sequence[str], _d: int) -> str:
+        self.undo.append(tuple(paths))
+        self.head += 1
+        return "undo"
+
+    def ensure_guard(self, _target: TargetPin) -> tuple[str, bool]:
+        return "guard", False
+
+    def files_of(self, *_: Any) -> tuple[DataFile, ...]:
+        return ()
+
+    def rewrite(self, *_: Any) -> str:
+        raise AssertionError("nothing carries deletes here")
+
+    def land(self, commit: PublicationCommit) -> str:
+        self.files = (self.files - set(commit.remove)) | set(commit.add)
+        self.head += 1
+        self.tag = str(self.head)
+        return self.tag
+
+
+@dataclass
+class Version:
+    """One metadata version of that table."""
+
+    table: Table
+    at: int
+    files: frozenset[str]
+    schema_id: int
+    table_uuid: str = "uuid"
+    spec_id: int = 0
+    refs: frozenset[str] = frozenset()
+
+    @property
+    def snapshot_id(self) -> str:
+        return str(self.at)
+
+    def live(self, _partitions: Sequence[str]) -> tuple[DataFile, ...]:
+        return tuple(DataFile(path, 1, 1, DAY) for path in self.files)
+
+    def history(self, _base: str | None, _partitions: Sequence[str]) -> History:
+        return History(tuple(self.table.writes), complete=True)
+
+    def commit(self, commit: PublicationCommit) -> str:
+        if not self.table.on_commit(self.table):
+            raise RuntimeError("connection reset")
+        if self.table.head != self.at or self.table.tag:
+            raise RuntimeError("CommitFailedException")
+        return self.table.land(commit)
+
+
+@dataclass
+class Log:
+    """The ledger as a list."""
+
+    events: list[str] = field(default_factory=list)
+
+    def intend(self, detail: Mapping[str, object]) -> str:
+        self.events.append("intended")
+        return "p1"
+
+    def update(self, _pub: str, _detail: Mapping[str, object]) -> None:
+        self.events.append("updated")
+
+    def committed(self, _pub: str, snapshot_id: str) -> None:
+        self.events.append(f"committed {snapshot_id}")
+
+    def abandoned(self, _pub: str, _reason: str) -> None:
+        self.events.append("abandoned")
+
+
+class SameContent:
+    """Content that never changes."""
+
+    def content(self, *_: Any) -> Mapping[str, str]:
+        return {DAY: "same"}
+
+
+ORDER = Replacement("publish", "run", "digest", PIN, (DAY,), {DAY: (OLD,)}, "1", {DAY: (NEW,)}, ("9",), 30, {}, ("d",))
+
+
+def test_a_try_that_lands_is_recorded_once_with_its_undo_set() -> None:
+    """Intent, undo set, commit, outcome: in this order."""
+    table, log = Table(), Log()
+    done = carry_out(ORDER, table, SameContent(), log)
+    assert table.files == {"new"}
+    assert table.undo == [("old",)]
+    assert log.events == ["intended", "updated", f"committed {done.snapshot_id}"]
+
+
+def test_an_answer_that_got_lost_is_looked_up_and_not_published_twice() -> None:
+    """The commit landed and the call raised: the table decides."""
+    table, log = Table(), Log()
+
+    def land_and_raise(at: Table) -> bool:
+        at.land(PublicationCommit("p1", "run", "d", (DAY,), ("old",), ("new",), (), {}, 1, {}))
+        return False
+
+    table.on_commit = land_and_raise
+    done = carry_out(ORDER, table, SameContent(), log)
+    assert table.files == {"new"}
+    assert log.events[-1] == f"committed {done.snapshot_id}"
+    assert log.events.count("intended") == 1
+
+
+def test_a_lost_race_is_tried_again_on_what_is_there_now() -> None:
+    """A live commit elsewhere between check and commit costs a try and nothing else."""
+    table, log, moved = Table(), Log(), []
+
+    def move_once(at: Table) -> bool:
+        if not moved:
+            moved.append(1)
+            at.head += 1
+        return True
+
+    table.on_commit = move_once
+    carry_out(ORDER, table, SameContent(), log)
+    assert table.files == {"new"}
+    assert table.undo == [("old",)]
+
+
+def test_a_write_between_check_and_commit_is_a_conflict_behind_a_fence() -> None:
+    """The next try sees it; the intent is closed with the fence in place, and main keeps the live file."""
+    table, log = Table(), Log()
+
+    def live_write(at: Table) -> bool:
+        at.files.add("live")
+        at.head += 1
+        at.writes.append(Commit("77", "append", 0, "daily", {DAY: Touch(1, 0)}))
+        return True
+
+    table.on_commit = live_write
+    with pytest.raises(PublishConflict):
+        carry_out(ORDER, table, SameContent(), log)
+    assert table.files == {"old", "live"}
+    assert table.tag == "guard"
+    assert log.events[-1] == "abandoned"
+
+
+def test_a_main_that_never_rests_ends_in_a_refusal_and_not_in_a_plain_overwrite() -> None:
+    """After a bounded number of tries: exit 5, closed behind a fence."""
+    table, log = Table(), Log()
+
+    def always_moves(at: Table) -> bool:
+        at.head += 1
+        return True
+
+    table.on_commit = always_moves
+    with pytest.raises(PublishConflict) as refused:
+        carry_out(ORDER, table, SameContent(), log)
+    assert "CommitFailedException" in refused.value.message
+    assert table.files == {"old"}
+    assert log.events[-1] == "abandoned"
+
+
+def test_compaction_between_check_and_commit_renews_the_undo_set() -> None:
+    """What is removed, and what is kept for the undo, is what is live on the version that is committed on."""
+    table, log, done = Table(), Log(), []
+
+    def compact_once(at: Table) -> bool:
+        if not done:
+            done.append(1)
+            at.files = {"compacted"}
+            at.head += 1
+            at.writes.append(Commit("78", "replace", 0, "maintenance", {DAY: Touch(1, 1)}))
+        return True
+
+    table.on_commit = compact_once
+    found = carry_out(ORDER, table, SameContent(), log)
+    assert table.files == {"new"}
+    assert table.undo == [("old",), ("compacted",)]
+    assert found.compacted == (DAY,)
+
+
+def test_a_schema_that_changed_since_planning_is_refused_before_anything_is_intended() -> None:
+    """Schema and spec ids are requirements of the commit."""
+    table, log = Table(schema_id=1), Log()
+    with pytest.raises(PublishConflict):
+        carry_out(ORDER, table, SameContent(), log)
+    assert log.events == []
+
+
+def test_settling_fences_before_it_says_no_and_finds_what_landed_meanwhile() -> None:
+    """Look, fence, look again: a commit that lands between the first look and the fence counts."""
+    late, log = Table(), Log()
+    first_look = late.look
+
+    def look_then_land(target: TargetPin, pub: str) -> Landed:
+        answer = first_look(target, pub)
+        late.look = first_look  # type: ignore[method-assign]
+        late.tag = late.tag or "55"
+        return answer
+
+    late.look = look_then_land  # type: ignore[method-assign]
+    assert settle(PIN, "p1", late, log, reason="gone") == "55"
+    assert log.events == ["committed 55"]
+    quiet, log = Table(), Log()
+    assert settle(PIN, "p1", quiet, log, reason="gone") is None
+    assert quiet.tag == "guard"
+    assert log.events == ["abandoned"]
+
+
+def test_an_error_of_ours_closes_the_intent() -> None:
+    """Files that cannot be found stop the publication; the locks do not stay."""
+    table, log = Table(), Log()
+
+    def broken(_at: Table) -> bool:
+        raise EngineError("not every file was found")
+
+    table.on_commit = broken
+    with pytest.raises(EngineError):
+        carry_out(ORDER, table, SameContent(), log)
+    assert log.events[-1] == "abandoned"
+    assert table.files == {"old"}
