@@ -18,7 +18,7 @@ export SPARK_LOCAL_IP := 127.0.0.1
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: .tools/jars.stamp ## private .venv with locked packages, and verified jars in the user cache
+setup: .tools/archive.stamp ## private .venv with locked packages, and verified jars in the user cache
 	@$(BIN)/python -m errata.jars check >/dev/null 2>&1 || $(BIN)/python -m errata.jars fetch
 
 demo: setup ## replay the FinSight incident from bug to correction, rollback and audit
@@ -78,4 +78,9 @@ clean: ## remove the virtual environments, caches and build output (not the jars
 
 .tools/jars.stamp: .tools/errata.stamp $(JARS)
 	$(BIN)/python -m errata.jars fetch
+	@touch $@
+
+# A cache that only saves time, so that setup goes on without it.
+.tools/archive.stamp: .tools/jars.stamp
+	$(BIN)/errata jars archive || true
 	@touch $@

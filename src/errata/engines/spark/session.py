@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from errata.engines.iceberg.catalogs import spark_conf
+from errata.engines.spark.archive import archive_options
 from errata.engines.spark.jvm import start_jvm
 from errata.model.product import Project
 
@@ -87,7 +88,7 @@ class SparkRuntime:
     def _settings(self) -> dict[str, str]:
         local = self._project.spark_master.startswith("local")
         hadoop = {f"spark.hadoop.{key}": value for key, value in LOCAL_FILES.items()}
-        return {
+        settings = {
             **_JVM_DEFAULTS,
             **(_LOCAL_DEFAULTS | hadoop if local else {}),
             "spark.master": self._project.spark_master,
@@ -95,6 +96,10 @@ class SparkRuntime:
             "spark.sql.warehouse.dir": str(Path(self._project.root) / ".errata" / "spark-warehouse"),
             **self._project.spark_conf,
         }
+        if self._jars and (archive := archive_options(self._jars[0].parent, self._jars)):
+            java = settings.get("spark.driver.extraJavaOptions", "")
+            settings["spark.driver.extraJavaOptions"] = f"{archive} {java}".strip()
+        return settings
 
 
 def session_settings(project: Project) -> dict[str, str]:
