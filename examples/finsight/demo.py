@@ -34,6 +34,7 @@ TAKEN_BACK = ["2026-01-13", "2026-01-14", "2026-01-15"]
 SPAN = f"{TAKEN_BACK[0]}..{TAKEN_BACK[-1]}"
 ACCOUNT, DAY, CURRENCY = "A-10035", "2026-01-17", "EUR"
 
+DIGEST = r"(?<=^manifest )[0-9a-f]{64}$"
 RUN_ID = r"\bbf-\d{8}-[a-z0-9_-]+-[0-9a-f]{8}\b"
 REASON = "FX rates applied inverted by release 2.3.9 (FIN-231)"
 BACK = "Audit of mid-January settlements is still open (FIN-240)"
@@ -80,7 +81,7 @@ class Demo:
         """Plan and approve; returns the run and its digest."""
         said = self.errata.show("ana", "plan", PRODUCT, *scope, "--reason", reason)
         run = first(RUN_ID, said)
-        return run, self.errata.ask("ana", "show", run)["manifest_digest"]
+        return run, first(DIGEST, said)
 
     def correct(self) -> str:
         """From plan to publication of all 45 days."""
@@ -213,7 +214,7 @@ def say(text: str) -> None:
 
 def first(pattern: str, text: str) -> str:
     """The first match in a command's output."""
-    found = re.search(pattern, text)
+    found = re.search(pattern, text, re.MULTILINE)
     if found is None:
         raise workshop.DemoError(f"expected {pattern} in the output, found none")
     return found[0]

@@ -16,7 +16,8 @@ from errata.errors import RunExpired, UsageError
 from errata.model.manifest import Manifest
 from errata.model.partition import Grain
 from errata.model.product import Check, Comparison, Metric, Reconciliation, Threshold
-from errata.validator.compile import compile_plan, content_columns
+from errata.validator.compile import compile_plan
+from errata.validator.names import content_columns
 from errata.validator.ports import CANDIDATE, CONTENT_A, CONTENT_B, PRIOR, ROW_COUNT
 from unit.validator.manifests import input_pin, manifest, target_pin
 

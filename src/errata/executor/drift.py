@@ -12,7 +12,7 @@ from errata.model.codec import typed
 from errata.model.manifest import ExpectedFile, Manifest
 from errata.model.table import FileSets
 from errata.publisher.replace import Replacement, examine
-from errata.validator.compile import content_columns
+from errata.validator.names import content_columns
 
 __all__ = ["expected_files", "replacement", "written_since"]
 

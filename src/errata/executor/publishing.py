@@ -26,7 +26,7 @@ from errata.model.table import FileSets, by_partition
 from errata.model.views import PublishView, RollbackView
 from errata.publisher.replace import Replacement, carry_out
 from errata.publisher.requirements import Facts, unmet
-from errata.validator.compile import content_columns
+from errata.validator.names import content_columns
 from errata.validator.ports import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT
 
 __all__ = ["chosen", "publish", "rollback"]

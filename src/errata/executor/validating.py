@@ -21,7 +21,6 @@ from errata.model.product import Role
 from errata.model.run import ChunkState, RunState
 from errata.model.table import DataFile
 from errata.model.views import ValidateView
-from errata.validator.compile import compile_plan
 from errata.validator.judge import Acceptance, CandidateFacts, Verdict, judge
 from errata.validator.ports import Measurement
 
@@ -173,6 +172,9 @@ def _measurements(
     stored = desk.ledger.measurements(run.run_id, candidate.n)
     if stored:
         return tuple(Measurement(m.scope, m.partition or "", m.name, m.value, m.exact) for m in stored)
+    # the SQL parser takes half a second to import, and only this needs it
+    from errata.validator.compile import compile_plan
+
     found = desk.engines.measurer.measure(
         manifest,
         compile_plan(manifest),

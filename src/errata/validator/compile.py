@@ -31,36 +31,17 @@ from sqlglot import exp
 
 from errata.errors import UsageError
 from errata.model.manifest import Manifest
-from errata.model.product import Check, Comparison, Metric, Reconciliation
+from errata.model.product import Check, Metric
 from errata.validator.expressions import aggregate, row_condition
+from errata.validator.names import check_measure, compare_measure, content_columns, reconcile_measure
 from errata.validator.ports import CANDIDATE, PRIOR, ROW_COUNT, MeasurePlan, Scan, input_scope
 
-__all__ = ["RESERVED", "check_measure", "compare_measure", "compile_plan", "content_columns", "reconcile_measure"]
+__all__ = ["RESERVED", "compile_plan"]
 
 RESERVED = frozenset({"adopted", "completeness", "empty", "foreign", "schema"})
 """Names of the rules that are always there; a user's rule cannot have them."""
 
 _SPARK_TYPES = {"long": "BIGINT", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP", "uuid": "STRING"}
-
-
-def check_measure(check: Check) -> str:
-    """The measurement a check is judged by."""
-    return ROW_COUNT if check.metric is Metric.ROW_COUNT else f"check.{check.name}"
-
-
-def reconcile_measure(rule: Reconciliation) -> str:
-    """The measurement of a reconciliation, in the candidate and in its input."""
-    return f"reconcile.{rule.name}"
-
-
-def compare_measure(rule: Comparison) -> str:
-    """The measurement of a comparison, in the candidate and in the prior output."""
-    return f"compare.{rule.name}"
-
-
-def content_columns(manifest: Manifest) -> tuple[str, ...]:
-    """The columns of the content checksum: all of the target's but lineage, in name order."""
-    return tuple(sorted(set(manifest.target.columns) - set(manifest.lineage_columns)))
 
 
 def compile_plan(manifest: Manifest) -> MeasurePlan:

@@ -18,7 +18,7 @@ from decimal import Decimal, InvalidOperation, localcontext
 
 from errata.model.manifest import Manifest
 from errata.model.product import Check, Comparison, Metric, Reconciliation
-from errata.validator.compile import check_measure, compare_measure, reconcile_measure
+from errata.validator.names import check_measure, compare_measure, reconcile_measure
 from errata.validator.ports import CANDIDATE, PRIOR, ROW_COUNT, Measurement, input_scope
 from errata.validator.thresholds import Limit, holds, threshold_text
 
