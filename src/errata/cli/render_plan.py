@@ -119,7 +119,9 @@ def _estimate(view: PlanView) -> list[str]:
     low, high = duration(estimate.seconds_low), duration(estimate.seconds_high)
     span = low if low == high else f"{low} … {high}"
     basis = f"(basis: {estimate.basis})" if estimate.basis else ""
-    rows = f"{count(estimate.rows)} rows" if estimate.rows else ""
+    # files are not opened at planning, so a sum over the other inputs would say too little
+    known = estimate.rows and not any(source.files for source in view.inputs)
+    rows = f"{count(estimate.rows)} rows" if known else ""
     return [rows, size(estimate.bytes), span, money(estimate.usd), basis]
 
 

@@ -48,7 +48,7 @@ def diff(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str] 
         candidate.base_snapshot_id,
         chosen(manifest, partitions),
         sample,
-        tuple(Measurement(m.scope, m.partition or "", m.name, m.value) for m in stored),
+        tuple(Measurement(m.scope, m.partition or "", m.name, m.value, m.exact) for m in stored),
     )
     return DiffView(
         run.run_id,

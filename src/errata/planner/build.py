@@ -160,8 +160,7 @@ def _estimate(
     project: Project, chunks: Sequence[Chunk], inputs: Mapping[str, InputFacts], history: Sequence[PastRun]
 ) -> Estimate:
     whole = [facts.whole for facts in inputs.values() if facts.whole]
-    known = all(facts.rows_known for facts in inputs.values())
-    rows = sum(chunk.rows for chunk in chunks) + sum(part.rows for part in whole) if known else 0
+    rows = sum(chunk.rows for chunk in chunks) + sum(part.rows for part in whole)
     size = sum(chunk.bytes for chunk in chunks) + sum(part.bytes for part in whole)
     cores = cores_of(project.spark_master, project.spark_conf)
     return estimate(rows, size, cores, project.core_hour_usd, history)

@@ -22,7 +22,7 @@ PLAIN = (
     "init adopt check doctor plan show approve decline run pause resume cancel retry validate diff publish rollback "
     "status why cleanup"
 )
-NAMES = (*PLAIN.split(" "), "jars fetch", "jars check", "audit verify", "audit log")
+NAMES = (*PLAIN.split(" "), "jars fetch", "jars archive", "jars check", "audit verify", "audit log")
 
 
 def walk(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:

@@ -43,7 +43,9 @@ def test_the_zip_holds_the_projects_python_and_nothing_else(project: Path):
     """Environments, hidden folders, caches, tests and other files stay out."""
     content, digest = zip_code(project)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        assert archive.namelist() == ["lib/deep/er.py", "make_lake.py", "transforms/__init__.py", "transforms/daily.py"]
+        files = [name for name in archive.namelist() if not name.endswith("/")]
+        assert files == ["lib/deep/er.py", "make_lake.py", "transforms/__init__.py", "transforms/daily.py"]
+        assert {"lib/", "lib/deep/", "transforms/"} <= set(archive.namelist()), "packages without __init__ need them"
         assert archive.read("transforms/daily.py") == b"# transforms/daily.py\n"
     assert digest == hashlib.sha256(content).hexdigest()
 
