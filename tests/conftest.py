@@ -37,6 +37,8 @@ def base_spark(warehouse: Path) -> Iterator[SparkSession]:
         "spark.driver.extraClassPath": ":".join(str(jar) for jar in jars),
         "spark.ui.enabled": "false",
         "spark.driver.memory": "1g",
+        # tests end before the optimising compiler pays for itself
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.sql.shuffle.partitions": "2",

@@ -149,6 +149,24 @@ def test_a_python_killed_while_its_jvm_waits_in_the_commit_is_settled_by_looking
     assert _publications(world) == 1
 
 
+def test_an_interrupt_leaves_a_state_from_which_the_same_command_goes_on(make_world: Make) -> None:
+    """Ctrl-C while a chunk is computed: exit 130, the chunk is given back, nothing was lost."""
+    world = make_world(days=2, chunk_bytes="1")
+    run = world.to("approved")
+    marker = world.root / "paused"
+    process = _start(world, f"stage.before_commit=pause:{marker}", "run", run, "--parallel", "1", person="ana")
+    _until(marker.exists)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    marker.unlink()
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == 130, error
+    assert "Traceback" not in error
+    assert world.client.status(run).state == "running"
+    assert world.client.run(run, as_="ana").state == "staged"
+    _finish(world, run)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_killed_at_random_moments_until_it_is_done(make_world: Make, seed: int) -> None:

@@ -33,7 +33,12 @@ project: test
 ledger: sqlite:///.errata/ledger.db
 catalogs:
   lake: {type: jdbc, uri: "sqlite:///.errata/catalog.db", warehouse: .errata/warehouse}
-spark: {master: "local[2]", conf: {spark.driver.memory: 1g, spark.sql.shuffle.partitions: "2"}}
+spark:
+  master: "local[2]"
+  conf:
+    spark.driver.memory: 1g
+    spark.sql.shuffle.partitions: "2"
+    spark.driver.extraJavaOptions: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 people:
   ana: {roles: [requester, operator]}
   bo: {roles: [approver, publisher]}

@@ -1,0 +1,50 @@
+"""The order of planning: the target's base is read before any input is pinned."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from errata.executor.desk import Desk
+from errata.executor.planning import make_plan
+from errata.ledger import Ledger
+from errata.model.audit import Actor
+from errata.model.partition import Grain
+from errata.model.product import Input, Person, Product, Project, Role, Target, Transform
+from errata.planner.request import Request
+
+
+class Stop(Exception):
+    """Enough was seen."""
+
+
+def test_the_target_is_read_before_any_input(tmp_path: Path) -> None:
+    """In the other order a live write to source and target in between would vanish without a trace."""
+    seen: list[str] = []
+
+    def read_target(*_: Any) -> SimpleNamespace:
+        seen.append("target")
+        return SimpleNamespace()
+
+    def read_input(source: Input, *_: Any) -> None:
+        seen.append(source.name)
+        raise Stop
+
+    engines = SimpleNamespace(
+        targets=SimpleNamespace(read_target=read_target), inputs=SimpleNamespace(read_input=read_input)
+    )
+    product = Product(
+        "p", "o", Target("lake.n.t", "d", Grain.DAY), Transform("m:f", "1"), (Input("raw", table="lake.n.raw"),)
+    )
+    people = {"ana": Person("ana", (Role.REQUESTER,))}
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        project = Project("x", str(tmp_path), "", {}, {"p": product}, people=people)
+        desk = Desk(project, ledger, engines, lambda: datetime(2026, 1, 1, tzinfo=UTC), print, lambda *_: None)  # type: ignore[arg-type,return-value]
+        request = Request("p", "reason", "ana", partitions="2026-01-01")
+        with pytest.raises(Stop):
+            make_plan(desk, Actor("ana", "u", "h"), request, dry_run=True)
+    assert seen == ["target", "raw"]
