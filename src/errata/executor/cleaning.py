@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from errata.executor.desk import Desk
 from errata.executor.settling import settle_open
 from errata.failpoints import failpoint
-from errata.ledger import RunRecord
+from errata.ledger import RunRecord, owner_is_dead
 from errata.model.audit import Actor
 from errata.model.duration import days
 from errata.model.manifest import Manifest
@@ -24,12 +24,13 @@ from errata.model.refs import (
     run_branch,
     undo_branch,
 )
-from errata.model.run import PublicationState, RunState
+from errata.model.run import AttemptState, PublicationState, RunState
 from errata.model.views import CleanupView
 
 __all__ = ["cleanup", "removable", "unpin"]
 
 S = RunState
+_GRACE_MS = 10 * 60 * 1000
 _OVER = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.SUPERSEDED, S.PUBLISHED})
 
 
@@ -75,7 +76,9 @@ def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[M
     """(table, ref) pairs that nothing needs, and refs that are kept with the reason."""
     if run.state not in _OVER:
         return [], []
-    if desk.ledger.open_attempts(run.run_id):
+    if desk.ledger.open_publications(run_id=run.run_id):
+        return [], [_kept(run, run_branch(run.run_id), "a publication or rollback is under way")]
+    if _may_still_write(desk, run):
         return [], [_kept(run, run_branch(run.run_id), "a worker may still write to it")]
     manifest = desk.ledger.manifest(run.run_id)
     drop = [(run.table, run_branch(run.run_id)), (run.table, base_pin(run.run_id))]
@@ -91,7 +94,7 @@ def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[M
         ]
         if publication.state is PublicationState.ABANDONED:
             # the fence must outlive any process that might still try to commit
-            drop += [(run.table, ref) for ref in undo]
+            drop += [(run.table, ref) for ref in (*undo, *tags[1:])]
             kept.append(_kept(run, tags[0], "fence of a closed publication; its own retention ends it"))
         elif _window_is_open(desk, publication.settled_at, manifest.rollback_window):
             kept += [_kept(run, ref, f"undo until {manifest.rollback_window} after publication") for ref in undo]
@@ -99,6 +102,17 @@ def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[M
         else:
             drop += [(run.table, ref) for ref in (*undo, *tags)]
     return [(table, ref) for table, ref in drop if ref != GUARD], kept
+
+
+def _may_still_write(desk: Desk, run: RunRecord) -> bool:
+    """An append to a dropped branch would bring it back from main: wait until no attempt can be alive any more."""
+    now = desk.ledger.now_ms()
+    return any(
+        attempt.state is not AttemptState.ADOPTED
+        and attempt.lease_until + _GRACE_MS > now
+        and not owner_is_dead(attempt.owner)
+        for attempt in desk.ledger.attempts(run.run_id)
+    )
 
 
 def _window_is_open(desk: Desk, settled_at: str | None, window: str) -> bool:

@@ -12,7 +12,7 @@ from errata.executor.desk import Desk
 from errata.executor.ports import PinOutcome
 from errata.executor.views import plan_view, refused_view
 from errata.failpoints import failpoint
-from errata.ledger import RunRecord
+from errata.ledger import PartitionState, RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.product import Role
@@ -34,6 +34,9 @@ def make_plan(desk: Desk, actor: Actor, request: Request, *, dry_run: bool) -> P
     """Resolve, judge, seal; the same request on the same world is the same run."""
     desk.allow(actor, (Role.REQUESTER,), "plan")
     plan = _decide(desk, request)
+    if ended := _ended(desk, plan):
+        # the same request on the same world after it was given up: a new run, which names the one before
+        plan = _decide(desk, replace(request, supersede=ended.run_id))
     if plan.is_refused or plan.manifest is None:
         refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]
         view = refused_view(desk.product(request.product), plan)
@@ -64,6 +67,11 @@ def make_plan(desk: Desk, actor: Actor, request: Request, *, dry_run: bool) -> P
     return plan_view(desk, plan.manifest, plan.digest, run=run, plan=plan, already=already, pins=pins)
 
 
+def _ended(desk: Desk, plan: Plan) -> RunRecord | None:
+    given_up = desk.ledger.runs(states={RunState.CANCELLED, RunState.EXPIRED})
+    return next((run for run in given_up if run.manifest_digest == plan.digest), None)
+
+
 def _decide(desk: Desk, request: Request) -> Plan:
     product = desk.product(request.product)
     grain = product.target.grain
@@ -92,10 +100,18 @@ def _decide(desk: Desk, request: Request) -> Plan:
 
 def _active(desk: Desk, table: str) -> list[ActiveRun]:
     return [
-        ActiveRun(run.run_id, run.manifest_digest, run.state.value, run.table, frozenset(run.partitions))
+        ActiveRun(run.run_id, run.manifest_digest, run.state.value, run.table, _held(desk, run))
         for run in desk.ledger.runs(states=ACTIVE)
         if run.table == table
     ]
+
+
+def _held(desk: Desk, run: RunRecord) -> frozenset[str]:
+    """The partitions a run still means to change: what it has published already is free for others."""
+    if run.state is not RunState.PART_PUBLISHED:
+        return frozenset(run.partitions)
+    fates = desk.ledger.partition_states(run.run_id)
+    return frozenset(name for name, fate in fates.items() if fate is PartitionState.UNPUBLISHED)
 
 
 def _past(desk: Desk, product: str) -> list[PastRun]:

@@ -24,7 +24,7 @@ from errata.model.refs import candidate_branch, pre_tag, undo_branch
 from errata.model.run import PublicationState, RunState
 from errata.model.table import FileSets, by_partition
 from errata.model.views import PublishView, RollbackView
-from errata.publisher.replace import Replacement, carry_out
+from errata.publisher.replace import Replacement, carry_out, first_line
 from errata.publisher.requirements import Facts, unmet
 from errata.validator.names import content_columns
 from errata.validator.ports import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT
@@ -32,7 +32,7 @@ from errata.validator.ports import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT
 __all__ = ["chosen", "publish", "rollback"]
 
 S = RunState
-_CANDIDATE_DAYS = 3
+_CANDIDATE_DAYS = 7
 
 
 def publish(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str] | None) -> PublishView:
@@ -58,11 +58,10 @@ def publish(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[st
          "accepted": [w.check for w in desk.ledger.acceptances_of_warnings(run.run_id)],
          "checks": len(verdict.checks) if verdict else 0},
     )  # fmt: skip
-    with _told(desk, actor, run, "publish"):
+    with _told(desk, actor, run, "publish"), log.kept_alive():
         done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
-    warnings = _changed_since(desk, manifest, done.snapshot_id)
     run = desk.ledger.run(run.run_id)
-    unpin(desk, actor, run, manifest)
+    warnings, live_commits = _afterwards(desk, actor, run, manifest, done.snapshot_id)
     return PublishView(
         run_id=run.run_id,
         state=run.state.value,
@@ -74,7 +73,7 @@ def publish(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[st
         removed_files=done.removed,
         added_files=done.added,
         compacted=done.compacted,
-        live_commits=_live_commits(desk, manifest),
+        live_commits=live_commits,
         seconds=round(time.monotonic() - started, 3),
         undo_until=_undo_until(desk.now(), manifest),
         grain=manifest.target.grain.value,
@@ -104,7 +103,7 @@ def rollback(
         raise _superseded(desk, run, manifest, taken_over)
     order = _undo(desk, run, manifest, scope)
     log = LedgerLog(desk, actor, run.run_id, "rollback", run.table, scope, reason, {})
-    with _told(desk, actor, run, "rollback"):
+    with _told(desk, actor, run, "rollback"), log.kept_alive():
         done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
     run = desk.ledger.run(run.run_id)
     return RollbackView(
@@ -139,7 +138,9 @@ def chosen(manifest: Manifest, partitions: str | Sequence[str] | None) -> tuple[
 
 def _released(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> CandidateRecord:
     """The candidate that was judged, if everything that was promised about it still holds."""
-    candidate, verdict = desk.ledger.latest_candidate(run.run_id), desk.ledger.latest_verdict(run.run_id)
+    verdict = desk.ledger.latest_verdict(run.run_id)
+    judged = {c.n: c for c in desk.ledger.candidates(run.run_id)}
+    candidate = judged.get(verdict.candidate_n) if verdict else None
     if run.state not in (S.VALIDATED, S.PART_PUBLISHED) or candidate is None or candidate.snapshot_id is None:
         error = StateRefused(
             f"publish of {run.run_id} was refused; expected a validated run, found {run.state}",
@@ -349,6 +350,19 @@ def _rolled_back_already(
         grain=manifest.target.grain.value,
         product=run.product,
     )
+
+
+def _afterwards(
+    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, snapshot_id: str
+) -> tuple[tuple[str, ...], int]:
+    """What is looked at and tidied once the commit has landed; trouble here is a warning, the publication stands."""
+    try:
+        warnings = _changed_since(desk, manifest, snapshot_id)
+        live_commits = _live_commits(desk, manifest)
+        unpin(desk, actor, run, manifest)
+    except Exception as error:  # noqa: BLE001  whatever it is, the publication has landed
+        return (f"published, but tidying up did not end well: {first_line(error)}; errata cleanup does the rest",), 0
+    return warnings, live_commits
 
 
 def _changed_since(desk: Desk, manifest: Manifest, snapshot_id: str) -> tuple[str, ...]:

@@ -6,10 +6,13 @@ closed behind a fence. While a rollback's hazard is open, a missing guard is put
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Any
 
+from errata.errors import EngineError, ErrataError
 from errata.executor.desk import Desk
 from errata.ledger import PublicationRecord, owner_is_dead, this_owner
 from errata.model.audit import Actor
@@ -34,6 +37,26 @@ class LedgerLog:
     partitions: tuple[str, ...]
     reason: str
     release: Mapping[str, Any]
+    _open: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def kept_alive(self) -> Iterator[None]:
+        """Renew the lease of the intent while Spark may work for longer than it lasts."""
+        over = threading.Event()
+
+        def beat() -> None:
+            while not over.wait(LEASE_SECONDS / 4):
+                for publication_id in self._open:
+                    with suppress(EngineError):
+                        self.desk.ledger.renew_publication(publication_id, LEASE_SECONDS)
+
+        thread = threading.Thread(target=beat, name=f"lease-{self.run_id}", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
     def intend(self, detail: Mapping[str, object]) -> str:
         """Open the intent and take the locks."""
@@ -51,6 +74,7 @@ class LedgerLog:
             base_snapshot_id=str(detail.get("base_snapshot_id") or "") or None,
             owner=this_owner(),
         )
+        self._open.append(made.pub_id)
         return made.pub_id
 
     def update(self, publication_id: str, detail: Mapping[str, object]) -> None:
@@ -126,9 +150,15 @@ def watch_guard(desk: Desk, actor: Actor, table: str | None = None) -> None:
     for hazard in desk.ledger.open_hazards(table):
         rollback = desk.ledger.publication(hazard.pub_id)
         target = desk.ledger.manifest(rollback.run_id, actor).target
-        if GUARD in desk.engines.pins.refs(hazard.table):
-            if over := _over(desk, rollback, target):
-                desk.ledger.close_hazard(hazard.pub_id, over, actor)
+        try:
+            guarded = GUARD in desk.engines.pins.refs(hazard.table)
+            over = _over(desk, rollback, target) if guarded else None
+        except ErrataError as error:
+            desk.narrate(f"the guard of {hazard.table} could not be looked at: {error.message}")
+            continue
+        if over:
+            desk.ledger.close_hazard(hazard.pub_id, over, actor)
+        if guarded:
             continue
         guard, _ = desk.engines.publishing.ensure_guard(target)
         desk.ledger.record_guard(target.table_uuid, guard, actor, hazard.table)

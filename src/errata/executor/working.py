@@ -13,7 +13,15 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
-from errata.errors import AttemptLost, EngineError, ErrataError, ForeignPartition, RunExpired, RunFailed
+from errata.errors import (
+    AttemptLost,
+    EngineError,
+    ErrataError,
+    ForeignPartition,
+    RunExpired,
+    RunFailed,
+    StateRefused,
+)
 from errata.executor.desk import Desk
 from errata.executor.ports import ChunkWork, Progress
 from errata.executor.settling import settle_open
@@ -27,6 +35,7 @@ from errata.model.product import Role
 from errata.model.refs import run_branch
 from errata.model.run import ChunkState, RunState
 from errata.model.views import RunView
+from errata.publisher.replace import first_line
 from errata.staging.ports import StagedOutput
 
 __all__ = ["run_chunks"]
@@ -62,11 +71,12 @@ def run_chunks(
     run = desk.ledger.run(run_id)
     desk.allow(actor, (Role.OPERATOR,), "run", run.run_id)
     settle_open(desk, actor, run.table)
+    run = desk.ledger.run(run.run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
     if run.state in _AFTER:
         return _view(desk, run, already=True, started=started)
     if run.state is not S.RUNNING:
-        run = desk.ledger.move(run.run_id, S.RUNNING, actor=actor, expect={S.APPROVED})
+        run = _start(desk, actor, run)
     failpoint("run.after_start")
     _require_pins(desk, actor, run, manifest)
     _prepare(desk, actor, run, manifest)
@@ -86,6 +96,17 @@ def run_chunks(
     finally:
         job.progress.close()
     return _finish(desk, actor, run, started)
+
+
+def _start(desk: Desk, actor: Actor, run: RunRecord) -> RunRecord:
+    """Approved to running; another worker may have been faster."""
+    try:
+        return desk.ledger.move(run.run_id, S.RUNNING, actor=actor, expect={S.APPROVED})
+    except StateRefused:
+        run = desk.ledger.run(run.run_id)
+        if run.state is not S.RUNNING:
+            raise
+        return run
 
 
 def _require_pins(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
@@ -179,20 +200,29 @@ def _chunk(job: _Job, attempt: AttemptRecord, work: ChunkWork) -> None:
         except AttemptLost as lost:
             job.desk.narrate(f"chunk {work.chunk.chunk_id}: {lost.message}")
         except ErrataError as error:
-            if job.stop.is_set():
-                ledger.release(attempt, actor=actor)
-            else:
-                ledger.fail(attempt, error_code=error.code, message=error.message, actor=actor)
-                job.desk.narrate(f"chunk {work.chunk.chunk_id} failed: {error.message}")
+            _record_failure(job, attempt, error)
         except Exception as error:
             ledger.release(attempt, actor=actor, reason=f"worker stopped: {type(error).__name__}")
             raise EngineError(
-                f"the worker cannot go on: {type(error).__name__}: {str(error).strip().splitlines()[0]}",
+                f"the worker cannot go on: {type(error).__name__}: {first_line(error)}",
                 state="chunks that were adopted are kept; main is unchanged",
                 hint=f"errata run {job.run.run_id} goes on where this one stopped; log: {job.desk.engines.log}",
             ) from error
         finally:
             job.progress.show(work.chunk.chunk_id, None)
+
+
+def _record_failure(job: _Job, attempt: AttemptRecord, error: ErrataError) -> None:
+    ledger, actor = job.desk.ledger, job.actor
+    if job.stop.is_set():
+        ledger.release(attempt, actor=actor)
+        return
+    try:
+        ledger.fail(attempt, error_code=error.code, message=error.message, actor=actor)
+        job.desk.narrate(f"chunk {attempt.chunk_id} failed: {error.message}")
+    except AttemptLost as lost:
+        # its jobs were stopped because another worker has the chunk now
+        job.desk.narrate(f"chunk {attempt.chunk_id}: {lost.message}")
 
 
 def _stage(job: _Job, work: ChunkWork) -> StagedOutput:
@@ -256,11 +286,16 @@ class _Heart:
 def _finish(desk: Desk, actor: Actor, run: RunRecord, started: float) -> RunView:
     run = desk.ledger.run(run.run_id)
     counts = desk.ledger.counts(run.run_id)
-    if run.state is S.RUNNING and counts.done == counts.total:
-        failpoint("run.before_staged")
-        run = desk.ledger.move(run.run_id, S.STAGED, actor=actor, body={"rows": counts.rows})
-    elif run.state is S.RUNNING and not counts.pending and not counts.running:
-        run = desk.ledger.move(run.run_id, S.FAILED, actor=actor, body={"failed": counts.failed + counts.quarantined})
+    try:
+        if run.state is S.RUNNING and counts.done == counts.total:
+            failpoint("run.before_staged")
+            run = desk.ledger.move(run.run_id, S.STAGED, actor=actor, body={"rows": counts.rows})
+        elif run.state is S.RUNNING and not counts.pending and not counts.running:
+            body = {"failed": counts.failed + counts.quarantined}
+            run = desk.ledger.move(run.run_id, S.FAILED, actor=actor, body=body)
+    except StateRefused:
+        # another worker finished at the same moment and said so first
+        run = desk.ledger.run(run.run_id)
     view = _view(desk, run, already=False, started=started)
     if run.state is S.FAILED:
         first = view.failures[0] if view.failures else {}

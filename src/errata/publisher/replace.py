@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from errata.errors import ErrataError, RunExpired
+from errata.errors import EngineError, ErrataError, RunExpired
 from errata.failpoints import failpoint
 from errata.model.manifest import TargetPin
 from errata.model.refs import GUARD, rows_branch, undo_branch
@@ -129,15 +129,19 @@ def carry_out(order: Replacement, table: PublishTable, content: ContentPort, log
     publication_id = log.intend(_detail(order, first))
     failpoint(f"{order.kind}.after_intent")
     written = 0
-    if order.rewrite:
-        order, written = _rewritten(order, publication_id, table)
     try:
+        if order.rewrite:
+            order, written = _rewritten(order, publication_id, table)
         return _until_landed(order, publication_id, written, table, content, log)
-    except ErrataError as error:
-        landed = settle(order.target, publication_id, table, log, reason=error.message)
-        if landed is None:
+    except Exception as error:
+        landed = settle(order.target, publication_id, table, log, reason=first_line(error))
+        if landed is not None:
+            return _replaced(order, publication_id, landed, first, written)
+        if isinstance(error, ErrataError):
             raise
-        return _replaced(order, publication_id, landed, first, written)
+        raise EngineError(
+            f"the {order.kind} of {order.run_id} failed: {first_line(error)}", state="main is unchanged"
+        ) from error
 
 
 def _until_landed(
@@ -208,12 +212,14 @@ def _try(
     except ErrataError:
         raise
     except Exception as error:  # noqa: BLE001  whatever was raised, only the table knows what happened
-        return table.look(order.target, publication_id).snapshot_id, _first_line(error)
+        return table.look(order.target, publication_id).snapshot_id, first_line(error)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
+    """What an error says, in one line; its kind when it says nothing."""
     java = getattr(error, "java_exception", None)
-    return (str(java.toString()) if java is not None else str(error)).strip().splitlines()[0]
+    text = str(java.toString()) if java is not None else str(error)
+    return next((line for line in text.splitlines() if line.strip()), type(error).__name__)
 
 
 def _rewritten(order: Replacement, publication_id: str, table: PublishTable) -> tuple[Replacement, int]:

@@ -6,6 +6,7 @@ and what is checked and what is committed both come from that transaction's base
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -41,7 +42,8 @@ class JavaIceberg:
     @property
     def bulk(self) -> Any:
         """``ErrataFiles`` in this JVM."""
-        return _compiled(self._gateway)
+        with _compiling:
+            return _compiled(self._gateway)
 
     def load(self, table: str) -> Any:
         """A fresh table handle; nothing is cached."""
@@ -107,6 +109,9 @@ class JavaIceberg:
     def field(self, table: Any, target: TargetPin) -> tuple[int, str]:
         """Source id and transform of the partition field: how it is found in any spec, at any position."""
         return table.schema().findField(target.column).fieldId(), target.transform
+
+
+_compiling = threading.Lock()
 
 
 @cache

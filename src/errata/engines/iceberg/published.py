@@ -16,6 +16,7 @@ from errata.publisher.ports import Landed, Outcome, PublicationCommit, PublishTa
 __all__ = ["IcebergPublishing", "RowWriter"]
 
 PUB_TAG_DAYS = 7
+_UNCHANGED = "main is unchanged"
 
 
 class RowWriter(Protocol):
@@ -126,8 +127,16 @@ class IcebergVersion:
         manage = manage.createTag(after, int(made)).setMaxRefAgeMs(after, PUB_TAG_DAYS * DAY_MS)
         refs = refs_of(self._table)
         for ref, days in publication.keep_refs.items():
-            # a REST catalog asserts only the refs a commit touches, so touch the ones this commit relies on
-            manage = manage.setMaxRefAgeMs(ref, age_for(self._table, refs[ref], days))
+            if ref not in refs:
+                raise RunExpired(
+                    f"ref {ref} of {self._target.table} is gone, and this commit relies on it",
+                    state=_UNCHANGED,
+                    hint=f"errata validate {publication.run_id} assembles the candidate again",
+                )
+            # a REST catalog asserts only the refs a commit touches, so touch the ones this commit relies on;
+            # a promise is only ever prolonged
+            present = self._table.refs().get(ref).maxRefAgeMs()
+            manage = manage.setMaxRefAgeMs(ref, max(present or 0, age_for(self._table, refs[ref], days)))
         manage.commit()
 
 
@@ -146,7 +155,11 @@ class IcebergPublishing:
         """The data files of any snapshot the table still has."""
         table = self._java.load(target.table)
         if table.snapshot(int(snapshot_id)) is None:
-            raise RunExpired(f"snapshot {snapshot_id} of {target.table} is gone", state="main is unchanged")
+            raise RunExpired(
+                f"snapshot {snapshot_id} of {target.table} is gone",
+                state=_UNCHANGED,
+                hint="errata validate RUN assembles a candidate again, if the staged output is still there",
+            )
         tasks = self._java.scan(table, snapshot_id, target, partitions)
         return _inside(self._java.describe(table, tasks, target), partitions)
 
@@ -231,7 +244,12 @@ class IcebergPublishing:
 
         retrying(start)
         self._rows.copy_rows(target, from_snapshot, partitions, branch)
-        return refs_of(self._java.load(target.table))[branch]
+        table = self._java.load(target.table)
+        head = refs_of(table).get(branch)
+        if head is None or str(table.snapshot(int(head)).parentId()) != guard:
+            # dropped meanwhile, an append brings a branch back from main: its files would be everyone's
+            raise EngineError(f"branch {branch} of {target.table} was dropped while it was written", state=_UNCHANGED)
+        return head
 
 
 def _inside(files: Sequence[DataFile], partitions: Sequence[str]) -> tuple[DataFile, ...]:

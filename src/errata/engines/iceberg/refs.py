@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from errata.engines.iceberg.java import JavaIceberg
+from errata.errors import EngineError
 from errata.model.refs import GUARD
 
 __all__ = [
@@ -63,7 +64,16 @@ def retrying(act: Callable[[], T], attempts: int = 8) -> T:
         retry=retry_if_exception(_is_lost_race),
         reraise=True,
     )
-    return retry(act)
+    try:
+        return retry(act)
+    except Exception as error:
+        if not _is_lost_race(error):
+            raise
+        raise EngineError(
+            f"the table moved during each of {attempts} tries to change its branches and tags",
+            state="main is unchanged",
+            hint="repeat the command when fewer others commit",
+        ) from error
 
 
 def _is_lost_race(error: BaseException) -> bool:
@@ -78,35 +88,55 @@ def ensure_guard(java: JavaIceberg, name: str) -> tuple[str, bool]:
     Its presence alone makes every Java expiry walk what is reachable instead of trusting what commits said they
     removed, which after a rollback would delete live files.
     """
+    if found := _empty_root(java.load(name)):
+        return found, False
+    if main_head(java.load(name)) is None:
+        retrying(lambda: _first_snapshot(java, name))
+    retrying(lambda: _make_guard(java, name))
+    found = _empty_root(java.load(name))
+    if found is None:
+        raise EngineError(f"branch {GUARD} of {name} could not be made", state="main is unchanged")
+    return found, True
+
+
+def _first_snapshot(java: JavaIceberg, name: str) -> None:
     table = java.load(name)
-    if GUARD in refs_of(table) and _is_empty_root(table, refs_of(table)[GUARD]):
-        return refs_of(table)[GUARD], False
     if main_head(table) is None:
-        retrying(lambda: java.load(name).newAppend().commit())
-    return retrying(lambda: _make_guard(java, name)), True
+        table.newAppend().commit()
 
 
-def _make_guard(java: JavaIceberg, name: str) -> str:
-    table = java.load(name)
-    everything = java.jvm.org.apache.iceberg.expressions.Expressions.alwaysTrue()
-    table.newDelete().deleteFromRowFilter(everything).toBranch(GUARD).commit()
-    table.newAppend().toBranch(GUARD).commit()
-    table.refresh()
+def _make_guard(java: JavaIceberg, name: str) -> None:
+    """Delete everything, then append nothing, in one commit; then forget the snapshot in between."""
+    table, transaction = java.begin(name)
+    if _empty_root(table):
+        return
+    if _needs_content(table):
+        everything = java.jvm.org.apache.iceberg.expressions.Expressions.alwaysTrue()
+        transaction.newDelete().deleteFromRowFilter(everything).toBranch(GUARD).commit()
+        transaction.newAppend().toBranch(GUARD).commit()
+        age = FOR_EVER_DAYS * DAY_MS
+        transaction.manageSnapshots().setMaxRefAgeMs(GUARD, age).setMaxSnapshotAgeMs(GUARD, age).commit()
+        transaction.commitTransaction()
+        table = java.load(name)
+    parent = table.snapshot(int(refs_of(table)[GUARD])).parentId()
+    if parent is not None and str(parent) not in refs_of(table).values():
+        _forget_snapshot(java, table, parent)
+
+
+def _needs_content(table: Any) -> bool:
+    """Whether the guard is missing or still lists files; a parent alone is only forgotten."""
+    head = refs_of(table).get(GUARD)
+    snapshot = table.snapshot(int(head)) if head else None
+    return snapshot is None or bool(snapshot.allManifests(table.io()).size())
+
+
+def _empty_root(table: Any) -> str | None:
+    """The guard's snapshot, if it has neither files nor a parent."""
+    if _needs_content(table):
+        return None
     head = refs_of(table)[GUARD]
     parent = table.snapshot(int(head)).parentId()
-    age = FOR_EVER_DAYS * DAY_MS
-    table.manageSnapshots().setMaxRefAgeMs(GUARD, age).setMaxSnapshotAgeMs(GUARD, age).commit()
-    if parent is not None:
-        _forget_snapshot(java, table, parent)
-    return head
-
-
-def _is_empty_root(table: Any, snapshot_id: str) -> bool:
-    snapshot = table.snapshot(int(snapshot_id))
-    if snapshot is None or snapshot.allManifests(table.io()).size():
-        return False
-    parent = snapshot.parentId()
-    return parent is None or table.snapshot(parent) is None
+    return head if parent is None or table.snapshot(parent) is None else None
 
 
 def _forget_snapshot(java: JavaIceberg, table: Any, snapshot_id: int) -> None:

@@ -14,8 +14,8 @@ from errata.engines.spark.contract import conform
 from errata.engines.spark.inputs import frames, pinned_files
 from errata.engines.spark.lineage import deterministic_id, lineage_values, stamp
 from errata.engines.spark.session import SparkRuntime
-from errata.engines.spark.transforms import load_transform
-from errata.errors import ChunkError, SourceChanged, TransformFailed
+from errata.engines.spark.transforms import load_transform, ship
+from errata.errors import ChunkError, EngineError, SourceChanged, TransformFailed
 from errata.executor.ports import ChunkEngine, ChunkWork
 from errata.failpoints import failpoint
 from errata.model.context import Context, Mode
@@ -73,24 +73,28 @@ class SparkChunks:
         build = load_transform(work.parts[code.zip_digest], code.zip_digest, code.call, self._cache)
         inputs = frames(self._runtime.session, manifest, work.parts, work.chunk.partitions)
         frame = self._blaming_the_chunk(work, partial(build, context_for(work), **inputs))
+        ship()
         lineage = lineage_values(work.run_id, manifest, work.chunk)
         wanted = {name: lineage[name] for name in manifest.lineage_columns}
         return conform(stamp(frame, wanted), manifest.target)
 
     @staticmethod
     def _blaming_the_chunk(work: ChunkWork, act: Callable[[], Any]) -> Any:
-        from py4j.protocol import Py4JJavaError
-        from pyspark.errors import PySparkException
-
         try:
             return act()
         except ChunkError:
             raise
-        except (Py4JJavaError, PySparkException, Exception) as error:
+        except (Exception, SystemExit) as error:
             # a dead gateway is not the transform's fault: let it through as it is, the attempt is lost
             if type(error).__name__ in ("Py4JNetworkError", "ConnectionRefusedError"):
                 raise
             grain = work.manifest.target.grain
+            if "CommitFailedException" in str(error):
+                raise EngineError(
+                    f"chunk {work.chunk.chunk_id} was computed, but other commits kept it from the run branch",
+                    state="nothing of this chunk was adopted; main is unchanged",
+                    hint=f"errata retry {work.run_id}; raise commit.retry.num-retries of {work.manifest.target.table}",
+                ) from error
             raise TransformFailed(
                 f"chunk {work.chunk.chunk_id} ({fold_text(grain, work.chunk.partitions)}) failed in "
                 f"{work.manifest.code.call}: {_cause(error)}",
