@@ -1,5 +1,7 @@
 """``python -m errata`` is the command line."""
 
+import sys
+
 from errata.cli.main import main
 
-main()
+sys.exit(main())

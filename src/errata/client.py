@@ -88,6 +88,10 @@ class Client:
         self._desk = desk
         self._project = project
 
+    def redact(self, text: str) -> str:
+        """Text for people, without the values that came from the environment."""
+        return self._desk.project.redact(text)
+
     @property
     def log(self) -> str:
         """Where Java's and Spark's own chatter goes."""

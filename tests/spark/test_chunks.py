@@ -58,6 +58,32 @@ def test_code_edited_after_planning_does_not_change_what_runs(make_world: Make) 
     assert world.rows() == world.expected()
 
 
+def test_python_workers_run_the_planned_code_as_well(make_world: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A helper of a Python UDF, edited after planning, is not picked up from the working directory."""
+    transform = TRANSFORM + (
+        "\n_build = build\n\n\ndef same(n):\n    return n\n\n\ndef build(ctx, raw):\n"
+        "    return _build(ctx, raw).withColumn('n', F.udf(same, 'bigint')('n'))\n"
+    )
+    world = make_world(days=1, transform=transform)
+    run = world.to("approved")
+    edited = transform.replace("return n\n", "raise ValueError('edited after approval')\n")
+    (world.root / "transforms/sales.py").write_text(edited)
+    monkeypatch.chdir(world.root)
+    world.client.run(run, as_="ana")
+    world.client.validate(run, as_="ana")
+    world.client.publish(run, as_="bo")
+    assert world.rows() == world.expected()
+
+
+def test_a_transform_that_exits_fails_its_chunk(make_world: Make) -> None:
+    """``sys.exit`` in a transform is a failure like any other, and not the end of the worker."""
+    world = make_world(days=1, transform="import sys\n\n\ndef build(ctx, raw):\n    sys.exit(0)\n")
+    run = world.to("approved")
+    with pytest.raises(RunFailed) as failed:
+        world.client.run(run, as_="ana")
+    assert failed.value.fields["run"].failures[0]["code"] == "transform-failed"
+
+
 @pytest.mark.parametrize("what", ["changed", "missing"])
 def test_a_source_file_that_is_not_the_planned_one_fails_its_chunk_by_name(make_world: Make, what: str) -> None:
     """Only the chunk that reads it fails; restored and retried, the run goes on."""

@@ -30,6 +30,67 @@ def test_after_publish_and_rollback_no_expiry_takes_a_live_file(make_world: Make
     assert world.rows() == world.wrong()
 
 
+def test_the_guard_alone_keeps_an_expiry_from_taking_restored_files(make_world: Make) -> None:
+    """With every other ref of ours gone, the guard still makes expiry look at what is reachable."""
+    world = make_world(days=2)
+    run = world.to("published")
+    world.client.rollback(run, reason="undo", as_="bo")
+    rows = world.rows()
+    for ref in sorted(world.refs() - {"main", GUARD}):
+        kind = "BRANCH" if world.table().metadata.refs[ref].snapshot_ref_type == "branch" else "TAG"
+        world.sql(f"ALTER TABLE {TABLE} DROP {kind} `{ref}`")
+    _expire_by_java(world)
+    assert world.rows() == rows
+    assert world.table().metadata.refs[GUARD].max_ref_age_ms > 10_000 * 86_400_000
+
+
+def test_two_processes_that_make_the_guard_at_once_leave_one_usable_guard(make_world: Make) -> None:
+    """Whoever comes second finds it made; branches that were rooted on it stay."""
+    import threading
+
+    from errata.engines.iceberg.refs import ensure_branch, ensure_guard
+
+    world = make_world(days=1)
+    java = world.client._desk.engines.java
+    java.bulk.snapshots(java.load(TABLE))
+
+    def make(n: int) -> None:
+        guard, _ = ensure_guard(java, TABLE)
+        ensure_branch(java, TABLE, f"errata_race{n}", guard, 1)
+
+    threads = [threading.Thread(target=make, args=(n,)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {"errata_race0", "errata_race1", "errata_race2", GUARD} <= world.refs()
+
+
+def test_a_hazard_closes_when_the_restored_files_were_rewritten(make_world: Make) -> None:
+    """A rollback opens it; after a rewrite of those files the next command closes it."""
+    world = make_world(days=1)
+    run = world.to("published")
+    world.client.rollback(run, reason="undo", as_="bo")
+    ledger = world.client._desk.ledger
+    assert len(ledger.open_hazards()) == 1
+    world.client.status()
+    assert len(ledger.open_hazards()) == 1
+    world.sql("CALL lake.system.rewrite_data_files(table => 'fin.sales', options => map('rewrite-all','true'))")
+    world.client.status()
+    assert ledger.open_hazards() == ()
+
+
+def test_compaction_between_stacked_runs_does_not_void_the_lower_rollback(make_world: Make) -> None:
+    """A published, compacted, B published and taken back: A can still be taken back."""
+    world = make_world(days=1)
+    first = world.to("published")
+    world.sql("CALL lake.system.rewrite_data_files(table => 'fin.sales', options => map('rewrite-all','true'))")
+    second = world.to("published", reason="again")
+    world.client.rollback(second, reason="undo", as_="bo")
+    assert world.client.rollback(first, reason="undo", as_="bo").state == "rolled_back"
+    assert world.rows() == world.wrong()
+
+
 def test_the_guard_is_an_empty_root_and_is_put_back_when_it_was_dropped(make_world: Make) -> None:
     """The guard has no parent and no files, older snapshots of main stay, and a dropped guard is said aloud."""
     world = make_world(days=2)

@@ -53,6 +53,7 @@ def guarded(session: Session, work: Callable[[], int | None]) -> int:
 
 def report(session: Session, error: ErrataError) -> int:
     """Say what went wrong, in the form that was asked for."""
+    error = _without_secrets(error, session.redact)
     if session.json:
         session.write_json(error_data(error))
         return error.exit_code
@@ -62,6 +63,14 @@ def report(session: Session, error: ErrataError) -> int:
     for line in error_lines(error):
         session.err.print(session.local(line) if not line.startswith("error[") else line, soft_wrap=True)
     return error.exit_code
+
+
+def _without_secrets(error: ErrataError, redact: Callable[[str], str]) -> ErrataError:
+    """Messages of engines may quote an address with a password in it."""
+    said = {"hint": error.hint, "state": error.state}
+    kept = {key: redact(text) if text else None for key, text in said.items()}
+    fields = {key: redact(item) if isinstance(item, str) else item for key, item in error.fields.items()}
+    return type(error)(redact(error.message), hint=kept["hint"], state=kept["state"], **fields)
 
 
 def error_data(error: ErrataError) -> dict[str, Any]:

@@ -94,6 +94,7 @@ class Session:
         self.out = _console(world.out, world)
         self.err = _console(world.err, world)
         self.client_log: str | None = None
+        self.redact: Callable[[str], str] = str
 
     @cached_property
     def person(self) -> str:
@@ -126,6 +127,7 @@ class Session:
         client = opener(self.directory, narrate=self.narrate, progress=self.progress)
         log = getattr(client, "log", None)
         self.client_log = str(log) if isinstance(log, (str, Path)) else None
+        self.redact = getattr(client, "redact", str)
         try:
             yield client
         finally:

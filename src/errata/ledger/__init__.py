@@ -17,6 +17,7 @@ database only; what became of a commit on a live table is found out by the publi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Self
 
 from errata.ledger.acceptance import Acceptances
@@ -85,9 +86,13 @@ class Ledger(Runs, Parts, Decisions, Chunks, Progress, Candidates, Publications,
         self.ledger_id = ledger_id
 
     @classmethod
-    def open(cls, url: str, *, create: bool = True) -> Self:
-        """Open the ledger at a SQLAlchemy URL; creates it, and brings it to the newest schema, as needed."""
+    def open(cls, url: str, *, create: bool = True, redact: Callable[[str], str] = str) -> Self:
+        """Open the ledger at a SQLAlchemy URL; creates it, and brings it to the newest schema, as needed.
+
+        ``redact`` takes secrets out of every text that is kept.
+        """
         database = Database(url, create=create)
+        database.redact = redact
         try:
             return cls(database, bring_up(database))
         except BaseException:

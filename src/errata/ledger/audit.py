@@ -44,6 +44,8 @@ def append(
         raise UsageError("an audit body was refused; 'move' is reserved for changes of state")
     if move is not None:
         full[MOVE] = {"from": move[0], "to": move[1]}
+    # an error from elsewhere may quote a secret, and what is written here stays
+    full = json.loads(tx.redact(canonical_bytes(full).decode()))
     open_entry = AuditEntry(tx.head_seq + 1, tx.head_hash, "", tx.at, actor, action, run_id, full)
     entry = AuditEntry(open_entry.seq, tx.head_hash, entry_hash(open_entry), tx.at, actor, action, run_id, full)
     tx.conn.execute(

@@ -140,7 +140,7 @@ class Chunks(Store):
 
         def work(tx: Tx) -> ChunkRecord:
             _need_hold(tx, attempt, "chunk.failed")
-            error = {"error_code": error_code, "error": message[:_MAX_ERROR]}
+            error = {"error_code": error_code, "error": tx.redact(message)[:_MAX_ERROR]}
             to = ChunkState.QUARANTINED if quarantine else ChunkState.FAILED
             body = {"chunk": attempt.chunk_id, "fence": attempt.fence, "owner": attempt.owner.name} | error
             seq = append(tx, actor, f"chunk.{to.value}", attempt.run_id, body).seq

@@ -48,12 +48,14 @@ class Tx:
     now_ms: int
     head_seq: int
     head_hash: str
+    redact: Callable[[str], str] = str
 
 
 class Database:
     """Runs work inside transactions; see :meth:`read` and :meth:`write`."""
 
     def __init__(self, url: str, *, create: bool = True) -> None:
+        self.redact: Callable[[str], str] = str
         self.url = _parsed(url)
         self.path = _path_of(self.url)
         refuse_network(self.path.parent)
@@ -97,7 +99,7 @@ class Database:
     def _writing(self, work: Callable[[Tx], T]) -> T:
         def with_time(conn: Connection) -> T:
             at, now_ms, seq, head = conn.execute(_NOW).one()
-            return work(Tx(conn, at, now_ms, seq, head))
+            return work(Tx(conn, at, now_ms, seq, head, self.redact))
 
         return self._bare(with_time)
 

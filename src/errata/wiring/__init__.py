@@ -36,7 +36,7 @@ def open_project(
     from errata.project import load_project
 
     loaded = load_project(project)
-    ledger = Ledger.open(loaded.ledger)
+    ledger = Ledger.open(loaded.ledger, redact=loaded.redact)
     engines = ProjectEngines(loaded, ledger, spark)
     say = narrate or _say
     desk = Desk(
