@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import errata
 from errata.client import Client
+from errata.model.views import PlanView
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,13 +70,17 @@ class Lake:
     def governed(self, *, validate: bool = True) -> dict[str, str]:
         """Plan, approve, run, validate, publish, all in this session; answers the run id."""
         client = self.client
-        plan = client.plan("bench.daily", partitions=list(self.days), reason="bench", overrides={"dirty-tree": "bench"})
+        plan = self.plan()
         client.approve(plan.id, digest=plan.digest)
         client.run(plan.id)
         if validate:
             client.validate(plan.id)
             client.publish(plan.id)
         return {"run": plan.id}
+
+    def plan(self) -> PlanView:
+        """Every day of the lake."""
+        return self.client.plan("bench.daily", partitions=list(self.days), reason="bench")
 
     def bare(self) -> None:
         """The same transform as one job, written over the same partitions with the same write options."""
