@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from errata.executor import cleaning, deciding, planning, publishing, reporting, validating, working
+from errata.executor import cleaning, deciding, planning, publishing, reporting, undoing, validating, working
 from errata.executor.desk import Desk
 from errata.executor.differing import DiffView, diff
 from errata.executor.settling import watch_guard
@@ -173,7 +173,7 @@ class Client:
         self, run_id: str, *, partitions: Partitions = None, reason: str, as_: str | None = None
     ) -> RollbackView:
         """Restore what the partitions held before."""
-        return publishing.rollback(self._desk, self._actor(as_), run_id, partitions, reason)
+        return undoing.rollback(self._desk, self._actor(as_), run_id, partitions, reason)
 
     def status(self, run_id: str | None = None) -> StatusView:
         """All runs, or one."""

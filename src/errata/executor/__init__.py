@@ -1,5 +1,13 @@
-"""The worker: claim a chunk, keep its lease alive, have it computed and staged, record it; and the order of the steps.
+"""The order of the steps: one module per command, and the worker that computes chunks.
 
-What to do next is a pure function of ledger state (``decide``); the loop (``worker``) has no business rules of its own.
-``pipeline`` is the one place where the seven steps are put in order. Touches Spark only through ``ports``.
+::
+
+    planning      facts → verdicts → sealed manifest → pins        publishing   requirements → one replacement
+    deciding      approve, decline, pause, resume, cancel, retry    undoing      the same, backwards
+    working       claim, heartbeat, compute, stage, adopt           reporting    show, status, why
+    validating    candidate → measurements → verdict                cleaning     refs that nothing needs any more
+    differing     old against new                                   settling     open intents, guards, leases
+
+Steps do not import each other; these modules put them in order over a ``Desk``, which holds the project, the ledger and
+engines that start when they are used. Rules live in the steps. Spark is reached only through ``ports``.
 """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from errata.errors import StateRefused
 from errata.executor.desk import Desk
-from errata.executor.publishing import chosen
+from errata.executor.scope import chosen
 from errata.executor.views import untouched_partitions
 from errata.model.audit import Actor
 from errata.validator.diff import Diff

@@ -1,4 +1,4 @@
-"""Publish and roll back: every precondition again, then one replacement through the publisher."""
+"""Publish: every precondition again, then one replacement through the publisher."""
 
 from __future__ import annotations
 
@@ -6,30 +6,28 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
-from errata.errors import ApprovalRefused, NotFound, PublishConflict, RunExpired, StateRefused, UsageError
+from errata.errors import ApprovalRefused, StateRefused
 from errata.executor.cleaning import unpin
 from errata.executor.desk import Desk
 from errata.executor.drift import replacement
+from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
 from errata.executor.validating import candidate_digest
 from errata.ledger import CandidateRecord, PartitionState, RunRecord
 from errata.model.audit import Actor
 from errata.model.duration import days
-from errata.model.manifest import ExpectedFile, Manifest
-from errata.model.partition import fold_text, parse_list
+from errata.model.manifest import Manifest
+from errata.model.partition import fold_text
 from errata.model.product import Role
-from errata.model.refs import candidate_branch, pre_tag, undo_branch
-from errata.model.run import PublicationState, RunState
-from errata.model.table import FileSets, by_partition
-from errata.model.views import PublishView, RollbackView
+from errata.model.refs import candidate_branch
+from errata.model.run import RunState
+from errata.model.table import by_partition
+from errata.model.views import PublishView
 from errata.publisher.replace import Replacement, carry_out, first_line
 from errata.publisher.requirements import Facts, unmet
-from errata.validator.names import content_columns
-from errata.validator.ports import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT
 
-__all__ = ["chosen", "publish", "rollback"]
+__all__ = ["publish"]
 
 S = RunState
 _CANDIDATE_DAYS = 7
@@ -58,7 +56,7 @@ def publish(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[st
          "accepted": [w.check for w in desk.ledger.acceptances_of_warnings(run.run_id)],
          "checks": len(verdict.checks) if verdict else 0},
     )  # fmt: skip
-    with _told(desk, actor, run, "publish"), log.kept_alive():
+    with conflicts_told(desk, actor, run, "publish"), log.kept_alive():
         done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
     run = desk.ledger.run(run.run_id)
     warnings, live_commits = _afterwards(desk, actor, run, manifest, done.snapshot_id)
@@ -79,61 +77,6 @@ def publish(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[st
         grain=manifest.target.grain.value,
         warnings=warnings,
     )
-
-
-def rollback(
-    desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, reason: str
-) -> RollbackView:
-    """Restore what the chosen partitions held before this run, as a new commit."""
-    started = time.monotonic()
-    if not reason.strip():
-        raise UsageError("a rollback without a reason was refused; expected --reason with why it is taken back")
-    run = desk.ledger.run(run_id)
-    desk.allow(actor, (Role.PUBLISHER,), "rollback", run.run_id)
-    settle_open(desk, actor, run.table)
-    run = desk.ledger.run(run.run_id)
-    manifest = desk.ledger.manifest(run.run_id, actor)
-    asked = chosen(manifest, partitions)
-    states = desk.ledger.partition_states(run.run_id)
-    scope = tuple(name for name in asked if states[name] is PartitionState.ACCEPTED)
-    if not scope:
-        return _rolled_back_already(desk, actor, run, manifest, asked, states)
-    taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
-    if taken_over and partitions is not None:
-        raise _superseded(desk, run, manifest, taken_over)
-    order = _undo(desk, run, manifest, scope)
-    log = LedgerLog(desk, actor, run.run_id, "rollback", run.table, scope, reason, {})
-    with _told(desk, actor, run, "rollback"), log.kept_alive():
-        done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
-    run = desk.ledger.run(run.run_id)
-    return RollbackView(
-        run_id=run.run_id,
-        state=run.state.value,
-        already=False,
-        publication_id=done.publication_id,
-        snapshot_id=done.snapshot_id,
-        partitions=scope,
-        data_files_written=done.data_files_written,
-        seconds=round(time.monotonic() - started, 3),
-        grain=manifest.target.grain.value,
-        product=run.product,
-    )
-
-
-def chosen(manifest: Manifest, partitions: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The partitions a command names, which must be the run's; all of them when it names none."""
-    if partitions is None:
-        return manifest.partitions
-    text = partitions if isinstance(partitions, str) else ",".join(partitions)
-    found = parse_list(manifest.target.grain, text)
-    foreign = [name for name in found if name not in set(manifest.partitions)]
-    if foreign:
-        raise NotFound(
-            f"{fold_text(manifest.target.grain, foreign)} is not part of this run; expected partitions of "
-            f"{fold_text(manifest.target.grain, manifest.partitions)}",
-            state="nothing was changed",
-        )
-    return found
 
 
 def _released(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> CandidateRecord:
@@ -189,104 +132,6 @@ def _publication(
     )
 
 
-def _undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
-    """What each partition held before the publication that brought its content in."""
-    accepted = desk.ledger.accepted(run.table, scope)
-    by_publication: dict[str, list[str]] = {}
-    for name in scope:
-        by_publication.setdefault(accepted[name].origin_pub_id or accepted[name].pub_id, []).append(name)
-    refs = desk.engines.pins.refs(run.table)
-    expected: dict[str, tuple[ExpectedFile, ...]] = {}
-    add: dict[str, tuple[ExpectedFile, ...]] = {}
-    sources: list[str] = []
-    rewrite: dict[str, tuple[str, ...]] = {}
-    for pub_id, names in by_publication.items():
-        detail = desk.ledger.publication_detail(pub_id)
-        expected |= _files(detail["add"], names)
-        with_deletes = tuple(name for name in names if name in detail["with_deletes"])
-        clean = [name for name in names if name not in with_deletes]
-        add |= _files(detail["remove"], clean)
-        needed = {undo_branch(pub_id): bool(clean), pre_tag(pub_id): bool(with_deletes)}
-        if any(wanted and ref not in refs for ref, wanted in needed.items()):
-            raise _window_over(run, manifest, pub_id)
-        if clean:
-            sources.append(refs[undo_branch(pub_id)])
-        if with_deletes:
-            rewrite[refs[pre_tag(pub_id)]] = with_deletes
-    publications = [desk.ledger.publication(pub_id) for pub_id in by_publication]
-    window = days(manifest.rollback_window)
-    return Replacement(
-        kind="rollback",
-        run_id=run.run_id,
-        manifest_digest=run.manifest_digest,
-        target=manifest.target,
-        partitions=scope,
-        expected=expected,
-        base_snapshot_id=min(publications, key=lambda p: p.settled_at or "").result_snapshot_id,
-        add=add,
-        add_from=tuple(sources),
-        undo_days=window,
-        keep_refs={undo_branch(pub_id): window for pub_id in by_publication if undo_branch(pub_id) in refs},
-        content_columns=content_columns(manifest),
-        own=_committed(desk, run.table),
-        known_content=_measured_content(desk, run, scope),
-        rewrite=rewrite,
-    )
-
-
-def _committed(desk: Desk, table: str) -> frozenset[str]:
-    """Every publication of ours on this table: later ones on these partitions were all taken back, or this would not be
-    the accepted run; their commits are no one else's writes."""
-    runs = [run for run in desk.ledger.runs() if run.table == table]
-    return frozenset(
-        publication.pub_id
-        for run in runs
-        for publication in desk.ledger.publications(run.run_id)
-        if publication.state is PublicationState.COMMITTED
-    )
-
-
-def _files(listed: Mapping[str, Sequence[Sequence[Any]]], names: Sequence[str]) -> FileSets:
-    return {
-        name: tuple(ExpectedFile(path, rows, content) for content, path, rows in listed.get(name, ())) for name in names
-    }
-
-
-def _measured_content(desk: Desk, run: RunRecord, scope: Sequence[str]) -> Mapping[str, str]:
-    """What the gate measured of these partitions: it outlives every snapshot."""
-    candidate = desk.ledger.latest_candidate(run.run_id)
-    stored = desk.ledger.measurements(run.run_id, candidate.n) if candidate else ()
-    found: dict[str, dict[str, str]] = {name: {} for name in scope}
-    for m in stored:
-        if m.scope == CANDIDATE and m.partition in found and m.name in (ROW_COUNT, CONTENT_A, CONTENT_B):
-            found[m.partition][m.name] = m.value or "0"
-    return {
-        name: f"{values[ROW_COUNT]}:{values[CONTENT_A]}:{values[CONTENT_B]}"
-        for name, values in found.items()
-        if len(values) == 3
-    }
-
-
-def _window_over(run: RunRecord, manifest: Manifest, pub_id: str) -> RunExpired:
-    return RunExpired(
-        f"rollback of {run.run_id} was refused; the undo set of {pub_id} is gone "
-        f"(it was promised for {manifest.rollback_window})",
-        state="main is unchanged",
-        hint=f'restore by a new run: errata plan {run.product} --partitions … --reason "…"',
-    )
-
-
-def _superseded(desk: Desk, run: RunRecord, manifest: Manifest, names: Sequence[str]) -> PublishConflict:
-    later = sorted({record.run_id or "" for record in desk.ledger.accepted(run.table, names).values()})
-    return PublishConflict(
-        f"rollback of {run.run_id} was refused; {fold_text(manifest.target.grain, names)} was published again by "
-        f"{', '.join(later)}",
-        state="main is unchanged",
-        hint=f'later runs first: errata rollback {later[0]} --reason "…"',
-        partitions=list(names),
-    )
-
-
 def _already(
     desk: Desk, run: RunRecord, manifest: Manifest, asked: Sequence[str], states: Mapping[str, PartitionState]
 ) -> PublishView:
@@ -315,40 +160,6 @@ def _already(
         seconds=0.0,
         undo_until=_undo_until(datetime.fromisoformat(last.settled_at or ""), manifest),
         grain=manifest.target.grain.value,
-    )
-
-
-def _rolled_back_already(
-    desk: Desk,
-    actor: Actor,
-    run: RunRecord,
-    manifest: Manifest,
-    asked: Sequence[str],
-    states: Mapping[str, PartitionState],
-) -> RollbackView:
-    taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
-    if taken_over:
-        raise _superseded(desk, run, manifest, taken_over)
-    if any(states[name] is PartitionState.UNPUBLISHED for name in asked):
-        error = StateRefused(
-            f"rollback of {run.run_id} was refused; nothing of it is published ({run.state})",
-            state="main is unchanged",
-            hint=f"errata cancel {run.run_id}",
-        )
-        desk.ledger.refuse(run.run_id, actor, "rollback", error.message)
-        raise error
-    last = [p for p in desk.ledger.publications(run.run_id) if p.kind == "rollback" and p.result_snapshot_id][-1]
-    return RollbackView(
-        run_id=run.run_id,
-        state=run.state.value,
-        already=True,
-        publication_id=last.pub_id,
-        snapshot_id=last.result_snapshot_id or "",
-        partitions=tuple(asked),
-        data_files_written=last.data_files_written or 0,
-        seconds=0.0,
-        grain=manifest.target.grain.value,
-        product=run.product,
     )
 
 
@@ -382,19 +193,3 @@ def _live_commits(desk: Desk, manifest: Manifest) -> int:
 
 def _undo_until(now: datetime, manifest: Manifest) -> str:
     return (now + timedelta(days=days(manifest.rollback_window))).date().isoformat()
-
-
-class _told:  # noqa: N801  reads as a statement: with told(...)
-    """A conflict is audited before it is raised."""
-
-    def __init__(self, desk: Desk, actor: Actor, run: RunRecord, action: str) -> None:
-        self._facts = (desk, actor, run, action)
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        desk, actor, run, action = self._facts
-        if isinstance(error, PublishConflict):
-            error.hint = (error.hint or "").replace("PRODUCT", run.product)
-            desk.ledger.refuse(run.run_id, actor, action, error.message, {"conflict": True})

@@ -1,0 +1,42 @@
+"""What publish and rollback share: the partitions a command names, and conflicts that the audit hears of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from errata.errors import NotFound, PublishConflict
+from errata.executor.desk import Desk
+from errata.ledger import RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.partition import fold_text, parse_list
+
+__all__ = ["chosen", "conflicts_told"]
+
+
+def chosen(manifest: Manifest, partitions: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The partitions a command names, which must be the run's; all of them when it names none."""
+    if partitions is None:
+        return manifest.partitions
+    text = partitions if isinstance(partitions, str) else ",".join(partitions)
+    found = parse_list(manifest.target.grain, text)
+    foreign = [name for name in found if name not in set(manifest.partitions)]
+    if foreign:
+        raise NotFound(
+            f"{fold_text(manifest.target.grain, foreign)} is not part of this run; expected partitions of "
+            f"{fold_text(manifest.target.grain, manifest.partitions)}",
+            state="nothing was changed",
+        )
+    return found
+
+
+@contextmanager
+def conflicts_told(desk: Desk, actor: Actor, run: RunRecord, action: str) -> Iterator[None]:
+    """A conflict is audited before it is raised, and its hint names the product."""
+    try:
+        yield
+    except PublishConflict as error:
+        error.hint = (error.hint or "").replace("PRODUCT", run.product)
+        desk.ledger.refuse(run.run_id, actor, action, error.message, {"conflict": True})
+        raise

@@ -1,0 +1,198 @@
+"""Roll back: what the partitions held before the publication that brought their content in, as a new commit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from errata.errors import PublishConflict, RunExpired, StateRefused, UsageError
+from errata.executor.desk import Desk
+from errata.executor.scope import chosen, conflicts_told
+from errata.executor.settling import LedgerLog, settle_open
+from errata.ledger import PartitionState, RunRecord
+from errata.model.audit import Actor
+from errata.model.duration import days
+from errata.model.manifest import ExpectedFile, Manifest
+from errata.model.partition import fold_text
+from errata.model.product import Role
+from errata.model.refs import pre_tag, undo_branch
+from errata.model.run import PublicationState
+from errata.model.table import FileSets
+from errata.model.views import RollbackView
+from errata.publisher.replace import Replacement, carry_out
+from errata.validator.names import content_columns
+from errata.validator.ports import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT
+
+__all__ = ["rollback"]
+
+
+def rollback(
+    desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, reason: str
+) -> RollbackView:
+    """Restore what the chosen partitions held before this run, as a new commit."""
+    started = time.monotonic()
+    if not reason.strip():
+        raise UsageError("a rollback without a reason was refused; expected --reason with why it is taken back")
+    run = desk.ledger.run(run_id)
+    desk.allow(actor, (Role.PUBLISHER,), "rollback", run.run_id)
+    settle_open(desk, actor, run.table)
+    run = desk.ledger.run(run.run_id)
+    manifest = desk.ledger.manifest(run.run_id, actor)
+    asked = chosen(manifest, partitions)
+    states = desk.ledger.partition_states(run.run_id)
+    scope = tuple(name for name in asked if states[name] is PartitionState.ACCEPTED)
+    if not scope:
+        return _rolled_back_already(desk, actor, run, manifest, asked, states)
+    taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
+    if taken_over and partitions is not None:
+        raise _superseded(desk, run, manifest, taken_over)
+    order = _undo(desk, run, manifest, scope)
+    log = LedgerLog(desk, actor, run.run_id, "rollback", run.table, scope, reason, {})
+    with conflicts_told(desk, actor, run, "rollback"), log.kept_alive():
+        done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
+    run = desk.ledger.run(run.run_id)
+    return RollbackView(
+        run_id=run.run_id,
+        state=run.state.value,
+        already=False,
+        publication_id=done.publication_id,
+        snapshot_id=done.snapshot_id,
+        partitions=scope,
+        data_files_written=done.data_files_written,
+        seconds=round(time.monotonic() - started, 3),
+        grain=manifest.target.grain.value,
+        product=run.product,
+    )
+
+
+def _undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
+    """What each partition held before the publication that brought its content in."""
+    accepted = desk.ledger.accepted(run.table, scope)
+    by_publication: dict[str, list[str]] = {}
+    for name in scope:
+        by_publication.setdefault(accepted[name].origin_pub_id or accepted[name].pub_id, []).append(name)
+    refs = desk.engines.pins.refs(run.table)
+    expected: dict[str, tuple[ExpectedFile, ...]] = {}
+    add: dict[str, tuple[ExpectedFile, ...]] = {}
+    sources: list[str] = []
+    rewrite: dict[str, tuple[str, ...]] = {}
+    for pub_id, names in by_publication.items():
+        detail = desk.ledger.publication_detail(pub_id)
+        expected |= _files(detail["add"], names)
+        with_deletes = tuple(name for name in names if name in detail["with_deletes"])
+        clean = [name for name in names if name not in with_deletes]
+        add |= _files(detail["remove"], clean)
+        needed = {undo_branch(pub_id): bool(clean), pre_tag(pub_id): bool(with_deletes)}
+        if any(wanted and ref not in refs for ref, wanted in needed.items()):
+            raise _window_over(run, manifest, pub_id)
+        if clean:
+            sources.append(refs[undo_branch(pub_id)])
+        if with_deletes:
+            rewrite[refs[pre_tag(pub_id)]] = with_deletes
+    publications = [desk.ledger.publication(pub_id) for pub_id in by_publication]
+    window = days(manifest.rollback_window)
+    return Replacement(
+        kind="rollback",
+        run_id=run.run_id,
+        manifest_digest=run.manifest_digest,
+        target=manifest.target,
+        partitions=scope,
+        expected=expected,
+        base_snapshot_id=min(publications, key=lambda p: p.settled_at or "").result_snapshot_id,
+        add=add,
+        add_from=tuple(sources),
+        undo_days=window,
+        keep_refs={undo_branch(pub_id): window for pub_id in by_publication if undo_branch(pub_id) in refs},
+        content_columns=content_columns(manifest),
+        own=_committed(desk, run.table),
+        known_content=_measured_content(desk, run, scope),
+        rewrite=rewrite,
+    )
+
+
+def _committed(desk: Desk, table: str) -> frozenset[str]:
+    """Every publication of ours on this table: later ones on these partitions were all taken back, or this would not be
+    the accepted run; their commits are no one else's writes."""
+    runs = [run for run in desk.ledger.runs() if run.table == table]
+    return frozenset(
+        publication.pub_id
+        for run in runs
+        for publication in desk.ledger.publications(run.run_id)
+        if publication.state is PublicationState.COMMITTED
+    )
+
+
+def _files(listed: Mapping[str, Sequence[Sequence[Any]]], names: Sequence[str]) -> FileSets:
+    return {
+        name: tuple(ExpectedFile(path, rows, content) for content, path, rows in listed.get(name, ())) for name in names
+    }
+
+
+def _measured_content(desk: Desk, run: RunRecord, scope: Sequence[str]) -> Mapping[str, str]:
+    """What the gate measured of these partitions: it outlives every snapshot."""
+    candidate = desk.ledger.latest_candidate(run.run_id)
+    stored = desk.ledger.measurements(run.run_id, candidate.n) if candidate else ()
+    found: dict[str, dict[str, str]] = {name: {} for name in scope}
+    for m in stored:
+        if m.scope == CANDIDATE and m.partition in found and m.name in (ROW_COUNT, CONTENT_A, CONTENT_B):
+            found[m.partition][m.name] = m.value or "0"
+    return {
+        name: f"{values[ROW_COUNT]}:{values[CONTENT_A]}:{values[CONTENT_B]}"
+        for name, values in found.items()
+        if len(values) == 3
+    }
+
+
+def _window_over(run: RunRecord, manifest: Manifest, pub_id: str) -> RunExpired:
+    return RunExpired(
+        f"rollback of {run.run_id} was refused; the undo set of {pub_id} is gone "
+        f"(it was promised for {manifest.rollback_window})",
+        state="main is unchanged",
+        hint=f'restore by a new run: errata plan {run.product} --partitions … --reason "…"',
+    )
+
+
+def _superseded(desk: Desk, run: RunRecord, manifest: Manifest, names: Sequence[str]) -> PublishConflict:
+    later = sorted({record.run_id or "" for record in desk.ledger.accepted(run.table, names).values()})
+    return PublishConflict(
+        f"rollback of {run.run_id} was refused; {fold_text(manifest.target.grain, names)} was published again by "
+        f"{', '.join(later)}",
+        state="main is unchanged",
+        hint=f'later runs first: errata rollback {later[0]} --reason "…"',
+        partitions=list(names),
+    )
+
+
+def _rolled_back_already(
+    desk: Desk,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    asked: Sequence[str],
+    states: Mapping[str, PartitionState],
+) -> RollbackView:
+    taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
+    if taken_over:
+        raise _superseded(desk, run, manifest, taken_over)
+    if any(states[name] is PartitionState.UNPUBLISHED for name in asked):
+        error = StateRefused(
+            f"rollback of {run.run_id} was refused; nothing of it is published ({run.state})",
+            state="main is unchanged",
+            hint=f"errata cancel {run.run_id}",
+        )
+        desk.ledger.refuse(run.run_id, actor, "rollback", error.message)
+        raise error
+    last = [p for p in desk.ledger.publications(run.run_id) if p.kind == "rollback" and p.result_snapshot_id][-1]
+    return RollbackView(
+        run_id=run.run_id,
+        state=run.state.value,
+        already=True,
+        publication_id=last.pub_id,
+        snapshot_id=last.result_snapshot_id or "",
+        partitions=tuple(asked),
+        data_files_written=last.data_files_written or 0,
+        seconds=0.0,
+        grain=manifest.target.grain.value,
+        product=run.product,
+    )
