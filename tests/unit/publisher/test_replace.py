@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -33,9 +33,12 @@ class Table:
     on_commit: Callable[[Table], bool] = lambda _table: True
     writes: list[Commit] = field(default_factory=list)
     schema_id: int = 0
+    table_uuid: str = "uuid"
+    spec_id: int = 0
+    commits: list[PublicationCommit] = field(default_factory=list)
 
     def version(self, _target: TargetPin) -> Version:
-        return Version(self, self.head, frozenset(self.files), self.schema_id)
+        return Version(self, self.head, frozenset(self.files), self.schema_id, self.table_uuid, self.spec_id)
 
     def look(self, _target: TargetPin, _pub: str) -> Landed:
         if self.tag == "guard":
@@ -89,6 +92,7 @@ class Version:
         return History(tuple(self.table.writes), complete=True)
 
     def commit(self, commit: PublicationCommit) -> str:
+        self.table.commits.append(commit)
         if not self.table.on_commit(self.table):
             raise RuntimeError("connection reset")
         if self.table.head != self.at or self.table.tag:
@@ -219,12 +223,34 @@ def test_compaction_between_check_and_commit_renews_the_undo_set() -> None:
     assert found.compacted == (DAY,)
 
 
-def test_a_schema_that_changed_since_planning_is_refused_before_anything_is_intended() -> None:
-    """Schema and spec ids are requirements of the commit."""
-    table, log = Table(schema_id=1), Log()
+@pytest.mark.parametrize("changed", [{"schema_id": 1}, {"spec_id": 1}, {"table_uuid": "another"}], ids=str)
+def test_a_table_that_is_not_the_planned_one_is_refused_before_anything_is_intended(changed: dict[str, Any]) -> None:
+    """Table, schema and partition spec are requirements of the commit."""
+    table, log = Table(**changed), Log()
     with pytest.raises(PublishConflict):
         carry_out(ORDER, table, SameContent(), log)
     assert log.events == []
+
+
+def test_a_commit_touches_every_ref_it_relies_on() -> None:
+    """Candidate, undo set and guard: a REST catalog asserts only what a commit touches."""
+    table = Table()
+    carry_out(replace(ORDER, keep_refs={"errata_run_c1": 7}), table, SameContent(), Log())
+    assert set(table.commits[-1].keep_refs) == {"errata_run_c1", "errata_p1_undo", "errata_guard"}
+
+
+def test_an_error_from_elsewhere_closes_the_intent_as_well() -> None:
+    """Whatever was raised, the table is looked at, and what did not land is closed behind the fence."""
+    table, log = Table(), Log()
+
+    def undo_fails(*_: Any) -> str:
+        raise RuntimeError
+
+    table.write_undo = undo_fails  # type: ignore[method-assign]
+    with pytest.raises(EngineError):
+        carry_out(ORDER, table, SameContent(), log)
+    assert log.events == ["intended", "updated", "abandoned"]
+    assert table.tag == "guard"
 
 
 def test_settling_fences_before_it_says_no_and_finds_what_landed_meanwhile() -> None:
