@@ -20,6 +20,7 @@ from errata.errors import SetupError
 __all__ = ["archive_options", "archive_path", "build_archive"]
 
 _LIMIT_SECONDS = 300
+_KEPT = 3
 _BUILD = "ERRATA_CLASS_ARCHIVE_BUILD"
 # what a correction touches: a catalog, a table, a branch, a scan with aggregates, Iceberg's Java API
 _WORKLOAD = """
@@ -56,7 +57,8 @@ def archive_path(cache: Path, jars: Sequence[Path]) -> Path:
     import pyspark
 
     java = Path(shutil.which("java", path=_java_bin()) or "java").resolve()
-    made_of = [str(java), str(java.stat().st_mtime_ns) if java.exists() else "", pyspark.__version__]
+    # the JVM holds an archive against its class path, so where pyspark is installed counts as well
+    made_of = [str(java), str(java.stat().st_mtime_ns) if java.exists() else "", pyspark.__version__, pyspark.__file__]
     made_of += [f"{jar.name}:{jar.stat().st_size}" for jar in jars]
     return cache / f"classes-{hashlib.sha256(chr(0).join(made_of).encode()).hexdigest()[:16]}.jsa"
 
@@ -95,6 +97,8 @@ def build_archive(cache: Path, jars: Sequence[Path]) -> Path:
         kept = place.with_suffix(f".{os.getpid()}.tmp")
         shutil.copyfile(draft, kept)
         kept.replace(place)
+    for old in sorted(cache.glob("classes-*.jsa"), key=lambda path: path.stat().st_mtime)[:-_KEPT]:
+        old.unlink(missing_ok=True)
     return place
 
 
