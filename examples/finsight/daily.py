@@ -8,7 +8,7 @@ with what the batch contained *before* it went through Spark. The journal is wha
 Ends after the batch in hand on SIGTERM, when its parent is gone, or when the stop file appears. With ``--history`` it
 first writes the sixty days before today, as soon as their raw files are complete.
 
-    python -m examples.finsight.daily PROJECT --journal FILE [--history] [--stop-file FILE] [--pause 1.8]
+    python -m examples.finsight.daily PROJECT --journal FILE [--history] [--stop-file FILE] [--pause 2.5]
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def main() -> None:
     parser.add_argument("project", type=Path)
     parser.add_argument("--journal", type=Path, required=True)
     parser.add_argument("--stop-file", type=Path)
-    parser.add_argument("--pause", type=float, default=1.8)
+    parser.add_argument("--pause", type=float, default=2.5)
     parser.add_argument("--history", action="store_true", help="write the sixty days before today first")
     arguments = parser.parse_args()
     told: list[int] = []

@@ -230,7 +230,7 @@ def prepare(project: Path, live: workshop.LivePipeline) -> None:
     rows = generate.generate(project / "lake")
     say(f"{rows:,} raw transactions of {len(WRONG) + len(RIGHT)} days, {WRONG[0]} … {RIGHT[-1]}.")
     say("The daily pipeline runs in a process of its own. It writes its history with Spark:")
-    say("45 days by release 2.3.9, 15 days by release 2.4.1. Then it goes on every second or two until the end.")
+    say("45 days by release 2.3.9, 15 days by release 2.4.1. Then it goes on every few seconds until the end.")
     live.wait_for(1)
 
 
