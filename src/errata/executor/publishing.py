@@ -22,8 +22,9 @@ from errata.model.partition import fold_text
 from errata.model.product import Role
 from errata.model.refs import candidate_branch
 from errata.model.run import RunState
-from errata.model.table import by_partition
+from errata.model.table import DataFile, by_partition
 from errata.model.views import PublishView
+from errata.publisher.ports import TableVersion
 from errata.publisher.replace import Replacement, carry_out, first_line
 from errata.publisher.requirements import Facts, unmet
 
@@ -47,8 +48,8 @@ def publish(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[st
     scope = tuple(name for name in asked if states[name] is PartitionState.UNPUBLISHED)
     if not scope:
         return _already(desk, run, manifest, asked, states)
-    candidate = _released(desk, actor, run, manifest)
-    order = _publication(desk, run, manifest, candidate, scope)
+    candidate, files = _released(desk, actor, run, manifest)
+    order = _publication(desk, run, manifest, candidate, scope, files)
     verdict = desk.ledger.latest_verdict(run.run_id)
     log = LedgerLog(
         desk, actor, run.run_id, "publish", run.table, scope, manifest.reason,
@@ -79,8 +80,10 @@ def publish(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[st
     )
 
 
-def _released(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> CandidateRecord:
-    """The candidate that was judged, if everything that was promised about it still holds."""
+def _released(
+    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest
+) -> tuple[CandidateRecord, tuple[DataFile, ...]]:
+    """The candidate that was judged and its files, if everything that was promised about it still holds."""
     verdict = desk.ledger.latest_verdict(run.run_id)
     judged = {c.n: c for c in desk.ledger.candidates(run.run_id)}
     candidate = judged.get(verdict.candidate_n) if verdict else None
@@ -114,18 +117,21 @@ def _released(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> C
         )
         desk.ledger.refuse(run.run_id, actor, "publish", raised.message)
         raise raised
-    return candidate
+    return candidate, files
 
 
 def _publication(
-    desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, scope: tuple[str, ...]
+    desk: Desk,
+    run: RunRecord,
+    manifest: Manifest,
+    candidate: CandidateRecord,
+    scope: tuple[str, ...],
+    files: tuple[DataFile, ...],
 ) -> Replacement:
-    target, snapshot_id = manifest.target, candidate.snapshot_id or ""
-    files = desk.engines.publishing.files_of(target, snapshot_id, scope)
     return replace(
         replacement(desk, run, manifest, scope),
         add=by_partition(files, scope),
-        add_from=(snapshot_id,),
+        add_from=(candidate.snapshot_id or "",),
         undo_days=days(manifest.rollback_window),
         keep_refs={candidate_branch(run.run_id, candidate.n): _CANDIDATE_DAYS},
         properties={"errata.candidate-digest": candidate.digest},
@@ -168,26 +174,27 @@ def _afterwards(
 ) -> tuple[tuple[str, ...], int]:
     """What is looked at and tidied once the commit has landed; trouble here is a warning, the publication stands."""
     try:
-        warnings = _changed_since(desk, manifest, snapshot_id)
-        live_commits = _live_commits(desk, manifest)
+        version = desk.engines.publishing.version(manifest.target)
+        warnings = _changed_since(version, manifest, snapshot_id)
+        live_commits = _live_commits(version, manifest)
         unpin(desk, actor, run, manifest)
     except Exception as error:  # noqa: BLE001  whatever it is, the publication has landed
         return (f"published, but tidying up did not end well: {first_line(error)}; errata cleanup does the rest",), 0
     return warnings, live_commits
 
 
-def _changed_since(desk: Desk, manifest: Manifest, snapshot_id: str) -> tuple[str, ...]:
+def _changed_since(version: TableVersion, manifest: Manifest, snapshot_id: str) -> tuple[str, ...]:
     """REST catalogs do not assert schema and spec in a commit, so look at them again afterwards."""
-    version, target = desk.engines.publishing.version(manifest.target), manifest.target
+    target = manifest.target
     if (version.schema_id, version.spec_id) == (target.schema_id, target.spec_id):
         return ()
     what = f"the schema or partition spec of {target.table} changed while snapshot {snapshot_id} was committed"
     return (f"{what}; look at the table, and roll back if in doubt",)
 
 
-def _live_commits(desk: Desk, manifest: Manifest) -> int:
+def _live_commits(version: TableVersion, manifest: Manifest) -> int:
     """How often others moved main between planning and publishing."""
-    history = desk.engines.publishing.version(manifest.target).history(manifest.target.base_snapshot_id, ())
+    history = version.history(manifest.target.base_snapshot_id, ())
     return sum(1 for commit in history.commits if not commit.summary.get("errata.publication"))
 
 

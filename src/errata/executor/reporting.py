@@ -7,7 +7,7 @@ from typing import Any
 
 from errata.errors import NotFound
 from errata.executor.desk import Desk
-from errata.executor.views import approvals_view, counts_view, stored_plan_view
+from errata.executor.views import approvals_view, counts_view, failures_view, stored_plan_view
 from errata.ledger import AcceptanceRecord, ChunkRecord, PartitionState, PublicationRecord, RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
@@ -48,11 +48,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         rows=counts.rows,
         partitions=_partitions(desk, run, manifest, chunks),
         attempts=tuple(_attempt(desk, a) for a in desk.ledger.open_attempts(run.run_id)),
-        failures=tuple(
-            {"chunk_id": c.chunk_id, "partitions": list(c.partitions), "code": c.error_code, "error": c.error}
-            for c in chunks
-            if c.state in (ChunkState.FAILED, ChunkState.QUARANTINED)
-        ),
+        failures=failures_view(chunks),
         approvals=approvals_view(desk, run.run_id),
         publications=tuple(_publication(p) for p in publications),
         next=next_command(run),

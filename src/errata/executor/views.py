@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from errata.canonical import digest_of
 from errata.executor.desk import Desk
 from errata.executor.ports import PinOutcome
-from errata.ledger import Counts, RunRecord
+from errata.ledger import ChunkRecord, Counts, RunRecord
 from errata.model.manifest import Chunk, Estimate, InputPin, Manifest
 from errata.model.product import Product, Role
 from errata.model.refs import GUARD, base_pin, candidate_branch, input_pin, run_branch
+from errata.model.run import ChunkState
 from errata.model.views import ApprovalView, ChunkView, EstimateView, InputView, PlanView, RunCounts, VerdictView
 from errata.planner.build import Plan
 
 __all__ = [
     "approvals_view",
     "counts_view",
+    "failures_view",
     "new_partitions",
     "plan_view",
     "refused_view",
@@ -131,6 +133,15 @@ def _view(
 def approvals_view(desk: Desk, run_id: str) -> tuple[ApprovalView, ...]:
     """Decisions over a run."""
     return tuple(ApprovalView(a.person, a.decision, a.digest, a.at, a.note) for a in desk.ledger.approvals(run_id))
+
+
+def failures_view(chunks: Iterable[ChunkRecord]) -> tuple[Mapping[str, Any], ...]:
+    """Chunks that did not end well, with the reason."""
+    return tuple(
+        {"chunk_id": c.chunk_id, "partitions": list(c.partitions), "code": c.error_code, "error": c.error}
+        for c in chunks
+        if c.state in (ChunkState.FAILED, ChunkState.QUARANTINED)
+    )
 
 
 def counts_view(counts: Counts) -> RunCounts:

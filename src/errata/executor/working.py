@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any
 
 from errata.errors import (
     AttemptLost,
@@ -25,7 +24,7 @@ from errata.errors import (
 from errata.executor.desk import Desk
 from errata.executor.ports import ChunkWork, Progress
 from errata.executor.settling import settle_open
-from errata.executor.views import counts_view
+from errata.executor.views import counts_view, failures_view
 from errata.failpoints import failpoint
 from errata.ledger import AttemptRecord, RunRecord, this_owner
 from errata.model.audit import Actor
@@ -311,11 +310,6 @@ def _finish(desk: Desk, actor: Actor, run: RunRecord, started: float) -> RunView
 
 def _view(desk: Desk, run: RunRecord, *, already: bool, started: float) -> RunView:
     counts = desk.ledger.counts(run.run_id)
-    failures: tuple[Mapping[str, Any], ...] = tuple(
-        {"chunk_id": c.chunk_id, "partitions": list(c.partitions), "code": c.error_code, "error": c.error}
-        for c in desk.ledger.chunks(run.run_id)
-        if c.state.value in ("failed", "quarantined")
-    )
     return RunView(
         run.run_id,
         run.state.value,
@@ -325,5 +319,5 @@ def _view(desk: Desk, run: RunRecord, *, already: bool, started: float) -> RunVi
         counts.rows,
         round(time.monotonic() - started, 3),
         str(desk.engines.log),
-        failures,
+        failures_view(desk.ledger.chunks(run.run_id)),
     )

@@ -12,7 +12,6 @@ from typing import Any
 __all__ = [
     "ApprovalView",
     "AuditView",
-    "CandidateView",
     "ChunkView",
     "CleanupView",
     "DecisionView",
@@ -198,15 +197,6 @@ class ValidateView:
     checks: tuple[Mapping[str, Any], ...]
     measured: int
     conflicts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateView:
-    """Which candidate a diff is about."""
-
-    run_id: str
-    snapshot_id: str
-    base_snapshot_id: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,44 +76,29 @@ public class ErrataFiles {
 
   /** Delete the listed files from the table; answers how many of them were found among the tasks. */
   public int remove(OverwriteFiles operation, List tasks, String paths) {
-    Set wanted = lines(paths);
-    int found = 0;
-    for (Iterator i = tasks.iterator(); i.hasNext(); ) {
-      DataFile file = (DataFile) ((FileScanTask) i.next()).file();
-      if (wanted.contains(file.location())) {
-        operation.deleteFile(file);
-        found += 1;
-      }
+    List files = matching(tasks, paths);
+    for (Iterator i = files.iterator(); i.hasNext(); ) {
+      operation.deleteFile((DataFile) i.next());
     }
-    return found;
+    return files.size();
   }
 
   /** Add the listed files to the table, as an overwrite. */
   public int add(OverwriteFiles operation, List tasks, String paths) {
-    Set wanted = lines(paths);
-    int found = 0;
-    for (Iterator i = tasks.iterator(); i.hasNext(); ) {
-      DataFile file = (DataFile) ((FileScanTask) i.next()).file();
-      if (wanted.contains(file.location())) {
-        operation.addFile(file);
-        found += 1;
-      }
+    List files = matching(tasks, paths);
+    for (Iterator i = files.iterator(); i.hasNext(); ) {
+      operation.addFile((DataFile) i.next());
     }
-    return found;
+    return files.size();
   }
 
   /** Add the listed files to a branch, as an append. */
   public int append(AppendFiles operation, List tasks, String paths) {
-    Set wanted = lines(paths);
-    int found = 0;
-    for (Iterator i = tasks.iterator(); i.hasNext(); ) {
-      DataFile file = (DataFile) ((FileScanTask) i.next()).file();
-      if (wanted.contains(file.location())) {
-        operation.appendFile(file);
-        found += 1;
-      }
+    List files = matching(tasks, paths);
+    for (Iterator i = files.iterator(); i.hasNext(); ) {
+      operation.appendFile((DataFile) i.next());
     }
-    return found;
+    return files.size();
   }
 
   /** One record per snapshot the table still knows: id, parent, operation, timestamp, and the summary as k=v fields. */
@@ -170,7 +155,15 @@ public class ErrataFiles {
     return -1;
   }
 
-  private static Set lines(String paths) {
-    return new HashSet(Arrays.asList(paths.split("\n")));
+  private static List matching(List tasks, String paths) {
+    Set wanted = new HashSet(Arrays.asList(paths.split("\n")));
+    List files = new ArrayList();
+    for (Iterator i = tasks.iterator(); i.hasNext(); ) {
+      DataFile file = (DataFile) ((FileScanTask) i.next()).file();
+      if (wanted.contains(file.location())) {
+        files.add(file);
+      }
+    }
+    return files;
   }
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from errata.engines.files.source import FileSource
-from errata.engines.spark.columns import in_partitions
+from errata.engines.spark.columns import in_partitions, table_name
 from errata.engines.spark.contract import conform
 from errata.engines.spark.inputs import frames, pinned_files
 from errata.engines.spark.lineage import deterministic_id, lineage_values, stamp
@@ -59,7 +59,7 @@ class SparkChunks:
         session.sparkContext.setJobGroup(work.attempt, f"chunk {work.chunk.chunk_id}", interruptOnCancel=True)
         output = self._output(work)
         failpoint("stage.before_commit")
-        branch = f"{_quoted(work.manifest.target.table)}.`branch_{run_branch(work.run_id)}`"
+        branch = f"{table_name(work.manifest.target.table)}.`branch_{run_branch(work.run_id)}`"
         writer = output.writeTo(branch).option("snapshot-property.errata.attempt", work.attempt)
         writer = writer.option("snapshot-property.errata.run", work.run_id)
         for key, value in _WRITE_OPTIONS.items():
@@ -110,9 +110,9 @@ class SparkChunks:
     def copy_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], branch: str) -> None:
         """Rows of a snapshot as new files on a branch: how a partition with delete files is brought back."""
         session = self._runtime.session
-        rows = session.read.option("versionAsOf", snapshot_id).table(_quoted(target.table))
+        rows = session.read.option("versionAsOf", snapshot_id).table(table_name(target.table))
         rows = rows.where(in_partitions(target.column, target.column_type, target.grain, partitions))
-        writer = rows.writeTo(f"{_quoted(target.table)}.`branch_{branch}`")
+        writer = rows.writeTo(f"{table_name(target.table)}.`branch_{branch}`")
         writer.option("snapshot-property.errata.rewrite", branch).options(**_WRITE_OPTIONS).append()
 
 
@@ -135,10 +135,6 @@ def context_for(work: ChunkWork) -> Context:
         _deterministic_id=deterministic_id,
         _stamp=stamp,
     )
-
-
-def _quoted(table: str) -> str:
-    return ".".join(f"`{part}`" for part in table.split("."))
 
 
 def _cause(error: BaseException) -> str:
