@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 __all__ = ["HEAD", "KNOWN", "PARTIAL", "metadata"]
 
-KNOWN = ("0001",)
+KNOWN = ("0001", "0002")
 HEAD = KNOWN[-1]
 
 PARTIAL = {
@@ -162,6 +162,11 @@ chunk = Table(
     Column("error_code", Text),
     Column("error", Text),
     _seq(),
+    # 0 = canary: nothing of a later wave starts before the canary has passed
+    Column("wave", Integer, nullable=False, server_default="1"),
+    Column("losses", Integer, nullable=False, server_default="0"),
+    Column("not_before", BigInteger, nullable=False, server_default="0"),
+    Column("origin", Text),
     Index("ix_chunk_state", "run_id", "state", "position"),
 )
 
@@ -188,7 +193,19 @@ attempt = Table(
     Column("error_code", Text),
     Column("error", Text),
     _seq(),
+    Column("cost", Text),
     ForeignKeyConstraint(["run_id", "chunk_id"], ["chunk.run_id", "chunk.chunk_id"]),
+    Index("ix_attempt_state", "run_id", "state"),
+)
+
+fact = Table(
+    "fact",
+    metadata,
+    Column("run_id", Text, ForeignKey("run.run_id"), primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    _seq(),
 )
 
 candidate = Table(

@@ -18,7 +18,7 @@ from errata.model.run import ATTEMPT_MOVES, CHUNK_MOVES, PUBLICATION_MOVES, RUN_
 __all__ = ["APPEND_ONLY", "CANDIDATE_MOVES", "KEPT", "REMEASURED", "sqlite_triggers", "transitions"]
 
 APPEND_ONLY = (
-    "acceptance", "approval", "audit", "guard", "manifest", "meta", "part", "publication_detail", "transition",
+    "acceptance", "approval", "audit", "fact", "guard", "manifest", "meta", "part", "publication_detail", "transition",
     "verdict", "warning_acceptance",
 )  # fmt: skip
 KEPT = ("attempt", "audit_head", "candidate", "chunk", "hazard", "publication", "run")
@@ -82,7 +82,7 @@ BEGIN SELECT RAISE(ABORT, '$table: the row exists, it is never replaced'); END""
 
 _FIXED = {
     "run": "run_id manifest_digest product table_name partitions planned_by reason planned_at",
-    "chunk": "run_id chunk_id position partitions rows bytes",
+    "chunk": "run_id chunk_id position partitions rows bytes wave origin",
     "attempt": "run_id chunk_id fence owner host pid process_started started_at",
     "candidate": "run_id n branch digest at",
     "publication": "pub_id run_id n kind table_name partitions person reason undo_branch release previous_run_state "

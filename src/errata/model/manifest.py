@@ -79,6 +79,7 @@ class InputPin:
     snapshot_id: str | None = None
     table_uuid: str | None = None
     files_part: str | None = None  # digest of {partition: [SourceFile…]}
+    own: bool = False  # the target itself: staged partitions of this run first, the base for the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,4 +170,5 @@ class Manifest:
     overrides: tuple[Override, ...] = ()
     supersedes: str | None = None
     canary: int = 0
+    prove_determinism: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from errata.model.partition import Grain
+from errata.model.throttle import Signal, Throttle
 
 __all__ = [
     "LINEAGE_COLUMNS",
@@ -143,6 +144,7 @@ class Input:
     lookback: str = "0d"
     lookahead: str = "0d"
     reference: str | None = None  # as_recorded | corrected_truth | current | as_decided
+    own: bool = False  # the product's own earlier partitions: those this run staged, before them those of its base
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,9 @@ class Product:
     protect: Protect = field(default_factory=Protect)
     lineage_columns: tuple[str, ...] = ()
     consumers: tuple[str, ...] = ()
+    prove_determinism: int = 0  # sample chunks that are computed twice before a run may start
+    throttle: Throttle | None = None  # instead of the project's
+    health: tuple[Signal, ...] = ()  # besides the project's
     path: str = ""  # the file, relative to the project
 
 
@@ -219,7 +224,11 @@ class Project:
     single_user: bool = False
     limits: Limits = field(default_factory=Limits)
     core_hour_usd: str = "0"
-    chunk_bytes: int = 512 * 1024 * 1024
+    chunk_bytes: int | None = None  # fixed size of a chunk's input; None: sized and resized towards chunk_seconds
+    chunk_seconds: int = 120
+    attempts: int = 5  # at one chunk, before it is quarantined
+    throttle: Throttle = field(default_factory=Throttle)
+    health: tuple[Signal, ...] = ()
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # what each ``${NAME}`` stood for
 
     def redact(self, text: str) -> str:

@@ -153,7 +153,7 @@ def _chunks(
         return sum(part.rows for part in found), sum(part.bytes for part in found)
 
     ordered = in_order(product.target.grain, partitions, request.order)
-    return pack(ordered, size, project.chunk_bytes, canary=request.canary)
+    return pack(ordered, size, project.chunk_bytes or 512 * 1024 * 1024, canary=request.canary)
 
 
 def _estimate(
