@@ -51,7 +51,7 @@ COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --python-vers
 lock: .tools/uv.stamp ## resolve the locks again (add UPGRADE=--upgrade for newer versions)
 	$(COMPILE) $(UPGRADE) requirements/tools.in -o requirements/tools.lock >/dev/null
 	$(COMPILE) $(UPGRADE) requirements/build.in -o requirements/build.lock >/dev/null
-	$(COMPILE) $(UPGRADE) -c requirements/constraints.txt pyproject.toml --extra spark --extra dev \
+	$(COMPILE) $(UPGRADE) -c requirements/constraints.txt pyproject.toml --extra spark --extra postgres --extra dev \
 		-o requirements/dev.lock >/dev/null
 	@scripts/no-addresses $(LOCKS)
 

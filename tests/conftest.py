@@ -1,4 +1,4 @@
-"""What every suite may ask for: one Spark session for all (local[2], Iceberg on SQLite), and small governed lakes."""
+"""What every suite may ask for: PostgreSQL, one Spark session (local[2], Iceberg on SQLite), governed lakes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,21 @@ from errata.jars import require
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from support.postgres import PostgresServer
     from support.world import World
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One PostgreSQL server for all tests; each makes its own databases. Restarting it is for servers of one's own."""
+    from support.postgres import INSTALL, PostgresServer, server_programs
+
+    if server_programs() is None:
+        pytest.skip(INSTALL)
+    pytest.importorskip("psycopg", reason='psycopg is missing (pip install "errata[postgres]")')
+    server = PostgresServer.start()
+    yield server
+    server.remove()
 
 
 @pytest.fixture(scope="session")
