@@ -1,7 +1,8 @@
 """Durations as project files write them: ``12h``, ``3d``, ``2w``, ``1mo``, ``1y``. Pure.
 
 Hours, days and weeks are lengths; months and years are calendar steps, so a month is never read as 30 days. ``m`` is
-refused rather than guessed: it would be minutes to one reader and months to the next.
+refused rather than guessed: it would be minutes to one reader and months to the next. Waits and intervals are *lengths*
+with a grammar of their own (``30s``, ``5min``, ``8h``, ``2d``), so that a look-back of five minutes stays refused.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ from datetime import datetime, timedelta
 from errata.errors import UsageError
 from errata.model.partition import Grain
 
-__all__ = ["DURATION", "before", "days", "steps"]
+__all__ = ["DURATION", "LENGTH", "before", "days", "seconds", "steps"]
 
 DURATION = r"\d{1,6}(h|d|w|mo|y)"
 """The grammar, for schemas."""
 
+LENGTH = r"\d{1,6}(s|min|h|d)"
+"""The grammar of a wait, for schemas."""
+
 _HOURS = {"h": 1, "d": 24, "w": 168}
+_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 _MONTHS = {"mo": 1, "y": 12}
 _GRAIN_HOURS = {Grain.HOUR: 1, Grain.DAY: 24}
 _GRAIN_MONTHS = {Grain.MONTH: 1, Grain.YEAR: 12}
@@ -72,3 +77,15 @@ def days(text: str) -> int:
     if unit in _HOURS:
         return -(-count * _HOURS[unit] // 24)
     return count * {"mo": 31, "y": 366}[unit]
+
+
+def seconds(text: str) -> int:
+    """The seconds of a wait, an interval or a time limit.
+
+    >>> seconds("30s"), seconds("5min"), seconds("8h")
+    (30, 300, 28800)
+    """
+    found = re.fullmatch(r"(\d{1,6})(s|min|h|d)", text, re.ASCII)
+    if not found:
+        raise UsageError(f"length {text!r} was refused; expected a whole number and s, min, h or d, such as 5min")
+    return int(found[1]) * _SECONDS[found[2]]

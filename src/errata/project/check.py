@@ -124,7 +124,7 @@ def _agrees(field: PartitionFacts, grain: Grain) -> bool:
 
 
 def _check_input(project: Project, source: Input, reader: TableReader, report: Report) -> None:
-    if source.table is None:
+    if source.table is None or source.own:
         return
     facts = _describe(project, source.table, ("inputs", source.name, "table"), reader, report)
     if facts is not None and source.partition is not None:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from errata.model.duration import DURATION
+from errata.model.duration import DURATION, LENGTH, seconds
 from errata.project.tree import MappingNode, Node, ScalarNode
 
 __all__ = [
@@ -30,12 +30,15 @@ __all__ = [
     "Identifier",
     "InputName",
     "Json",
+    "Length",
     "Line",
     "PersonName",
     "Plain",
     "ProductName",
+    "Query",
     "ScalarText",
     "Slug",
+    "Span",
     "TableName",
     "Text",
     "Title",
@@ -47,6 +50,7 @@ __all__ = [
 IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 DECIMAL = r"-?[0-9]{1,30}(\.[0-9]{1,18})?"
 AMOUNT = r"[0-9]{1,30}(\.[0-9]{1,18})?%?"
+MAX_QUERY = 10_000
 MAX_SAFE_INTEGER = 2**53 - 1
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BINARY_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
@@ -154,6 +158,21 @@ def _bytes(value: Any) -> int:
     return int(found[1]) * (_UNITS | _BINARY_UNITS)[found[2]]
 
 
+def _length(value: Any) -> int:
+    what = "a whole number and s, min, h or d, such as 5min"
+    text = _as_text(value, what)
+    if not re.fullmatch(LENGTH, text, re.ASCII) or not seconds(text):
+        raise expected(what)
+    return seconds(text)
+
+
+def _query(value: Any) -> str:
+    text = _as_text(value, "an SQL query")
+    if not text.strip() or len(text) > MAX_QUERY:
+        raise expected(f"an SQL query of at most {MAX_QUERY} characters")
+    return text
+
+
 def _yes_no(value: Any) -> bool:
     if not isinstance(value, Plain) or value.kind != "bool":
         raise expected("true or false")
@@ -195,6 +214,7 @@ def _numeric(grammar: str) -> WithJsonSchema:
 _TABLE = rf"{IDENTIFIER}(\.{IDENTIFIER}){{2,}}"
 _CALL = rf"{IDENTIFIER}(\.{IDENTIFIER})*:{IDENTIFIER}"
 _PRODUCT = rf"{IDENTIFIER}(\.{IDENTIFIER})*"
+_SPAN = r"([01]\d|2[0-3]):[0-5]\d-(([01]\d|2[0-3]):[0-5]\d|24:00)"
 _SLUG = r"[A-Za-z][A-Za-z0-9_-]{0,62}"
 _PERSON = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}"
 
@@ -237,6 +257,11 @@ Duration = Annotated[
     BeforeValidator(_matching(DURATION, "a whole number and h, d, w, mo or y, such as 3d", numbers=True)),
     _pattern(DURATION),
 ]
+Length = Annotated[int, BeforeValidator(_length), _pattern(LENGTH)]
+Span = Annotated[
+    str, BeforeValidator(_matching(_SPAN, "hours such as 22:00-06:00; 24:00 may end them")), _pattern(_SPAN)
+]
+Query = Annotated[str, BeforeValidator(_query), WithJsonSchema({"type": "string", "minLength": 1})]
 DecimalText = Annotated[
     str, BeforeValidator(_matching(DECIMAL, "a decimal number such as 0.5", numbers=True)), _numeric(DECIMAL)
 ]

@@ -23,18 +23,31 @@ from errata.project.fields import (
     Identifier,
     InputName,
     Json,
+    Length,
     Line,
     PersonName,
     ProductName,
+    Query,
     ScalarText,
     Slug,
+    Span,
     TableName,
     Text,
     Title,
     YesNo,
 )
 
-__all__ = ["THRESHOLDS", "CatalogFile", "CheckFile", "CompareFile", "InputFile", "ProductFile", "ProjectFile"]
+__all__ = [
+    "THRESHOLDS",
+    "CatalogFile",
+    "CheckFile",
+    "CompareFile",
+    "InputFile",
+    "ProductFile",
+    "ProjectFile",
+    "SignalFile",
+    "ThrottleFile",
+]
 
 
 class _File(BaseModel):
@@ -82,6 +95,56 @@ class PriceFile(_File):
     core_hour_usd: DecimalText
 
 
+class ChunksFile(_File):
+    """How the work is cut. Sizes follow from what was measured, towards a wall time, unless bytes are given."""
+
+    seconds: Count = Field(default=120, description="Wall time that one chunk aims at.")
+    bytes: Bytes | None = Field(default=None, description="A fixed size of a chunk's input, never changed.")
+    attempts: Count = Field(default=5, description="At one chunk, before it is quarantined.")
+
+
+class WaveFile(_File):
+    """After so many chunks nothing new starts for so long."""
+
+    chunks: Count
+    pause: Length
+
+
+class ThrottleFile(_File):
+    """How fast a run may go, over all its workers. None of this changes a result."""
+
+    chunks: Count | None = Field(default=None, description="Chunks in flight at the same time.")
+    cores: Count | None = Field(default=None, description="Cores of each Spark application.")
+    rows_per_minute: Count | None = None
+    bytes_per_minute: Bytes | None = Field(default=None, description="Of input.")
+    commits_per_hour: Count | None = None
+    wave: WaveFile | None = None
+    hours: Annotated[list[Span], Field(min_length=1)] | None = Field(
+        default=None, description="Chunks start within these spans only; a span may cross midnight."
+    )
+    zone: Line | None = Field(default=None, description="Time zone of the hours, such as Europe/Berlin; UTC if absent.")
+    pool: Slug | None = Field(default=None, description="Fair-scheduler pool in a session that is shared.")
+
+
+class SignalFile(_File):
+    """A number that says how the live pipeline is doing; higher is worse. One of sql, http and command."""
+
+    name: Slug
+    sql: Query | None = Field(default=None, description="One SELECT whose first value is the number.")
+    on: Literal["ledger", "lake"] | None = Field(default=None, description="Where sql is asked; the ledger if absent.")
+    http: Line | None = Field(default=None, description="An address that answers with the number, or with JSON.")
+    field: Line | None = Field(default=None, description="http: the key of the JSON answer that holds the number.")
+    command: Annotated[list[ScalarText], Field(min_length=1)] | None = Field(
+        default=None, description="A program and its arguments; it prints the number. No shell is involved."
+    )
+    slow_above: DecimalText | None = Field(default=None, description="Above it one chunk at a time.")
+    pause_above: DecimalText | None = Field(default=None, description="Above it no new chunk.")
+    resume_below: DecimalText | None = Field(default=None, description="A paused run goes on below it.")
+    every: Length = Field(default=30, json_schema_extra={"default": "30s"})
+    timeout: Length = Field(default=10, json_schema_extra={"default": "10s"})
+    unreadable: Literal["pause", "ignore"] = "pause"
+
+
 People = Annotated[
     Annotated[dict[PersonName, PersonFile], Field(min_length=1), Tag("<many>")]
     | Annotated[Literal["single-user"], Tag("<one>")],
@@ -99,7 +162,10 @@ class ProjectFile(_File):
     people: People = Field(description="People and their roles, or single-user, which every record then says.")
     limits: LimitsFile = LimitsFile()
     price: PriceFile | None = None
-    chunk_bytes: Bytes = Field(default=512 * 1024 * 1024, description="How much input one chunk aims to read.")
+    chunks: ChunksFile = ChunksFile()
+    chunk_bytes: Bytes | None = Field(default=None, description="Older spelling of chunks.bytes.")
+    throttle: ThrottleFile = ThrottleFile()
+    health: list[SignalFile] = []
 
 
 class PartitionFile(_File):
@@ -126,10 +192,11 @@ class TransformFile(_File):
 
 
 class InputFile(_File):
-    """What the transform reads: an Iceberg table, or files with {partition} in their pattern."""
+    """What the transform reads: an Iceberg table, files with {partition} in the pattern, or its own earlier output."""
 
     table: TableName | None = None
     files: Line | None = None
+    own: YesNo = Field(default=False, description="The product's own earlier partitions; needs a look-back.")
     partition: Column | None = None
     lookback: Duration = "0d"
     lookahead: Duration = "0d"
@@ -222,6 +289,12 @@ Lineage = Annotated[
 ]
 
 
+class DeterminismFile(_File):
+    """Proof, before a long run may start, that the same input gives the same output."""
+
+    prove: Count = Field(description="So many sample chunks are computed twice, at different parallelism.")
+
+
 class ProductFile(_File):
     """products/NAME.yaml: one governed product."""
 
@@ -238,3 +311,6 @@ class ProductFile(_File):
     protect: ProtectFile = ProtectFile()
     lineage_columns: Lineage = False
     consumers: list[Line] = []
+    determinism: DeterminismFile | None = None
+    throttle: ThrottleFile | None = Field(default=None, description="Keys that differ from the project's.")
+    health: list[SignalFile] = Field(default=[], description="Signals besides the project's.")

@@ -31,10 +31,9 @@ def load_project(path: Path | str, *, environ: Mapping[str, str] | None = None) 
     problems: list[Problem] = []
     secrets: dict[str, str] = {}
     project = _read_project(root, environ, problems, secrets)
-    catalogs = None if project is None else tuple(project.catalogs)
     products: dict[str, Product] = {}
     for file in _product_files(root, problems):
-        product = _read_product(file, root, catalogs, environ, problems, secrets)
+        product = _read_product(file, root, project, environ, problems, secrets)
         if product is None:
             continue
         if product.name in products:
@@ -70,14 +69,14 @@ def _read_project(
 def _read_product(
     path: Path,
     root: Path,
-    catalogs: tuple[str, ...] | None,
+    project: Project | None,
     environ: Mapping[str, str],
     problems: list[Problem],
     secrets: dict[str, str],
 ) -> Product | None:
     report = _read_tree(path, f"{PRODUCTS}/{path.name}", environ, data_places, secrets)
     file = read_model(ProductFile, report.root, report) if report.root else None
-    product = product_of(file, root, catalogs, report) if file else None
+    product = product_of(file, root, project, report) if file else None
     problems.extend(report.problems)
     return product
 

@@ -27,6 +27,7 @@ from errata.model.product import (
 )
 from errata.project.checks import checks_of
 from errata.project.files import CatalogFile, CompareFile, InputFile, ProductFile, ProjectFile
+from errata.project.pace import signals_of, throttle_of
 from errata.project.places import absolute, absolute_url
 from errata.project.problems import Report
 from errata.project.words import nearest
@@ -43,6 +44,8 @@ def project_of(file: ProjectFile, root: Path, report: Report) -> Project:
     people = {} if file.people == "single-user" else file.people
     for name, person in people.items():
         _no_repeats(person.roles, ("people", name, "roles"), report)
+    if file.chunk_bytes is not None and file.chunks.bytes is not None:
+        report.at_key(("chunk_bytes",), "chunk_bytes and chunks.bytes were both given; expected chunks.bytes alone")
     return Project(
         name=file.project,
         root=str(root),
@@ -55,7 +58,11 @@ def project_of(file: ProjectFile, root: Path, report: Report) -> Project:
         single_user=file.people == "single-user",
         limits=Limits(**file.limits.model_dump()),
         core_hour_usd=file.price.core_hour_usd if file.price else "0",
-        chunk_bytes=file.chunk_bytes,
+        chunk_bytes=file.chunks.bytes or file.chunk_bytes,
+        chunk_seconds=file.chunks.seconds,
+        attempts=file.chunks.attempts,
+        throttle=throttle_of(file.throttle, report),
+        health=signals_of(file.health, report),
     )
 
 
@@ -73,12 +80,17 @@ def _catalog(name: str, file: CatalogFile, root: Path, report: Report) -> Catalo
     )
 
 
-def product_of(file: ProductFile, root: Path, catalogs: Sequence[str] | None, report: Report) -> Product:
-    """One product; ``catalogs`` None means that they are not known because errata.yaml is in error."""
+def product_of(file: ProductFile, root: Path, project: Project | None, report: Report) -> Product:
+    """One product; ``project`` None means that it is not known because errata.yaml is in error."""
     grain = Grain(file.target.partition.grain)
+    catalogs = None if project is None else tuple(project.catalogs)
     _table(file.target.table, ("target", "table"), catalogs, report)
     _no_repeats(file.target.key, ("target", "key"), report)
-    inputs = tuple(_input(name, given, grain, root, catalogs, report) for name, given in file.inputs.items())
+    inputs = tuple(
+        _own_input(name, given, file, report) if given.own else _input(name, given, grain, root, catalogs, report)
+        for name, given in file.inputs.items()
+    )
+    _one_own(file, report)
     _locked(file, grain, report)
     checks = checks_of(file.checks, report)
     product = Product(
@@ -96,6 +108,9 @@ def product_of(file: ProductFile, root: Path, catalogs: Sequence[str] | None, re
         protect=Protect(file.protect.recent, tuple(file.protect.locked)),
         lineage_columns=_lineage(file.lineage_columns, report),
         consumers=tuple(file.consumers),
+        prove_determinism=file.determinism.prove if file.determinism else 0,
+        throttle=throttle_of(file.throttle, report, project.throttle if project else None) if file.throttle else None,
+        health=signals_of(file.health, report, [signal.name for signal in project.health] if project else ()),
         path=report.file,
     )
     if len(checks) == len(file.checks):  # else positions have moved, and the reason has been said
@@ -114,7 +129,7 @@ def _input(
 ) -> Input:
     path = ("inputs", name)
     if (file.table is None) == (file.files is None):
-        report.at(path, "expected either table or files", found=False)
+        report.at(path, "expected one of table, files and own", found=False)
     if file.table is not None:
         _table(file.table, (*path, "table"), catalogs, report)
     if file.files is not None:
@@ -130,6 +145,36 @@ def _input(
         lookahead=file.lookahead,
         reference=file.reference,
     )
+
+
+def _own_input(name: str, file: InputFile, product: ProductFile, report: Report) -> Input:
+    """The product's own earlier partitions: the target itself, cut as the target is cut."""
+    path = ("inputs", name)
+    for key in ("table", "files", "partition", "reference"):
+        if getattr(file, key) is not None:
+            report.at_key((*path, key), f'the key "{key}" was refused in {".".join(path)}; own output is the target')
+    grain = Grain(product.target.partition.grain)
+    if not grain.is_time:
+        report.at((*path, "own"), "own output needs a target by hour, day, month or year; values have no order")
+    else:
+        _span(file.lookback, grain, product.target.partition.column, (*path, "lookback"), report)
+        if not int(re.sub(r"\D", "", file.lookback)):
+            report.at((*path, "lookback"), f"own output is what came before: expected at least one {grain}")
+    if int(re.sub(r"\D", "", file.lookahead)):
+        report.at((*path, "lookahead"), "expected 0d, because later partitions are not there yet")
+    return Input(
+        name=name,
+        table=product.target.table,
+        partition=product.target.partition.column,
+        lookback=file.lookback,
+        own=True,
+    )
+
+
+def _one_own(file: ProductFile, report: Report) -> None:
+    own = [name for name, given in file.inputs.items() if given.own]
+    for name in own[1:]:
+        report.at(("inputs", name, "own"), f"expected one input of own output; {own[0]} is another", found=False)
 
 
 def _pattern(pattern: str, partition: str | None, path: tuple[str, ...], report: Report) -> None:
@@ -166,6 +211,8 @@ def _reconcile(file: ProductFile, report: Report) -> tuple[Reconciliation, ...]:
             close = nearest(given.input, file.inputs)
             hint = f' (nearest: "{close}")' if close else ""
             report.at(("reconcile", n, "input"), f"expected one of the inputs {', '.join(file.inputs)}{hint}")
+        elif file.inputs[given.input].own:
+            report.at(("reconcile", n, "input"), "own output cannot be reconciled with itself; expected another input")
     return tuple(Reconciliation(r.name, r.input, r.source, r.target, r.tolerance) for r in file.reconcile)
 
 

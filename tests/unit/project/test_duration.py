@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from errata.errors import UsageError
-from errata.model.duration import before, steps
+from errata.model.duration import before, seconds, steps
 from errata.model.partition import Grain
 
 
@@ -36,6 +36,8 @@ def test_a_duration_is_a_number_of_partitions(text: str, grain: Grain, count: in
         ("6mo", Grain.YEAR),
         ("1d", Grain.VALUE),
         ("1m", Grain.MONTH),
+        ("5min", Grain.HOUR),
+        ("3600s", Grain.HOUR),
         ("-1d", Grain.DAY),
         ("1.5d", Grain.DAY),
         ("1D", Grain.DAY),
@@ -55,3 +57,16 @@ def test_months_are_calendar_months():
     assert before("1mo", end_of_march) == datetime(2026, 2, 28, 5, tzinfo=UTC)
     assert before("1y", datetime(2024, 2, 29, tzinfo=UTC)) == datetime(2023, 2, 28, tzinfo=UTC)
     assert before("36h", end_of_march) == datetime(2026, 3, 29, 17, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text,length", [("0s", 0), ("90s", 90), ("5min", 300), ("8h", 28_800), ("2d", 172_800)])
+def test_a_length_is_a_number_of_seconds(text: str, length: int):
+    """Waits have a grammar of their own."""
+    assert seconds(text) == length
+
+
+@pytest.mark.parametrize("text", ["5m", "5", "1mo", "1y", "1w", "-5s", "1.5h", "5 min", "٣s", ""])
+def test_a_length_without_a_clear_unit_is_refused(text: str):
+    """`5m` would be minutes to one reader and months to the next."""
+    with pytest.raises(UsageError, match="s, min, h or d"):
+        seconds(text)

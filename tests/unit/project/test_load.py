@@ -168,7 +168,7 @@ def test_input_names_must_fit_a_parameter(write: Write):
 @pytest.mark.parametrize(
     "line,said",
     [
-        ("table: lake.a.b", "expected either table or files"),
+        ("table: lake.a.b", "expected one of table, files and own"),
         ("lookback: 12h", 'lookback: expected whole days, the grain of the target; found "12h"'),
         ("lookback: 1mo", 'lookback: expected whole days, the grain of the target; found "1mo"'),
         ("lookback: 3m", 'lookback: expected a whole number and h, d, w, mo or y, such as 3d; found "3m"'),
@@ -180,7 +180,7 @@ def test_input_names_must_fit_a_parameter(write: Write):
     ],
 )
 def test_inputs_are_judged(write: Write, line: str, said: str):
-    """Look-back is whole partitions; an input is a table or files."""
+    """Look-back is whole partitions; an input is a table, files or own output."""
     (listed,) = problems_of(write(extra=f"    {line}\n"))
     assert listed.partition("inputs.transactions")[2].lstrip(".: ") == said
 
