@@ -9,7 +9,8 @@ database only; what became of a commit on a live table is found out by the publi
     records      frozen values handed out        schema, triggers, migrate   tables, rules, versions
     database     transactions, the clock         audit                       the hash chain
     runs         manifests and states            decisions                   approvals, accepted warnings
-    chunks       claims, fences, results         progress                    counts
+    chunks       claims, fences, results         fates                       retries, splits, quarantine
+    facts        found out once per run          progress                    counts, pace
     candidates   measurements, verdicts          publications, acceptance    intents, outcomes, truth per partition
     measured     the digest of the numbers       filesystem                  where the file may lie
     parts        content by digest               tables                      hazards, guards
@@ -26,6 +27,8 @@ from errata.ledger.candidates import Candidates
 from errata.ledger.chunks import Chunks
 from errata.ledger.database import Database
 from errata.ledger.decisions import Decisions
+from errata.ledger.facts import Facts
+from errata.ledger.fates import Fates
 from errata.ledger.migrate import bring_up, missing_triggers
 from errata.ledger.owners import owner_is_dead, this_owner
 from errata.ledger.parts import Parts
@@ -44,6 +47,7 @@ from errata.ledger.records import (
     Measurement,
     Overlap,
     Owner,
+    Pace,
     PartitionState,
     PublicationRecord,
     RunRecord,
@@ -67,6 +71,7 @@ __all__ = [
     "Measurement",
     "Overlap",
     "Owner",
+    "Pace",
     "PartitionState",
     "PublicationRecord",
     "RunRecord",
@@ -78,7 +83,7 @@ __all__ = [
 ]
 
 
-class Ledger(Runs, Parts, Decisions, Chunks, Progress, Candidates, Publications, Acceptances, Tables):
+class Ledger(Runs, Parts, Decisions, Facts, Chunks, Fates, Progress, Candidates, Publications, Acceptances, Tables):
     """One open ledger. Safe to share between threads; a child process opens its own."""
 
     def __init__(self, database: Database, ledger_id: str) -> None:

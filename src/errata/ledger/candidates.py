@@ -19,7 +19,7 @@ from errata.ledger.measured import MEASURED, measured_digest, stored_measurement
 from errata.ledger.records import CandidateRecord, CandidateState, Measurement, RunRecord, VerdictRecord
 from errata.ledger.schema import candidate, measurement, verdict
 from errata.ledger.store import Refusal, Store, find_run, json_text, move_run, need_state
-from errata.ledger.triggers import CANDIDATE_MOVES
+from errata.ledger.rules import CANDIDATE_MOVES
 from errata.model.audit import Actor
 from errata.model.codec import plain
 from errata.model.run import RunState

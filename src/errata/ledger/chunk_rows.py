@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, Update, select
+from sqlalchemy import Connection, Row, Select, Update, func, select
 
 from errata.ledger.progress import chunk_record
 from errata.ledger.records import AttemptRecord, ChunkRecord
@@ -13,6 +13,7 @@ from errata.ledger.schema import chunk as chunk_table
 from errata.model.run import AttemptState, ChunkState
 
 __all__ = [
+    "RUN_ORDER",
     "attempt_query",
     "attempt_row",
     "chunk_query",
@@ -24,10 +25,14 @@ __all__ = [
 ]
 
 
+RUN_ORDER = (chunk_table.c.position, func.length(chunk_table.c.chunk_id), chunk_table.c.chunk_id)
+"""Chunks that replaced another stand at its place, by number."""
+
+
 def chunks_in(run_id: str, state: ChunkState) -> Select[Any]:
     """The chunks of a run in this state, in the order they run."""
     where = (chunk_table.c.run_id == run_id) & (chunk_table.c.state == state.value)
-    return select(chunk_table).where(where).order_by(chunk_table.c.position)
+    return select(chunk_table).where(where).order_by(*RUN_ORDER)
 
 
 def attempt_query(run_id: str, chunk_id: str, fence: int) -> Select[Any]:

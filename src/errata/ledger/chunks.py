@@ -2,19 +2,21 @@
 
 A claim is an optimisation; the fence is the safety. Every change an attempt makes is a compare-and-set on the fence of
 its chunk, so a worker that was taken over can neither prolong, finish nor fail anything. Leases are judged by the
-database's clock. A chunk that lost too many workers in a row is quarantined and waits for a person.
+database's clock. What becomes of a chunk whose attempt did not succeed is decided by the caller (a :class:`Fate`) and
+carried out in the same transaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, func, select
 
-from errata.errors import AttemptLost, NotFound, StateRefused
+from errata.errors import AttemptLost
 from errata.ledger.audit import append
 from errata.ledger.chunk_rows import (
+    RUN_ORDER,
     attempt_query,
     attempt_row,
     chunk_query,
@@ -25,19 +27,27 @@ from errata.ledger.chunk_rows import (
     update_chunk,
 )
 from errata.ledger.database import Tx
+from errata.ledger.facts import has_fact
+from errata.ledger.fates import carry_out, loss_of, need_results
 from errata.ledger.owners import owner_is_dead
-from errata.ledger.progress import attempt_record, chunk_record
-from errata.ledger.records import AttemptRecord, ChunkRecord, Owner, RunRecord
+from errata.ledger.progress import attempt_record
+from errata.ledger.records import AttemptRecord, ChunkRecord, Owner
 from errata.ledger.schema import attempt as attempt_table
 from errata.ledger.schema import chunk as chunk_table
-from errata.ledger.store import Refusal, Store, find_run
+from errata.ledger.store import Refusal, Store, find_run, json_text
 from errata.model.audit import Actor
+from errata.model.fate import Fate, Loss
 from errata.model.run import AttemptState, ChunkState, RunState
 
-__all__ = ["Chunks"]
+__all__ = ["CANARY", "Chunks"]
 
-_ACCEPTS_RESULTS = frozenset({RunState.RUNNING, RunState.PAUSED, RunState.FAILED})
+CANARY = "canary"
+"""The fact that lets the chunks after the canary start."""
 _MAX_ERROR = 20_000
+
+
+def _again(_: Loss) -> Fate:
+    return Fate(ChunkState.PENDING)
 
 
 class Chunks(Store):
@@ -51,30 +61,29 @@ class Chunks(Store):
         lease_seconds: float,
         actor: Actor,
         is_dead: Callable[[Owner], bool] = owner_is_dead,
-        max_attempts: int = 5,
+        after_loss: Callable[[Loss], Fate] = _again,
+        max_running: int | None = None,
+        in_order: bool = False,
     ) -> AttemptRecord | None:
-        """Take the next chunk: pending ones first, then those whose worker's lease is over or who is dead.
+        """Take the next chunk that may start; chunks whose worker is gone meet their fate first.
 
-        None when there is nothing to take now, or the run is not running.
+        ``in_order``: a chunk starts only when all before it are done. None when there is nothing to take now, or the
+        run is not running.
         """
-        if not self._read(lambda conn: _has_work(conn, run_id, self._database.clock(conn)[1], is_dead)):
+        rules = _Rules(run_id, is_dead, max_running, in_order)
+        if not self._read(lambda conn: rules.has_work(conn, self._database.clock(conn)[1])):
             return None
 
         def work(tx: Tx) -> AttemptRecord | None:
             if find_run(tx.conn, run_id).state is not RunState.RUNNING:
                 return None
-            row = tx.conn.execute(chunks_in(run_id, ChunkState.PENDING)).first()
-            if row is not None:
-                return _begin(tx, row, owner, lease_seconds, actor)
-            for running in tx.conn.execute(chunks_in(run_id, ChunkState.RUNNING)).all():
-                reason = _lost_because(tx.conn, running, tx.now_ms, is_dead)
-                if reason is None:
-                    continue
-                _lose(tx, running, reason, actor)
-                if running.tries < max_attempts:
-                    return _begin(tx, running, owner, lease_seconds, actor)
-                _quarantine(tx, running, reason, actor)
-            return None
+            for row, reason in rules.lost(tx.conn, tx.now_ms):
+                held = attempt_record(tx.conn.execute(attempt_query(run_id, row.chunk_id, row.fence)).one())
+                loss = loss_of(row, reason, lost_worker=True)
+                _end_attempt(tx, held, AttemptState.LOST, reason, actor)
+                carry_out(tx, row, loss, after_loss(loss), actor)
+            chosen = rules.next_chunk(tx.conn, tx.now_ms)
+            return None if chosen is None else _begin(tx, chosen, owner, lease_seconds, actor)
 
         return self._write(actor, work)
 
@@ -100,6 +109,7 @@ class Chunks(Store):
         bytes: int,  # noqa: A002
         seconds: float,
         actor: Actor,
+        cost: Mapping[str, int] | None = None,
     ) -> ChunkRecord:
         """Make this attempt's output the chunk's; the same again changes nothing, a stale fence is refused."""
 
@@ -120,6 +130,7 @@ class Chunks(Store):
                 "bytes": bytes,
                 "state": AttemptState.ADOPTED.value,
                 "ended_at": tx.at,
+                "cost": json_text(cost) if cost else None,
             }
             tx.conn.execute(update_attempt(attempt).values(output | ended))
             counted = {
@@ -127,6 +138,7 @@ class Chunks(Store):
                 "output_files": files,
                 "output_bytes": bytes,
                 "state": ChunkState.DONE.value,
+                "losses": 0,
             }
             tx.conn.execute(update_chunk(attempt).values(output | counted | {"error_code": None, "error": None}))
             return find_chunk(tx.conn, attempt)
@@ -134,22 +146,26 @@ class Chunks(Store):
         return self._write(actor, work)
 
     def fail(
-        self, attempt: AttemptRecord, *, error_code: str, message: str, actor: Actor, quarantine: bool = False
-    ) -> ChunkRecord:
-        """Record that this attempt failed, and its chunk with it."""
+        self,
+        attempt: AttemptRecord,
+        *,
+        error_code: str,
+        message: str,
+        actor: Actor,
+        fate: Callable[[Loss], Fate] = lambda _: Fate(ChunkState.FAILED),
+        lost_worker: bool = False,
+    ) -> Fate:
+        """Record that this attempt failed, and what becomes of its chunk; returns the latter."""
 
-        def work(tx: Tx) -> ChunkRecord:
+        def work(tx: Tx) -> Fate:
             _need_hold(tx, attempt, "chunk.failed")
-            error = {"error_code": error_code, "error": tx.redact(message)[:_MAX_ERROR]}
-            to = ChunkState.QUARANTINED if quarantine else ChunkState.FAILED
-            body = {"chunk": attempt.chunk_id, "fence": attempt.fence, "owner": attempt.owner.name} | error
-            seq = append(tx, actor, f"chunk.{to.value}", attempt.run_id, body).seq
-            values = error | {"audit_seq": seq}
-            tx.conn.execute(
-                update_attempt(attempt).values(values | {"state": AttemptState.FAILED.value, "ended_at": tx.at})
-            )
-            tx.conn.execute(update_chunk(attempt).values(values | {"state": to.value}))
-            return find_chunk(tx.conn, attempt)
+            row = tx.conn.execute(chunk_query(attempt.run_id, attempt.chunk_id)).one()
+            told = tx.redact(message)[:_MAX_ERROR]
+            loss = loss_of(row, error_code, lost_worker=lost_worker, message=told)
+            decided = fate(loss)
+            _end_attempt(tx, attempt, AttemptState.FAILED, error_code, actor, told)
+            carry_out(tx, row, loss, decided, actor)
+            return decided
 
         return self._write(actor, work)
 
@@ -160,7 +176,7 @@ class Chunks(Store):
             if not holds(tx.conn, attempt):
                 return False
             row = tx.conn.execute(chunk_query(attempt.run_id, attempt.chunk_id)).one()
-            seq = _lose(tx, row, reason, actor)
+            seq = _end_attempt(tx, attempt, AttemptState.LOST, reason, actor)
             # Being interrupted is not the chunk's fault.
             values = {"state": ChunkState.PENDING.value, "tries": row.tries - 1, "audit_seq": seq}
             tx.conn.execute(update_chunk(attempt).values(values))
@@ -168,48 +184,72 @@ class Chunks(Store):
 
         return self._write(actor, work)
 
-    def retry(self, run_id: str, chunk_id: str | None, actor: Actor) -> tuple[ChunkRecord, ...]:
-        """Make failed and quarantined chunks (or this one) pending again; returns them."""
-        again = (ChunkState.FAILED, ChunkState.QUARANTINED)
+    def release_all(self, run_id: str, *, actor: Actor, reason: str) -> int:
+        """Take every chunk in flight from its worker, which learns it at its next heartbeat; returns how many."""
 
-        def work(tx: Tx) -> tuple[ChunkRecord, ...]:
-            run = find_run(tx.conn, run_id)
-            query = select(chunk_table).where(chunk_table.c.run_id == run_id).order_by(chunk_table.c.position)
-            rows = [row for row in tx.conn.execute(query) if chunk_id in (None, row.chunk_id)]
-            if chunk_id is not None and not rows:
-                raise NotFound(f"run {run_id} has no chunk {chunk_id}", state="nothing was changed")
-            if chunk_id is not None and rows[0].state not in again:
-                raise Refusal(_not_failed(rows[0]), run_id=run_id, action="chunk.retried", body={"chunk": chunk_id})
-            _need_results(run, "chunk.retried", chunk_id)
-            chosen = [row.chunk_id for row in rows if row.state in again]
-            if not chosen:
-                return ()
-            seq = append(tx, actor, "chunk.retried", run_id, {"chunks": chosen}).seq
-            where = (chunk_table.c.run_id == run_id) & chunk_table.c.state.in_([state.value for state in again])
-            if chunk_id is not None:
-                where &= chunk_table.c.chunk_id == chunk_id
-            values = {"state": ChunkState.PENDING.value, "tries": 0, "audit_seq": seq}
-            tx.conn.execute(chunk_table.update().where(where).values(values))
-            return tuple(chunk_record(row) for row in tx.conn.execute(query) if row.chunk_id in set(chosen))
+        def work(tx: Tx) -> int:
+            running = tx.conn.execute(chunks_in(run_id, ChunkState.RUNNING)).all()
+            for row in running:
+                held = attempt_record(tx.conn.execute(attempt_query(run_id, row.chunk_id, row.fence)).one())
+                seq = _end_attempt(tx, held, AttemptState.LOST, reason, actor)
+                values = {"state": ChunkState.PENDING.value, "tries": row.tries - 1, "audit_seq": seq}
+                tx.conn.execute(update_chunk(held).values(values))
+            return len(running)
 
         return self._write(actor, work)
 
 
-def _has_work(conn: Connection, run_id: str, now_ms: int, is_dead: Callable[[Owner], bool]) -> bool:
-    """Look without the write lock, so that idle workers do not hold up busy ones."""
-    if find_run(conn, run_id).state is not RunState.RUNNING:
-        return False
-    if conn.execute(chunks_in(run_id, ChunkState.PENDING)).first() is not None:
-        return True
-    running = conn.execute(chunks_in(run_id, ChunkState.RUNNING)).all()
-    return any(_lost_because(conn, row, now_ms, is_dead) for row in running)
+class _Rules:
+    """Which chunk may start now, and which running one has no worker any more."""
 
+    def __init__(self, run_id: str, is_dead: Callable[[Owner], bool], max_running: int | None, in_order: bool) -> None:
+        self._run_id = run_id
+        self._is_dead = is_dead
+        self._max_running = max_running
+        self._in_order = in_order
 
-def _lost_because(conn: Connection, chunk: Row[Any], now_ms: int, is_dead: Callable[[Owner], bool]) -> str | None:
-    held = conn.execute(attempt_query(chunk.run_id, chunk.chunk_id, chunk.fence)).one()
-    if held.lease_until <= now_ms:
-        return "lease-expired"
-    return "owner-dead" if is_dead(attempt_record(held).owner) else None
+    def has_work(self, conn: Connection, now_ms: int) -> bool:
+        """Look without the write lock, so that idle workers do not hold up busy ones."""
+        if find_run(conn, self._run_id).state is not RunState.RUNNING:
+            return False
+        return bool(self.lost(conn, now_ms)) or self.next_chunk(conn, now_ms) is not None
+
+    def lost(self, conn: Connection, now_ms: int) -> list[tuple[Row[Any], str]]:
+        found = []
+        for row in conn.execute(chunks_in(self._run_id, ChunkState.RUNNING)).all():
+            held = conn.execute(attempt_query(row.run_id, row.chunk_id, row.fence)).one()
+            if held.lease_until <= now_ms:
+                found.append((row, "lease-expired"))
+            elif self._is_dead(attempt_record(held).owner):
+                found.append((row, "owner-dead"))
+        return found
+
+    def next_chunk(self, conn: Connection, now_ms: int) -> Row[Any] | None:
+        if self._max_running is not None and self._running(conn) >= self._max_running:
+            return None
+        query = chunks_in(self._run_id, ChunkState.PENDING)
+        if not self._canary_passed(conn):
+            query = query.where(chunk_table.c.wave == 0)
+        if self._in_order:
+            first = conn.execute(query.limit(1)).first()
+            undone = conn.execute(self._undone()).first()
+            ready = first is not None and undone is not None and first.chunk_id == undone.chunk_id
+            return first if ready and first is not None and first.not_before <= now_ms else None
+        return conn.execute(query.where(chunk_table.c.not_before <= now_ms).limit(1)).first()
+
+    def _running(self, conn: Connection) -> int:
+        where = (chunk_table.c.run_id == self._run_id) & (chunk_table.c.state == ChunkState.RUNNING.value)
+        return int(conn.execute(select(func.count()).select_from(chunk_table).where(where)).scalar() or 0)
+
+    def _canary_passed(self, conn: Connection) -> bool:
+        where = (chunk_table.c.run_id == self._run_id) & (chunk_table.c.wave == 0)
+        has_canary = conn.execute(select(chunk_table.c.chunk_id).where(where).limit(1)).first() is not None
+        return not has_canary or has_fact(conn, self._run_id, CANARY)
+
+    def _undone(self) -> Any:
+        over = [ChunkState.DONE.value, ChunkState.REPLACED.value]
+        where = (chunk_table.c.run_id == self._run_id) & chunk_table.c.state.not_in(over)
+        return select(chunk_table).where(where).order_by(*RUN_ORDER).limit(1)
 
 
 def _begin(tx: Tx, chunk: Row[Any], owner: Owner, lease_seconds: float, actor: Actor) -> AttemptRecord:
@@ -238,22 +278,15 @@ def _begin(tx: Tx, chunk: Row[Any], owner: Owner, lease_seconds: float, actor: A
     return attempt_record(made, chunk.partitions)
 
 
-def _lose(tx: Tx, chunk: Row[Any], reason: str, actor: Actor) -> int:
-    held = attempt_record(tx.conn.execute(attempt_query(chunk.run_id, chunk.chunk_id, chunk.fence)).one())
-    body = {"chunk": chunk.chunk_id, "fence": chunk.fence, "reason": reason, "owner": held.owner}
-    seq = append(tx, actor, "attempt.lost", chunk.run_id, body).seq
-    values = {"state": AttemptState.LOST.value, "ended_at": tx.at, "error_code": reason, "audit_seq": seq}
-    tx.conn.execute(update_attempt(held).values(values))
+def _end_attempt(
+    tx: Tx, attempt: AttemptRecord, state: AttemptState, reason: str, actor: Actor, message: str | None = None
+) -> int:
+    body = {"chunk": attempt.chunk_id, "fence": attempt.fence, "reason": reason, "owner": attempt.owner}
+    body |= {"error": message} if message else {}
+    seq = append(tx, actor, f"attempt.{state.value}", attempt.run_id, body).seq
+    values = {"state": state.value, "ended_at": tx.at, "error_code": reason, "error": message, "audit_seq": seq}
+    tx.conn.execute(update_attempt(attempt).values(values))
     return seq
-
-
-def _quarantine(tx: Tx, chunk: Row[Any], reason: str, actor: Actor) -> None:
-    message = f"{chunk.tries} attempts in a row lost their worker, the last one by {reason}"
-    body = {"chunk": chunk.chunk_id, "fence": chunk.fence, "error_code": "attempts", "error": message}
-    seq = append(tx, actor, "chunk.quarantined", chunk.run_id, body).seq
-    where = (chunk_table.c.run_id == chunk.run_id) & (chunk_table.c.chunk_id == chunk.chunk_id)
-    values = {"state": ChunkState.QUARANTINED.value, "error_code": "attempts", "error": message, "audit_seq": seq}
-    tx.conn.execute(chunk_table.update().where(where).values(values))
 
 
 def _need_hold(tx: Tx, attempt: AttemptRecord, action: str) -> None:
@@ -268,25 +301,4 @@ def _need_hold(tx: Tx, attempt: AttemptRecord, action: str) -> None:
         )
         body = {"chunk": attempt.chunk_id, "fence": attempt.fence, "found": found, "owner": attempt.owner}
         raise Refusal(error, run_id=attempt.run_id, action=action, body=body, code="STALE_FENCE")
-    _need_results(find_run(tx.conn, attempt.run_id), action, attempt.chunk_id)
-
-
-def _need_results(run: RunRecord, action: str, chunk_id: str | None) -> None:
-    if run.state not in _ACCEPTS_RESULTS:
-        kind = StateRefused if action == "chunk.retried" else AttemptLost
-        error = kind(
-            f"{action} was refused for {run.run_id}; expected a run that is running, found {run.state.value}",
-            state="nothing was changed",
-            hint=f"errata status {run.run_id}",
-            run_id=run.run_id,
-        )
-        body = {"chunk": chunk_id, "found": run.state.value}
-        raise Refusal(error, run_id=run.run_id, action=action, body=body)
-
-
-def _not_failed(row: Row[Any]) -> StateRefused:
-    return StateRefused(
-        f"chunk {row.chunk_id} was not retried; expected a failed or quarantined chunk, found {row.state}",
-        state="nothing was changed",
-        hint=f"errata status {row.run_id}",
-    )
+    need_results(find_run(tx.conn, attempt.run_id), action, attempt.chunk_id)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, case, func, select
+from sqlalchemy import Connection, Row, case, func, select
 
-from errata.ledger.records import AttemptRecord, ChunkRecord, Counts, Owner
+from errata.ledger.records import AttemptRecord, ChunkRecord, Counts, Owner, Pace
 from errata.ledger.schema import attempt as attempt_table
 from errata.ledger.schema import chunk as chunk_table
 from errata.ledger.store import Store, texts
@@ -14,13 +16,18 @@ from errata.model.run import AttemptState, ChunkState
 
 __all__ = ["Progress", "attempt_record", "chunk_record"]
 
+_RECENT = 500
+"""How many attempts a limit looks back on; more than an hour of any sensible run."""
+
 
 class Progress(Store):
     """Reads only."""
 
     def chunks(self, run_id: str) -> tuple[ChunkRecord, ...]:
-        """The chunks in the order they run."""
-        query = select(chunk_table).where(chunk_table.c.run_id == run_id).order_by(chunk_table.c.position)
+        """The chunks in the order they run; those that others replaced are left out."""
+        where = (chunk_table.c.run_id == run_id) & (chunk_table.c.state != ChunkState.REPLACED.value)
+        order = (chunk_table.c.position, func.length(chunk_table.c.chunk_id), chunk_table.c.chunk_id)
+        query = select(chunk_table).where(where).order_by(*order)
         return self._read(lambda conn: tuple(chunk_record(row) for row in conn.execute(query)))
 
     def attempts(self, run_id: str) -> tuple[AttemptRecord, ...]:
@@ -33,7 +40,9 @@ class Progress(Store):
 
     def counts(self, run_id: str) -> Counts:
         """Chunks by state, in one grouped query."""
-        recomputed = func.sum(case((chunk_table.c.fence > 1, 1), else_=0))
+        replaced = chunk_table.c.state == ChunkState.REPLACED.value
+        again = (chunk_table.c.fence > 1) | (replaced & (chunk_table.c.fence > 0))
+        recomputed = func.sum(case((again, 1), else_=0))
         rows = func.coalesce(func.sum(chunk_table.c.output_rows), 0)
         query = (
             select(chunk_table.c.state, func.count().label("chunks"), recomputed.label("again"), rows.label("output"))
@@ -43,11 +52,15 @@ class Progress(Store):
         found = self._read(lambda conn: conn.execute(query).all())
         by_state = {row.state: int(row.chunks) for row in found}
         return Counts(
-            total=sum(by_state.values()),
+            total=sum(n for state, n in by_state.items() if state != ChunkState.REPLACED),
             recomputed=sum(int(row.again) for row in found),
             rows=sum(int(row.output) for row in found),
-            **{state.value: by_state.get(state.value, 0) for state in ChunkState},
+            **{state.value: by_state.get(state.value, 0) for state in ChunkState if state is not ChunkState.REPLACED},
         )
+
+    def pace(self, run_id: str) -> Pace:
+        """How the run has been going, for limits over all its workers."""
+        return self._read(lambda conn: _pace(conn, run_id, self._database.clock(conn)[1]))
 
     def _attempts(self, run_id: str, *, open_only: bool) -> tuple[AttemptRecord, ...]:
         joined = attempt_table.join(
@@ -63,6 +76,39 @@ class Progress(Store):
         if open_only:
             query = query.where(attempt_table.c.state == AttemptState.RUNNING.value)
         return self._read(lambda conn: tuple(attempt_record(row, row.partitions) for row in conn.execute(query)))
+
+
+def _pace(conn: Connection, run_id: str, now_ms: int) -> Pace:
+    mine = attempt_table.c.run_id == run_id
+    live = attempt_table.c.state.in_([AttemptState.RUNNING.value, AttemptState.ADOPTED.value])
+    joined = attempt_table.join(
+        chunk_table,
+        (chunk_table.c.run_id == attempt_table.c.run_id) & (chunk_table.c.chunk_id == attempt_table.c.chunk_id),
+    )
+    wanted = (attempt_table.c.state, attempt_table.c.started_at, attempt_table.c.ended_at, attempt_table.c.rows)
+    newest = (
+        select(*wanted, chunk_table.c.bytes.label("input_bytes"), chunk_table.c.rows.label("input_rows"))
+        .select_from(joined)
+        .where(mine & live)
+        .order_by(attempt_table.c.started_at.desc())
+        .limit(_RECENT)
+    )
+    rows = list(reversed(conn.execute(newest).all()))
+    counted = select(attempt_table.c.state, func.count().label("n")).where(mine & live)
+    counts = {row.state: int(row.n) for row in conn.execute(counted.group_by(attempt_table.c.state))}
+    ends = sorted(_ms(row.ended_at) for row in rows if row.state == AttemptState.ADOPTED)
+    return Pace(
+        now_ms=now_ms,
+        running=counts.get(AttemptState.RUNNING.value, 0),
+        adopted=counts.get(AttemptState.ADOPTED.value, 0),
+        last_ended_ms=ends[-1] if ends else None,
+        recent=tuple((_ms(row.started_at), row.rows or row.input_rows, row.input_bytes) for row in rows),
+        adopted_last_hour=tuple(end for end in ends if end > now_ms - 3_600_000),
+    )
+
+
+def _ms(instant: str) -> int:
+    return int(datetime.fromisoformat(instant).timestamp() * 1000)
 
 
 def attempt_record(row: Row[Any], partitions: str | None = None) -> AttemptRecord:
@@ -85,6 +131,7 @@ def attempt_record(row: Row[Any], partitions: str | None = None) -> AttemptRecor
         error_code=row.error_code,
         error=row.error,
         partitions=texts(partitions) if partitions else (),
+        cost=json.loads(row.cost) if row.cost else {},
     )
 
 
@@ -107,4 +154,8 @@ def chunk_record(row: Row[Any]) -> ChunkRecord:
         seconds=row.seconds,
         error_code=row.error_code,
         error=row.error,
+        wave=row.wave,
+        losses=row.losses,
+        not_before=row.not_before,
+        origin=row.origin,
     )

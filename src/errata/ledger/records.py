@@ -26,6 +26,7 @@ __all__ = [
     "Measurement",
     "Overlap",
     "Owner",
+    "Pace",
     "PartitionState",
     "PublicationRecord",
     "RunRecord",
@@ -119,6 +120,10 @@ class ChunkRecord:
     seconds: float | None
     error_code: str | None
     error: str | None
+    wave: int = 1
+    losses: int = 0
+    not_before: int = 0
+    origin: str | None = None  # the chunks whose partitions it took over
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +147,7 @@ class AttemptRecord:
     error_code: str | None
     error: str | None
     partitions: tuple[str, ...] = ()
+    cost: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def attempt_id(self) -> str:
@@ -161,6 +167,18 @@ class Counts:
     quarantined: int = 0
     recomputed: int = 0
     rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a run has been going: what limits over all its workers are judged by. Times by the database's clock."""
+
+    now_ms: int
+    running: int
+    adopted: int
+    last_ended_ms: int | None
+    recent: tuple[tuple[int, int, int], ...]  # (started ms, rows, input bytes) of the newest attempts, oldest first
+    adopted_last_hour: tuple[int, ...]  # when, oldest first
 
 
 @dataclass(frozen=True, slots=True)

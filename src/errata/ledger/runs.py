@@ -200,6 +200,7 @@ def _chunk_rows(run_id: str, chunks: Sequence[Chunk], seq: int) -> list[dict[str
             "state": "pending",
             "fence": 0,
             "tries": 0,
+            "wave": chunk.wave,
             "audit_seq": seq,
         }
         for position, chunk in enumerate(chunks)

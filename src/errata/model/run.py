@@ -48,7 +48,8 @@ _STOP = frozenset({S.CANCELLED, S.EXPIRED})
 RUN_MOVES: dict[RunState, frozenset[RunState]] = {
     S.PLANNED: frozenset({S.APPROVED, S.DECLINED}) | _STOP,
     S.APPROVED: frozenset({S.RUNNING}) | _STOP,
-    S.RUNNING: frozenset({S.PAUSED, S.STAGED, S.FAILED}) | _STOP,
+    # a canary that does not pass rejects the run before the rest is computed
+    S.RUNNING: frozenset({S.PAUSED, S.STAGED, S.FAILED, S.REJECTED}) | _STOP,
     S.PAUSED: frozenset({S.RUNNING}) | _STOP,
     S.FAILED: frozenset({S.RUNNING}) | _STOP,
     S.STAGED: frozenset({S.VALIDATED, S.REJECTED}) | _STOP,
@@ -79,15 +80,17 @@ class ChunkState(StrEnum):
     DONE = "done"
     FAILED = "failed"
     QUARANTINED = "quarantined"
+    REPLACED = "replaced"  # other chunks have its partitions now
 
 
 C = ChunkState
 CHUNK_MOVES: dict[ChunkState, frozenset[ChunkState]] = {
-    C.PENDING: frozenset({C.RUNNING}),
-    C.RUNNING: frozenset({C.RUNNING, C.DONE, C.FAILED, C.PENDING, C.QUARANTINED}),
+    C.PENDING: frozenset({C.RUNNING, C.REPLACED}),
+    C.RUNNING: frozenset({C.RUNNING, C.DONE, C.FAILED, C.PENDING, C.QUARANTINED, C.REPLACED}),
     C.FAILED: frozenset({C.PENDING, C.RUNNING, C.QUARANTINED}),
     C.QUARANTINED: frozenset({C.PENDING}),
     C.DONE: frozenset(),
+    C.REPLACED: frozenset(),
 }
 
 

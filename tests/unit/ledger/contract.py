@@ -16,7 +16,9 @@ from errata.errors import (
     StateRefused,
     UsageError,
 )
-from errata.ledger import Ledger, Measurement, Owner, PartitionState
+from errata.ledger import AttemptRecord, Ledger, Measurement, Owner, PartitionState
+from errata.model.fate import Fate, Loss
+from errata.model.manifest import Chunk
 from errata.model.run import RUN_MOVES, ChunkState, PublicationState, RunState
 from unit.ledger.steps import (
     ALIVE,
@@ -208,7 +210,7 @@ class ChunkContract:
         with pytest.raises(AttemptLost):
             ledger.fail(old, error_code="x", message="late", actor=ANA)
         assert not ledger.release(old, actor=ANA)
-        assert actions(ledger)[-4:] == ["attempt.lost", "chunk.claimed", "STALE_FENCE", "STALE_FENCE"]
+        assert actions(ledger)[-4:] == ["chunk.again", "chunk.claimed", "STALE_FENCE", "STALE_FENCE"]
         adopt(ledger, new, "2")
         with pytest.raises(AttemptLost):
             adopt(ledger, old, "1")
@@ -254,7 +256,8 @@ class ChunkContract:
         """Failure is recorded with its reason; retry makes the chunk pending, and only a failed one."""
         plan(ledger, chunks=1)
         bring(ledger, "bf-1", S.RUNNING)
-        failed = ledger.fail(must_claim(ledger), error_code="transform-failed", message="boom", actor=ANA)
+        ledger.fail(must_claim(ledger), error_code="transform-failed", message="boom", actor=ANA)
+        (failed,) = ledger.chunks("bf-1")
         assert (failed.state, failed.error_code, failed.error) == (ChunkState.FAILED, "transform-failed", "boom")
         assert claim(ledger) is None
         (again,) = ledger.retry("bf-1", None, ANA)
@@ -276,27 +279,106 @@ class ChunkContract:
             assert ledger.release(attempt, actor=ANA)
         assert ledger.counts("bf-1").pending == 1
 
-    def test_a_chunk_that_kills_its_workers_is_quarantined(self, ledger: Ledger):
-        """After the allowed attempts the chunk waits for a person and the others go on."""
+    def test_the_fate_of_a_chunk_that_lost_its_worker_is_the_callers(self, ledger: Ledger):
+        """Quarantined by the caller's rule, the chunk waits for a person and the others go on."""
         plan(ledger, chunks=2)
         bring(ledger, "bf-1", S.RUNNING)
         healthy = must_claim(ledger)
-        for _ in range(3):
-            assert ledger.claim("bf-1", ALIVE, lease_seconds=0, actor=ANA, max_attempts=3, is_dead=lambda _: False)
-        assert ledger.claim("bf-1", ALIVE, lease_seconds=0, actor=ANA, max_attempts=3, is_dead=lambda _: False) is None
+        seen: list[Loss] = []
+
+        def third_time_quarantines(loss: Loss) -> Fate:
+            seen.append(loss)
+            return Fate(ChunkState.QUARANTINED if loss.tries >= 3 else ChunkState.PENDING, why="killed them all")
+
+        def take() -> AttemptRecord | None:
+            return ledger.claim(
+                "bf-1", ALIVE, lease_seconds=0, actor=ANA, after_loss=third_time_quarantines, is_dead=lambda _: False
+            )
+
+        assert all(take() for _ in range(3))
+        assert take() is None
+        assert [(loss.tries, loss.losses, loss.reason) for loss in seen] == [
+            (1, 1, "lease-expired"),
+            (2, 2, "lease-expired"),
+            (3, 3, "lease-expired"),
+        ]
         assert ledger.counts("bf-1").quarantined == 1
         adopt(ledger, healthy)
         ledger.retry("bf-1", "c0001", ANA)
         assert must_claim(ledger).fence == 4
 
-    def test_a_cancelled_run_takes_no_results(self, ledger: Ledger):
-        """What finishes after the run was cancelled is not adopted."""
+    def test_a_chunk_may_be_cut_into_pieces(self, ledger: Ledger):
+        """The pieces have its partitions, its place and its losses; the old chunk is no longer there to claim."""
+        plan(ledger, chunks=2)
+        bring(ledger, "bf-1", S.RUNNING)
+        first = must_claim(ledger)
+        pieces = tuple((name,) for name in first.partitions) * 2
+        fate = Fate(ChunkState.REPLACED, pieces=pieces, why="smaller")
+        ledger.fail(first, error_code="memory", message="heap", actor=ANA, fate=lambda _: fate, lost_worker=True)
+        found = ledger.chunks("bf-1")
+        assert [chunk.chunk_id for chunk in found] == ["c003", "c004", "c0001"]
+        assert [chunk.losses for chunk in found] == [1, 1, 0]
+        assert ledger.counts("bf-1").total == 3
+        assert (must_claim(ledger).chunk_id, must_claim(ledger).chunk_id) == ("c003", "c004")
+
+    def test_waiting_chunks_are_packed_anew_only_while_all_of_them_wait(self, ledger: Ledger):
+        """Same partitions in other chunks; refused once one of them was taken."""
+        plan(ledger, chunks=3)
+        bring(ledger, "bf-1", S.RUNNING)
+        names = tuple(name for chunk in ledger.chunks("bf-1")[1:] for name in chunk.partitions)
+        assert ledger.repack("bf-1", [Chunk("", names, 1, 1)], ANA, "faster than thought")
+        assert [chunk.partitions for chunk in ledger.chunks("bf-1")][1:] == [names]
+        must_claim(ledger), must_claim(ledger)
+        assert not ledger.repack("bf-1", [Chunk("", names, 1, 1)], ANA, "again")
+
+    def test_a_chunk_that_waits_for_its_backoff_is_not_taken(self, ledger: Ledger):
+        """The wait counts on the database's clock."""
         plan(ledger, chunks=1)
         bring(ledger, "bf-1", S.RUNNING)
-        attempt = must_claim(ledger)
+        later = Fate(ChunkState.PENDING, wait_seconds=3600)
+        ledger.fail(must_claim(ledger), error_code="engine", message="flaky", actor=ANA, fate=lambda _: later)
+        assert claim(ledger) is None
+        assert ledger.counts("bf-1").pending == 1
+
+    def test_in_order_a_chunk_waits_for_all_before_it(self, ledger: Ledger):
+        """Strictly one after the other, whichever worker asks."""
+        plan(ledger, chunks=2)
+        bring(ledger, "bf-1", S.RUNNING)
+        first = ledger.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, in_order=True)
+        assert first is not None
+        assert ledger.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, in_order=True) is None
+        adopt(ledger, first)
+        second = ledger.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, in_order=True)
+        assert second is not None
+        assert second.chunk_id != first.chunk_id
+
+    def test_no_more_chunks_run_than_allowed(self, ledger: Ledger):
+        """The limit counts every worker's chunks."""
+        plan(ledger, chunks=3)
+        bring(ledger, "bf-1", S.RUNNING)
+        must_claim(ledger)
+        assert ledger.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, max_running=1) is None
+        assert ledger.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, max_running=2) is not None
+
+    def test_a_fact_is_found_out_once(self, ledger: Ledger):
+        """The second worker gets the first one's."""
+        plan(ledger, chunks=1)
+        assert ledger.record_fact("bf-1", "canary", {"passed": 1}, ANA) == ({"passed": 1}, False)
+        assert ledger.record_fact("bf-1", "canary", {"passed": 0}, ANA) == ({"passed": 1}, True)
+        assert ledger.facts("bf-1") == {"canary": {"passed": 1}}
+
+    def test_a_cancelled_run_lets_chunks_in_flight_finish(self, ledger: Ledger):
+        """Nothing new starts; what was taken from its worker is refused."""
+        plan(ledger, chunks=2)
+        bring(ledger, "bf-1", S.RUNNING)
+        attempt, other = must_claim(ledger), must_claim(ledger)
         ledger.move("bf-1", S.CANCELLED, actor=ANA)
+        assert claim(ledger) is None
+        adopt(ledger, attempt)
+        assert ledger.release_all("bf-1", actor=ANA, reason="cancelled") == 1
+        assert not ledger.heartbeat(other, 60)
         with pytest.raises(AttemptLost):
-            adopt(ledger, attempt)
+            adopt(ledger, other)
         with pytest.raises(StateRefused):
             ledger.retry("bf-1", None, ANA)
 

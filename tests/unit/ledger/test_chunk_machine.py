@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from errata.errors import AttemptLost
 from errata.ledger import AttemptRecord, Ledger, Owner
+from errata.model.fate import Fate, Loss
 from errata.model.run import AttemptState, ChunkState, RunState
 from unit.ledger.steps import ANA, adopt, bring, plan
 
@@ -20,6 +21,11 @@ CHUNKS, CAP = 3, 3
 C = ChunkState
 OWNERS = [Owner(f"w{n}", "host", n, "s") for n in range(3)]
 LEASES = st.sampled_from([0.0, 3600.0])
+
+
+def capped(loss: Loss) -> Fate:
+    """Again, up to a cap."""
+    return Fate(C.PENDING if loss.tries < CAP else C.QUARANTINED)
 
 
 @dataclass
@@ -45,14 +51,12 @@ class Model:
     def claim(self, owner: Owner, lease: float) -> int | None:
         if not self.running:
             return None
+        for slot in self.slots:
+            if slot.state is C.RUNNING and (slot.expired or slot.owner in self.dead):
+                slot.state = C.PENDING if slot.tries < CAP else C.QUARANTINED
         for n, slot in enumerate(self.slots):
             if slot.state is C.PENDING:
                 return self._take(n, owner, lease)
-        for n, slot in enumerate(self.slots):
-            if slot.state is C.RUNNING and (slot.expired or slot.owner in self.dead):
-                if slot.tries < CAP:
-                    return self._take(n, owner, lease)
-                slot.state = C.QUARANTINED
         return None
 
     def _take(self, n: int, owner: Owner, lease: float) -> int:
@@ -85,7 +89,7 @@ class ChunkMachine(RuleBasedStateMachine):
             return
         expected = self.model.claim(owner, lease)
         found = self.ledger.claim(
-            "bf-1", owner, lease_seconds=lease, actor=ANA, max_attempts=CAP, is_dead=lambda o: o in self.model.dead
+            "bf-1", owner, lease_seconds=lease, actor=ANA, after_loss=capped, is_dead=lambda o: o in self.model.dead
         )
         assert (found and int(found.chunk_id[1:])) == expected
         if found is not None:

@@ -17,6 +17,7 @@ from errata.ledger.audit import append
 from errata.ledger.database import Tx
 from errata.ledger.schema import metadata
 from errata.ledger.triggers import APPEND_ONLY, CANDIDATE_MOVES, KEPT, REMEASURED
+from errata.model.fate import Fate
 from errata.model.run import (
     ATTEMPT_MOVES,
     CHUNK_MOVES,
@@ -47,6 +48,7 @@ def full(ledger: Ledger) -> Ledger:
     ledger.accept_warning("bf-1", "drift", "known", "bo", BO)
     judge(ledger, passed=True)
     ledger.record_guard("u", "1", ANA)
+    ledger.record_fact("bf-1", "canary", {"passed": True}, ANA)
     publish(ledger, "bf-1", DAYS[:2])
     roll_back(ledger, "bf-1", DAYS[:1])
     intend(ledger, "bf-1", DAYS[2:])
@@ -198,8 +200,9 @@ def test_an_audit_entry_must_continue_the_chain(raw: sqlite3.Connection):
     refused(lambda: raw.execute("UPDATE audit_head SET seq = seq + 1"), "one entry at a time")
 
 
-def _set(ledger: Ledger, table: str, state: str) -> None:
-    ledger._database.write(lambda tx: tx.conn.execute(text(f"UPDATE {table} SET state = :s"), {"s": state}))
+def _set(ledger: Ledger, table: str, state: str, where: str = "TRUE") -> None:
+    update = text(f"UPDATE {table} SET state = :s WHERE {where}")
+    ledger._database.write(lambda tx: tx.conn.execute(update, {"s": state}))
 
 
 def chunk_in(ledger: Ledger, state: ChunkState) -> None:
@@ -211,7 +214,8 @@ def chunk_in(ledger: Ledger, state: ChunkState) -> None:
     if state is ChunkState.DONE:
         adopt(ledger, attempt)
     elif state is not ChunkState.RUNNING:
-        ledger.fail(attempt, error_code="x", message="y", actor=ANA, quarantine=state is ChunkState.QUARANTINED)
+        pieces = (attempt.partitions,) if state is ChunkState.REPLACED else ()
+        ledger.fail(attempt, error_code="x", message="y", actor=ANA, fate=lambda _: Fate(state, pieces=pieces))
 
 
 @pytest.mark.parametrize("a", ChunkState)
@@ -220,8 +224,9 @@ def test_illegal_chunk_moves_are_refused(ledger: Ledger, a: ChunkState):
     chunk_in(ledger, a)
     for b in ChunkState:
         if b not in CHUNK_MOVES[a] and b is not a:
-            refused(lambda b=b: _set(ledger, "chunk", b.value), "chunk: ")
-    assert ledger.chunks("bf-1")[0].state is a
+            refused(lambda b=b: _set(ledger, "chunk", b.value, "chunk_id = 'c0000'"), "chunk: ")
+    with ledger._database.engine.connect() as conn:
+        assert a in conn.execute(text("SELECT state FROM chunk")).scalars().all()
 
 
 @pytest.mark.parametrize("a", AttemptState)
