@@ -196,6 +196,16 @@ def test_ivy_is_asked_for_exactly_the_list_without_dependencies():
     assert {d.get("transitive") for d in asked} == {"false"}
 
 
+def test_a_classifier_names_another_file_of_the_module():
+    """Both files of one module are asked for by name, and have names of their own in the cache."""
+    both = parse(f'[g]\n"org.example:a:1.0" = "{"0" * 64}"\n"org.example:a:1.0:tests" = "{"1" * 64}"\n')["g"]
+    assert [one.file_name for one in both] == ["a-1.0.jar", "a-1.0-tests.jar"]
+    assert [one.coordinate for one in both] == ["org.example:a:1.0", "org.example:a:1.0:tests"]
+    (asked,) = ET.fromstring(ivy_module(both)).findall("dependencies/dependency")  # noqa: S314 - our own text
+    classifier = "{http://ant.apache.org/ivy/maven}classifier"
+    assert [artifact.get(classifier) for artifact in asked.findall("artifact")] == [None, "tests"]
+
+
 def test_without_java_the_error_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A JAVA_HOME without a Java is one sentence, not a traceback."""
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))

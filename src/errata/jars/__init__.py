@@ -4,10 +4,13 @@
 it runs in ``errata jars fetch`` and ``make setup``, never while a plan or a run is under way. ``require`` hands
 verified paths to the Spark session and never downloads. The digests are what a run manifest records.
 
-It does not start Spark and does not decide which groups a project needs; that is the caller's knowledge.
+``groups_for`` says which groups a project needs: the only place that decides it.
+
+It does not start Spark.
 """
 
 from errata.jars.fetch import fetch
+from errata.jars.needs import groups_for
 from errata.jars.store import Jar, default_cache_dir, groups, listed, require
 
-__all__ = ["Jar", "default_cache_dir", "fetch", "groups", "listed", "require"]
+__all__ = ["Jar", "default_cache_dir", "fetch", "groups", "groups_for", "listed", "require"]

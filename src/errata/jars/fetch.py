@@ -18,7 +18,15 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from errata.errors import SetupError
-from errata.jars.store import FETCH_COMMAND, Jar, default_cache_dir, digest_if_wrong, listed, mismatch, sha256_of
+from errata.jars.store import (
+    Jar,
+    default_cache_dir,
+    digest_if_wrong,
+    fetch_command,
+    listed,
+    mismatch,
+    sha256_of,
+)
 
 Resolver = Callable[[Sequence[Jar], Path], None]
 """Puts each jar, under its file name, into a directory."""
@@ -55,7 +63,9 @@ def fetch(
 def _accept(jar: Jar, scratch: Path, cache: Path) -> None:
     arrived = scratch / jar.file_name
     if not arrived.is_file():
-        raise SetupError(f"{jar.coordinate} was not found in any repository", hint=FETCH_COMMAND, jar=jar.coordinate)
+        raise SetupError(
+            f"{jar.coordinate} was not found in any repository", hint=fetch_command((jar,)), jar=jar.coordinate
+        )
     found = sha256_of(arrived)
     if found != jar.sha256:
         arrived.unlink()
@@ -64,7 +74,7 @@ def _accept(jar: Jar, scratch: Path, cache: Path) -> None:
             jar,
             found,
             state="the downloaded file was removed; the cache does not hold this jar",
-            hint=f"{FETCH_COMMAND} (if it happens again, the repository in use serves a different file)",
+            hint=f"{fetch_command((jar,))} (if it happens again, the repository in use serves a different file)",
         )
     with arrived.open("rb") as stream:
         os.fsync(stream.fileno())
@@ -84,7 +94,7 @@ def resolve_with_ivy(jars: Sequence[Jar], directory: Path) -> None:
         *_settings(),
         *("-warn", "-cache", str(directory / "ivy-cache"), "-ivy", str(module)),
         *("-confs", "default", "-types", "jar", "bundle"),
-        *("-retrieve", str(directory / "[artifact]-[revision].[ext]")),
+        *("-retrieve", str(directory / "[artifact]-[revision](-[classifier]).[ext]")),
     ]
     try:
         done = subprocess.run(
@@ -92,24 +102,23 @@ def resolve_with_ivy(jars: Sequence[Jar], directory: Path) -> None:
         )
     except subprocess.TimeoutExpired as late:
         raise SetupError(
-            f"fetching {len(jars)} jars took longer than {_TIMEOUT_SECONDS // 60} minutes", hint=FETCH_COMMAND
+            f"fetching {len(jars)} jars took longer than {_TIMEOUT_SECONDS // 60} minutes", hint=fetch_command(jars)
         ) from late
     if done.returncode != 0:
         raise SetupError(
             f"could not fetch {', '.join(jar.coordinate for jar in jars)}: {_complaint(done.stdout + done.stderr)}",
-            hint=f"{FETCH_COMMAND} again when the network is there; ERRATA_IVY_SETTINGS names an ivysettings.xml "
+            hint=f"{fetch_command(jars)} again when the network is there; ERRATA_IVY_SETTINGS names an ivysettings.xml "
             "if jars come from a repository of your own",
         )
 
 
 def ivy_module(jars: Sequence[Jar]) -> str:
     """The ``ivy.xml`` that asks for these jars and nothing else."""
-    dependencies = "\n".join(
-        f"    <dependency org={quoteattr(jar.group_id)} name={quoteattr(jar.artifact)} rev={quoteattr(jar.version)}"
-        ' conf="default->master" transitive="false"/>'
-        for jar in jars
-    )
-    return f"""<ivy-module version="2.0">
+    modules: dict[tuple[str, str, str], list[Jar]] = {}
+    for jar in jars:
+        modules.setdefault((jar.group_id, jar.artifact, jar.version), []).append(jar)
+    dependencies = "\n".join(_ivy_dependency(*module, wanted) for module, wanted in modules.items())
+    return f"""<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   <info organisation="errata" module="jars"/>
   <configurations><conf name="default"/></configurations>
   <dependencies>
@@ -117,6 +126,22 @@ def ivy_module(jars: Sequence[Jar]) -> str:
   </dependencies>
 </ivy-module>
 """
+
+
+def _ivy_dependency(group_id: str, artifact: str, version: str, wanted: Sequence[Jar]) -> str:
+    start = (
+        f"    <dependency org={quoteattr(group_id)} name={quoteattr(artifact)} rev={quoteattr(version)}"
+        ' conf="default->master" transitive="false"'
+    )
+    if not any(jar.classifier for jar in wanted):
+        return f"{start}/>"
+    # Named files replace the module's own list, so a module of which both are wanted names both.
+    named = "".join(
+        f'<artifact name={quoteattr(artifact)} type="jar" ext="jar"'
+        + (f" m:classifier={quoteattr(jar.classifier)}/>" if jar.classifier else "/>")
+        for jar in wanted
+    )
+    return f"{start}>{named}</dependency>"
 
 
 def _java() -> str:

@@ -8,7 +8,7 @@ import os
 import re
 import tempfile
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
@@ -30,16 +30,17 @@ class Jar:
     artifact: str
     version: str
     sha256: str
+    classifier: str = ""
 
     @property
     def coordinate(self) -> str:
-        """``group:artifact:version``, as in the list."""
-        return f"{self.group_id}:{self.artifact}:{self.version}"
+        """``group:artifact:version`` or ``group:artifact:version:classifier``, as in the list."""
+        return ":".join(part for part in (self.group_id, self.artifact, self.version, self.classifier) if part)
 
     @property
     def file_name(self) -> str:
         """The name of the file in the cache."""
-        return f"{self.artifact}-{self.version}.jar"
+        return "-".join(part for part in (self.artifact, self.version, self.classifier) if part) + ".jar"
 
     def path(self, cache_dir: Path) -> Path:
         """Where the file is, or would be, in that cache."""
@@ -54,16 +55,17 @@ def parse(text: str) -> dict[str, tuple[Jar, ...]]:
         for coordinate, digest in entries.items():
             parts = coordinate.split(":")
             # Names become file names and Ivy arguments: nothing but plain names gets that far.
-            if len(parts) != 3 or not all(_NAME.fullmatch(part) for part in parts):
+            if len(parts) not in (3, 4) or not all(_NAME.fullmatch(part) for part in parts):
                 raise SetupError(
-                    f"jar list, group {group}: expected group:artifact:version, found {coordinate!r}", group=group
+                    f"jar list, group {group}: expected group:artifact:version[:classifier], found {coordinate!r}",
+                    group=group,
                 )
             if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
                 raise SetupError(
                     f"jar list, {coordinate}: expected a SHA-256 of 64 hex digits, found {digest!r}", jar=coordinate
                 )
-            group_id, artifact, version = parts
-            jars.append(Jar(group_id, artifact, version, digest))
+            group_id, artifact, version, *classifier = parts
+            jars.append(Jar(group_id, artifact, version, digest, *classifier))
         groups[group] = tuple(jars)
     return groups
 
@@ -82,6 +84,15 @@ def listed(*names: str) -> tuple[Jar, ...]:
             raise SetupError(f"no jar group {name!r}; there are: {', '.join(sorted(known))}", group=name)
         chosen.extend(jar for jar in known[name] if jar not in chosen)
     return tuple(chosen)
+
+
+def fetch_command(jars: Iterable[Jar]) -> str:
+    """The command that brings these jars: it names the groups that list them."""
+    wanted = set(jars)
+    named = [name for name, members in groups().items() if wanted & set(members)]
+    if named in ([], ["spark"]):
+        return FETCH_COMMAND
+    return " ".join((FETCH_COMMAND, *(f"--group {name}" for name in named)))
 
 
 def default_cache_dir() -> Path:
@@ -105,12 +116,12 @@ def require(cache_dir: Path | None = None, *, jars: Sequence[Jar] | None = None)
     if missing:
         raise SetupError(
             f"jars not in {cache}: {', '.join(jar.coordinate for jar in missing)}",
-            hint=FETCH_COMMAND,
+            hint=fetch_command(missing),
             missing=[jar.coordinate for jar in missing],
         )
     for jar in wanted:
         if (found := digest_if_wrong(jar, cache)) is not None:
-            raise mismatch(jar, found, hint=FETCH_COMMAND)
+            raise mismatch(jar, found, hint=fetch_command((jar,)))
     return [jar.path(cache) for jar in wanted]
 
 

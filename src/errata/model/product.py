@@ -17,6 +17,7 @@ from errata.model.throttle import Signal, Throttle
 
 __all__ = [
     "LINEAGE_COLUMNS",
+    "S3",
     "Catalog",
     "Check",
     "Comparison",
@@ -180,6 +181,18 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
+class S3:
+    """How S3, or a store that speaks its protocol, is reached; what is None is left to AWS's own defaults."""
+
+    endpoint: str | None = None
+    region: str | None = None
+    path_style: bool | None = None
+    access_key_id: str | None = field(default=None, repr=False)
+    secret_access_key: str | None = field(default=None, repr=False)
+    session_token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
     """An Iceberg catalog; ``uri`` and ``warehouse`` are absolute by now."""
 
@@ -189,6 +202,7 @@ class Catalog:
     uri: str | None = field(default=None, repr=False)
     warehouse: str | None = field(default=None, repr=False)
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    s3: S3 | None = None  # the project's; what ``properties`` say comes first
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +234,7 @@ class Project:
     products: Mapping[str, Product] = field(repr=False)
     spark_master: str = field(default="local[2]", repr=False)
     spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+    s3: S3 | None = None  # serves catalogs, source files and Spark alike
     people: Mapping[str, Person] = field(default_factory=dict)
     single_user: bool = False
     limits: Limits = field(default_factory=Limits)

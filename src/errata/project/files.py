@@ -67,6 +67,23 @@ class CatalogFile(_File):
     properties: dict[str, ScalarText] = Field(default={}, description="Further settings of the catalog, passed on.")
 
 
+class S3File(_File):
+    """S3, or a store that speaks its protocol. What is left out comes from AWS's own defaults."""
+
+    endpoint: Line | None = Field(default=None, description="Only for stores other than AWS: http://host:port.")
+    region: Line | None = None
+    path_style: YesNo | None = Field(default=None, description="Bucket in the path instead of the host name.")
+    access_key_id: Line | None = Field(default=None, description="With its secret as ${NAME}; else AWS's own chain.")
+    secret_access_key: Line | None = None
+    session_token: Line | None = None
+
+
+class StorageFile(_File):
+    """How object stores are reached: said once, for catalogs, source files and Spark."""
+
+    s3: S3File | None = None
+
+
 class SparkFile(_File):
     """The Spark session of workers."""
 
@@ -158,6 +175,7 @@ class ProjectFile(_File):
     project: Slug
     ledger: Line = Field(description="sqlite:///relative/path or postgresql+psycopg://…")
     catalogs: Annotated[dict[Identifier, CatalogFile], Field(min_length=1)]
+    storage: StorageFile = StorageFile()
     spark: SparkFile = SparkFile()
     people: People = Field(description="People and their roles, or single-user, which every record then says.")
     limits: LimitsFile = LimitsFile()

@@ -12,6 +12,7 @@ from errata.model.duration import steps
 from errata.model.partition import Grain, parse_list
 from errata.model.product import (
     LINEAGE_COLUMNS,
+    S3,
     Catalog,
     Comparison,
     Input,
@@ -46,14 +47,16 @@ def project_of(file: ProjectFile, root: Path, report: Report) -> Project:
         _no_repeats(person.roles, ("people", name, "roles"), report)
     if file.chunk_bytes is not None and file.chunks.bytes is not None:
         report.at_key(("chunk_bytes",), "chunk_bytes and chunks.bytes were both given; expected chunks.bytes alone")
+    s3 = _s3(file, report)
     return Project(
         name=file.project,
         root=str(root),
         ledger=absolute_url(root, file.ledger),
-        catalogs={name: _catalog(name, catalog, root, report) for name, catalog in file.catalogs.items()},
+        catalogs={name: _catalog(name, catalog, root, s3, report) for name, catalog in file.catalogs.items()},
         products={},
         spark_master=file.spark.master,
         spark_conf=file.spark.conf,
+        s3=s3,
         people={name: Person(name, tuple(Role(role) for role in person.roles)) for name, person in people.items()},
         single_user=file.people == "single-user",
         limits=Limits(**file.limits.model_dump()),
@@ -66,7 +69,16 @@ def project_of(file: ProjectFile, root: Path, report: Report) -> Project:
     )
 
 
-def _catalog(name: str, file: CatalogFile, root: Path, report: Report) -> Catalog:
+def _s3(file: ProjectFile, report: Report) -> S3 | None:
+    if file.storage.s3 is None:
+        return None
+    found = S3(**file.storage.s3.model_dump())
+    if (found.access_key_id is None) != (found.secret_access_key is None):
+        report.at_key(("storage", "s3"), "expected access_key_id and secret_access_key together, or neither")
+    return found
+
+
+def _catalog(name: str, file: CatalogFile, root: Path, s3: S3 | None, report: Report) -> Catalog:
     for key in _NEEDS[file.type]:
         if getattr(file, key) is None:
             said = f'missing key "{key}" in catalogs.{name}, which type {file.type} needs'
@@ -77,6 +89,7 @@ def _catalog(name: str, file: CatalogFile, root: Path, report: Report) -> Catalo
         uri=None if file.uri is None else absolute_url(root, file.uri),
         warehouse=None if file.warehouse is None else absolute(root, file.warehouse),
         properties=file.properties,
+        s3=s3,
     )
 
 
