@@ -13,7 +13,7 @@ export SPARK_LOCAL_IP := 127.0.0.1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-slow check fix bench lock clean
+.PHONY: help setup demo demo-clv test test-slow check fix bench lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ setup: .tools/archive.stamp ## private .venv with locked packages, and verified 
 
 demo: setup ## replay the FinSight incident from bug to correction, rollback and audit
 	@$(BIN)/python examples/finsight/demo.py
+
+demo-clv: setup ## correct 1,825 days of customer value, with a kill at day 1,200 and a second worker
+	@$(BIN)/python examples/clv/demo.py
 
 test: setup ## the default test suite
 	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)

@@ -1,0 +1,34 @@
+"""Where the shop's lake is and which days it has; how its jobs reach the catalog is FinSight's, word for word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+from examples.finsight.lake import Lake as CatalogLake
+
+VALUE = "crm.customer_value"
+CAMPAIGNS = "ref.campaigns"
+
+FIRST_DAY = date(2021, 1, 1)
+DAYS = 1_825
+
+
+def days(count: int = DAYS, first: date = FIRST_DAY) -> list[date]:
+    """So many days from the first on."""
+    return [first + timedelta(n) for n in range(count)]
+
+
+@dataclass(frozen=True, slots=True)
+class Lake(CatalogLake):
+    """The directory that stands for the bucket: ``raw/events``, one SQLite catalog, and the tables."""
+
+    @property
+    def events(self) -> Path:
+        """The raw files, one directory per day."""
+        return self.root / "raw" / "events"
+
+    def events_of(self, day: date) -> Path:
+        """The directory of one day."""
+        return self.events / f"event_date={day.isoformat()}"
