@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from errata.engines.spark.measure import SparkMeasurer
     from errata.engines.spark.session import SparkRuntime
     from errata.engines.spark.stage import SparkChunks
+    from errata.jars import Jar
 
 __all__ = ["ProjectEngines"]
 
@@ -65,11 +66,17 @@ class ProjectEngines:
 
     @cached_property
     def sources(self) -> FileSource:
-        """Plain files; object-store settings are those of the first catalog that has any."""
+        """Plain files, local or on S3."""
         from errata.engines.files.source import FileSource
 
-        properties = next((c.properties for c in self._project.catalogs.values() if c.properties), {})
-        return FileSource(self._project.root, properties)
+        return FileSource(self._project.root, self._project.s3)
+
+    @property
+    def jars(self) -> tuple[Jar, ...]:
+        """The archives that this project's catalogs and places need."""
+        from errata.jars import groups_for, listed
+
+        return listed(*groups_for(self._project))
 
     @property
     def inputs(self) -> InputReader:
@@ -93,7 +100,6 @@ class ProjectEngines:
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's code as it is now."""
         from errata import __version__
-        from errata.jars import listed
         from errata.project.code import git_state, lock_digest, zip_code
 
         content, digest = zip_code(self._project.root)
@@ -106,7 +112,7 @@ class ProjectEngines:
             zip_digest=digest,
             config_digest=digest_of(transform.config),
             lock_digest=lock_digest(self._project.root),
-            jars={jar.coordinate: jar.sha256 for jar in listed("spark")},
+            jars={jar.coordinate: jar.sha256 for jar in self.jars},
             git_commit=commit,
             git_dirty=dirty,
             errata_version=__version__,
@@ -116,10 +122,16 @@ class ProjectEngines:
     @cached_property
     def runtime(self) -> SparkRuntime:
         """JVM and session."""
+        from errata.engines.spark.jvm import class_path, is_submitted
         from errata.engines.spark.session import SparkRuntime
         from errata.jars import require
+        from errata.wiring.shipped import require_shipped
 
-        return SparkRuntime(self._project, () if self._spark else require(), self.log, self._spark)
+        brought = self._spark is not None or is_submitted()
+        runtime = SparkRuntime(self._project, () if brought else require(jars=self.jars), self.log, self._spark)
+        if self._spark is None and is_submitted():
+            require_shipped(self.jars, class_path(runtime.gateway))
+        return runtime
 
     @cached_property
     def java(self) -> JavaIceberg:
@@ -146,6 +158,7 @@ class ProjectEngines:
     def chunks(self) -> SparkChunks:
         """Chunks on Spark."""
         from errata.engines.spark.stage import SparkChunks
+    from errata.jars import Jar
 
         return SparkChunks(self.runtime, self.sources, Path(self._project.root) / ".errata" / "cache")
 

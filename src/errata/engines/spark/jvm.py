@@ -1,7 +1,8 @@
 """The JVM that Spark and Iceberg run in: one per process, started without a SparkContext.
 
 Commands that only commit metadata stop here; those that compute build a session in the same JVM. Everything Java
-prints goes to a log file, so that stdout stays data and stderr stays narration.
+prints goes to a log file, so that stdout stays data and stderr stays narration. A driver that ``spark-submit`` started
+has its JVM already, with settings, jars and a log of its own.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from errata.errors import SetupError
 
-__all__ = ["java_version", "start_jvm"]
+__all__ = ["class_path", "is_submitted", "java_version", "start_jvm", "submitted_settings"]
 
 SUPPORTED_JAVA = (17, 21)
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+_SECRET = re.compile(r"secret|password|token|access[.-]?key|credential", re.IGNORECASE)
 
 
 def java_version() -> int | None:
@@ -42,13 +46,42 @@ def start_jvm(conf: Mapping[str, str], log: Path) -> Any:
     from pyspark import SparkConf, SparkContext
 
     # pyspark has no public way to start the JVM without a context
-    if SparkContext._gateway is None:  # noqa: SLF001
+    if SparkContext._gateway is None and is_submitted():  # noqa: SLF001
+        SparkContext._ensure_initialized()  # noqa: SLF001
+    elif SparkContext._gateway is None:  # noqa: SLF001
         _require_java()
-        settings = SparkConf(loadDefaults=False).setAll(list(conf.items()))
+        # what is set here is on the JVM's command line, for everyone to read; the session is given the rest
+        public = [(key, value) for key, value in conf.items() if not _SECRET.search(key)]
+        settings = SparkConf(loadDefaults=False).setAll(public)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         with _output_to(log):
             SparkContext._ensure_initialized(conf=settings)  # noqa: SLF001
     return SparkContext._gateway  # noqa: SLF001
+
+
+def is_submitted() -> bool:
+    """Whether ``spark-submit`` started this process, so that its JVM is there already."""
+    return _SUBMITTED in os.environ
+
+
+def submitted_settings() -> dict[str, str] | None:
+    """What ``spark-submit`` set, from its command line and the cluster's defaults; None without ``spark-submit``."""
+    if not is_submitted():
+        return None
+    from pyspark import SparkConf
+
+    start_jvm({}, Path(os.devnull))
+    return dict(SparkConf().getAll())
+
+
+def class_path(gateway: Any) -> tuple[Path, ...]:
+    """The files that the JVM takes classes from: its own class path, and the jars that came with ``spark-submit``."""
+    jvm = gateway.jvm
+    found = [Path(text) for text in jvm.System.getProperty("java.class.path").split(os.pathsep)]
+    loader = jvm.Thread.currentThread().getContextClassLoader()
+    if loader.getClass().getSimpleName().endswith("URLClassLoader"):
+        found += [Path(unquote(url.getPath())) for url in loader.getURLs()]
+    return tuple(found)
 
 
 def _require_java() -> None:

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from errata.engines.iceberg.catalogs import spark_conf
+from errata.engines.s3 import for_hadoop
 from errata.engines.spark.archive import archive_options
-from errata.engines.spark.jvm import start_jvm
+from errata.engines.spark.jvm import start_jvm, submitted_settings
+from errata.engines.spark.placing import driver_settings
 from errata.model.product import Project
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["LOCAL_FILES", "SparkRuntime", "session_settings"]
+__all__ = ["SparkRuntime", "session_settings"]
 
-LOCAL_FILES = {"fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"}
-"""Local files without a forked chmod each; the jar must be on the driver's class path."""
-
-_JVM_DEFAULTS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.catalogImplementation": "in-memory",
-    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-    # 1,000s of pinned files are listed by the driver; a Spark job with a task per path costs more than it saves
-    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
-    "spark.log.level": "WARN",
-}
-_LOCAL_DEFAULTS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _SESSION_DEFAULTS = {"spark.sql.shuffle.partitions": "16"}
 _SESSION_FIXED = {
     "spark.sql.session.timeZone": "UTC",
@@ -65,7 +55,7 @@ class SparkRuntime:
         """A session of its own: catalogs, UTC, ANSI; other sessions of the same application are not changed."""
         base = self._given or self._base()
         own = base.newSession()
-        for key, value in session_settings(self._project).items():
+        for key, value in session_settings(self._project, self.submitted or {}).items():
             own.conf.set(key, value)
         return own
 
@@ -79,33 +69,31 @@ class SparkRuntime:
         from pyspark.sql import SparkSession
 
         self.gateway  # noqa: B018  the JVM first, with its output in the log
-        builder = SparkSession.builder.appName(f"errata {self._project.name}")
+        builder = SparkSession.builder
         for key, value in self._settings.items():
-            builder = builder.config(key, value)
+            if key not in (self.submitted or {}):
+                builder = builder.config(key, value)
         return builder.getOrCreate()
 
     @cached_property
+    def submitted(self) -> Mapping[str, str] | None:
+        """What ``spark-submit`` started this driver with; None when Errata starts its own JVM."""
+        return None if self._given is not None else submitted_settings()
+
+    @cached_property
     def _settings(self) -> dict[str, str]:
-        local = self._project.spark_master.startswith("local")
-        hadoop = {f"spark.hadoop.{key}": value for key, value in LOCAL_FILES.items()}
-        settings = {
-            **_JVM_DEFAULTS,
-            **(_LOCAL_DEFAULTS | hadoop if local else {}),
-            "spark.master": self._project.spark_master,
-            "spark.driver.extraClassPath": ":".join(map(str, self._jars)),
-            "spark.sql.warehouse.dir": str(Path(self._project.root) / ".errata" / "spark-warehouse"),
-            **self._project.spark_conf,
-        }
+        settings = driver_settings(self._project, self._jars, self.submitted, available=os.cpu_count() or 1)
         if self._jars and (archive := archive_options(self._jars[0].parent, self._jars)):
             java = settings.get("spark.driver.extraJavaOptions", "")
             settings["spark.driver.extraJavaOptions"] = f"{archive} {java}".strip()
         return settings
 
 
-def session_settings(project: Project) -> dict[str, str]:
+def session_settings(project: Project, submitted: Mapping[str, str]) -> dict[str, str]:
     """What every session of a project runs with; users may set the first group, the rest is fixed."""
-    settings = {k: project.spark_conf.get(k, v) for k, v in _SESSION_DEFAULTS.items()}
+    settings = {k: submitted.get(k, project.spark_conf.get(k, v)) for k, v in _SESSION_DEFAULTS.items()}
     settings |= _SESSION_FIXED
+    settings |= for_hadoop(project.s3)
     for catalog in project.catalogs.values():
         settings |= spark_conf(catalog)
     return settings
