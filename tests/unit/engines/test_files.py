@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from errata.engines.files.pattern import column_of, locate, matches, root_of
-from errata.engines.files.source import FileSource, s3_options
+from errata.engines.files.source import FileSource
 from errata.errors import UsageError
 from errata.model.manifest import SourceFile
 from errata.model.partition import NULL, Grain
@@ -72,8 +72,8 @@ def test_one_listing_of_everything_equals_one_per_partition(tmp_path: Path):
     assert {d: {Path(f.path).name for f in found} for d, found in together.items()} == {
         d: {"a.parquet", "b.parquet"} for d in days
     }
-    assert {d: sorted(f.path[7:] for f in found) for d, found in together.items()} == {
-        d: sorted(f.path[7:] for f in found) for d, found in single.items()
+    assert {d: sorted(f.path for f in found) for d, found in together.items()} == {
+        d: sorted(f.path for f in found) for d, found in single.items()
     }
 
 
@@ -144,23 +144,3 @@ def test_a_pattern_has_one_partition_column():
         locate("b/{r:%Y}/*", Grain.VALUE, "EU")
     with pytest.raises(UsageError, match="placeholder"):
         locate("b/{r}/*", Grain.VALUE, None)
-
-
-def test_s3_settings_come_from_the_catalogs_properties():
-    """Endpoint, credentials and addressing reach pyarrow under its own names; nothing given, nothing set."""
-    given = {
-        "s3.endpoint": "http://minio:9000",
-        "s3.access-key-id": "k",
-        "s3.secret-access-key": "s",
-        "client.region": "eu",
-        "s3.path-style-access": "true",
-    }
-    assert s3_options(given) == {
-        "access_key": "k",
-        "secret_key": "s",
-        "region": "eu",
-        "endpoint_override": "minio:9000",
-        "scheme": "http",
-        "force_virtual_addressing": False,
-    }
-    assert s3_options({}) == {}

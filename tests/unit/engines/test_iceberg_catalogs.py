@@ -4,7 +4,7 @@ import pytest
 
 from errata.engines.iceberg.catalogs import java_properties, pyiceberg_properties, spark_conf, split_table, sqlite_path
 from errata.errors import UsageError
-from errata.model.product import Catalog
+from errata.model.product import S3, Catalog
 
 SQLITE = Catalog("lake", "jdbc", "sqlite:////lake/catalog.db", "/lake/warehouse")
 
@@ -53,6 +53,25 @@ def test_other_catalogs_and_extra_properties_pass_through(kind: str):
     for found in (pyiceberg_properties(catalog), java_properties(catalog)):
         assert found.items() >= (more | {"type": kind, "uri": "http://host:8181", "warehouse": "wh"}).items()
     assert java_properties(catalog)["client.region"] == "eu-west-1"
+
+
+def test_a_warehouse_on_s3_is_read_and_written_without_hadoop():
+    """JDBC and Hive would go through Hadoop by default; REST asks its server; the store's settings reach both sides."""
+    store = S3("http://minio:9000", "eu-west-1", access_key_id="k", secret_access_key="s")
+    jdbc = Catalog("lake", "jdbc", "sqlite:////c.db", "s3://b/wh", s3=store)
+    assert java_properties(jdbc)["io-impl"] == "org.apache.iceberg.aws.s3.S3FileIO"
+    assert "io-impl" not in java_properties(Catalog("lake", "rest", "http://h", "s3://b/wh"))
+    assert "io-impl" not in java_properties(SQLITE)
+    for found in (java_properties(jdbc), pyiceberg_properties(jdbc)):
+        assert (found["s3.endpoint"], found["s3.access-key-id"]) == ("http://minio:9000", "k")
+    own = Catalog("lake", "jdbc", "sqlite:////c.db", "s3://b/wh", {"s3.endpoint": "http://other"}, store)
+    assert java_properties(own)["s3.endpoint"] == "http://other"
+
+
+def test_an_ipv6_database_keeps_its_brackets():
+    """Otherwise its port would be read as a part of the address."""
+    found = Catalog("lake", "jdbc", "postgresql+psycopg://ana@[::1]:5433/cat", "/wh")
+    assert java_properties(found)["uri"] == "jdbc:postgresql://[::1]:5433/cat"
 
 
 def test_spark_gets_the_java_properties_under_the_catalogs_name():

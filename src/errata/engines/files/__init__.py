@@ -1,1 +1,1 @@
-"""Source files, local or in an object store: listed and pinned by path, size and modification time, never opened."""
+"""Source files, local or in an object store: listed and pinned by path, size and version, never read."""

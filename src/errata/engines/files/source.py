@@ -1,32 +1,40 @@
-"""Lists and re-checks source files through pyarrow's file systems. Reads directories, opens no data file."""
+"""Lists and re-checks source files through pyarrow's file systems. Reads directories, opens no data file.
+
+A file is pinned by size and version: the ETag in S3, the modification time elsewhere. S3's listings, as pyarrow gives
+them, have no ETag, so each file costs one HEAD request, many at a time.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from errata.engines.files.pattern import Place, column_of, locate, matches, neighbours, root_of, split_scheme
+from errata.engines.s3 import for_pyarrow
 from errata.errors import EngineError, UsageError
 from errata.model.manifest import SourceFile
 from errata.model.partition import Grain
-from errata.model.product import Input
+from errata.model.product import S3, Input
 from errata.planner.ports import WHOLE, InputFacts, InputReader, PartitionSize
 
 __all__ = ["FileSource"]
 
 _MANY = 16
 """From this many partitions on, an object store is listed once with everything below the pattern's root."""
+_AT_ONCE = 32
+"""Requests for ETags under way at the same time."""
 
 
 class FileSource:
-    """Files of an input; ``properties`` are those of the catalog (``s3.endpoint``, ``s3.region``, …)."""
+    """Files of an input; ``root`` is where relative patterns begin."""
 
-    def __init__(self, root: str, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(self, root: str, s3: S3 | None = None) -> None:
         self._root = root
-        self._properties = properties or {}
+        self._s3 = s3
         self._open: dict[str, Any] = {}
 
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputFacts:
@@ -38,8 +46,8 @@ class FileSource:
             places = {WHOLE: locate(path, grain, None)}
         else:
             places = {name: locate(path, grain, name) for name in partitions}
-        found = self._list(scheme, root_of(path), places)
-        files = {name: tuple(sorted(listed, key=lambda file: file.path)) for name, listed in found.items() if listed}
+        found = {name: infos for name, infos in self._list(scheme, root_of(path), places).items() if infos}
+        files = self._pinned(scheme, found)
         sizes = {name: _size(listed) for name, listed in files.items()}
         whole = sizes.get(WHOLE, _size(())) if WHOLE in places else None
         return InputFacts(
@@ -49,9 +57,7 @@ class FileSource:
             column_type=None,
             partitions={} if whole else sizes,
             whole=whole,
-            newest_ms=max(
-                (int(file.version[6:]) // 10**6 for listed in files.values() for file in listed), default=None
-            ),
+            newest_ms=max((info.mtime_ns // 10**6 for infos in found.values() for info in infos), default=None),
             files=files,
             oldest=None if whole or len(sizes) == len(places) else self._oldest(scheme, path, grain),
             rows_known=False,
@@ -59,15 +65,48 @@ class FileSource:
         )
 
     def verify(self, files: Iterable[SourceFile]) -> list[str]:
-        """What is wrong with pinned files now, by name; one request per batch, nothing opened."""
+        """What is wrong with pinned files now, by name; nothing is opened."""
         problems = []
         by_scheme: dict[str, list[SourceFile]] = {}
         for file in files:
             by_scheme.setdefault(split_scheme(file.path)[0], []).append(file)
         for scheme, pinned in by_scheme.items():
-            infos = self._infos(scheme, [split_scheme(file.path)[1] for file in pinned])
-            problems += [text for file, info in zip(pinned, infos, strict=True) if (text := _problem(file, info))]
+            states = self._states(scheme, [split_scheme(file.path)[1] for file in pinned])
+            problems += [text for file, state in zip(pinned, states, strict=True) if (text := _problem(file, state))]
         return problems
+
+    def _states(self, scheme: str, paths: Sequence[str]) -> list[tuple[int, str] | None]:
+        """Size and version of each file now; None when it is not there."""
+        if scheme == "s3":
+            return self._heads(paths)
+        infos = self._infos(scheme, list(paths))
+        return [(info.size, _mtime(info)) if info.type.name == "File" else None for info in infos]
+
+    def _heads(self, paths: Sequence[str]) -> list[tuple[int, str] | None]:
+        system = self._system("s3")
+
+        def head(path: str) -> tuple[int, str] | None:
+            try:
+                with system.open_input_file(path) as file:
+                    return file.size(), f"etag:{file.metadata()['ETag'].decode().strip(chr(34))}"
+            except FileNotFoundError:
+                return None
+            except OSError as problem:
+                raise EngineError(f"s3://{path} could not be looked at: {problem}") from problem
+
+        with ThreadPoolExecutor(min(_AT_ONCE, len(paths) or 1), "errata-s3") as pool:
+            return list(pool.map(head, paths))
+
+    def _pinned(self, scheme: str, found: Mapping[str, Sequence[Any]]) -> dict[str, tuple[SourceFile, ...]]:
+        infos = {info.path: info for listed in found.values() for info in listed}
+        if scheme == "s3":
+            states = dict(zip(infos, self._heads(list(infos)), strict=True))
+        else:
+            states = {path: (info.size, _mtime(info)) for path, info in infos.items()}
+        # one that went away after it was listed is not there
+        pins = {path: SourceFile(f"{scheme}://{path}", *state) for path, state in states.items() if state}
+        kept = {name: [pins[info.path] for info in listed if info.path in pins] for name, listed in found.items()}
+        return {name: tuple(sorted(listed, key=lambda file: file.path)) for name, listed in kept.items() if listed}
 
     def _absolute(self, pattern: str) -> tuple[str, str]:
         scheme, path = split_scheme(pattern)
@@ -75,18 +114,16 @@ class FileSource:
             path = str(Path(self._root) / path)
         return scheme, path
 
-    def _list(self, scheme: str, root: str, places: Mapping[str, Place]) -> dict[str, list[SourceFile]]:
+    def _list(self, scheme: str, root: str, places: Mapping[str, Place]) -> dict[str, list[Any]]:
         if scheme == "file" or len(places) < _MANY:
             return {name: self._files(scheme, place) for name, place in places.items()}
         # an object store answers a thousand keys per request wherever they lie, so one listing beats one per day
-        below = self._below(scheme, root, is_deep=True)
-        by_directory: dict[str, list[SourceFile]] = {}
-        for file in below:
-            path = split_scheme(file.path)[1]
-            for parent in _parents(path, root):
-                by_directory.setdefault(parent, []).append(file)
+        by_directory: dict[str, list[Any]] = {}
+        for info in self._below(scheme, root, is_deep=True):
+            for parent in _parents(info.path, root):
+                by_directory.setdefault(parent, []).append(info)
         return {
-            name: [f for f in by_directory.get(place.directory, ()) if matches(place, split_scheme(f.path)[1])]
+            name: [info for info in by_directory.get(place.directory, ()) if matches(place, info.path)]
             for name, place in places.items()
         }
 
@@ -96,19 +133,19 @@ class FileSource:
         listed = self._infos(scheme, FileSelector(root_of(path), allow_not_found=True))
         return min(neighbours(path, grain, (info.base_name for info in listed)), default=None)
 
-    def _files(self, scheme: str, place: Place) -> list[SourceFile]:
+    def _files(self, scheme: str, place: Place) -> list[Any]:
         if not place.segments:
             (info,) = self._infos(scheme, [place.directory])
             if info.type.name == "File":
-                return [_pinned(scheme, info)]
+                return [info]
         found = self._below(scheme, place.directory, is_deep=place.is_deep)
-        return [file for file in found if matches(place, split_scheme(file.path)[1])]
+        return [info for info in found if matches(place, info.path)]
 
-    def _below(self, scheme: str, directory: str, *, is_deep: bool) -> list[SourceFile]:
+    def _below(self, scheme: str, directory: str, *, is_deep: bool) -> list[Any]:
         from pyarrow.fs import FileSelector
 
         selector = FileSelector(directory, allow_not_found=True, recursive=is_deep)
-        return [_pinned(scheme, info) for info in self._infos(scheme, selector) if info.type.name == "File"]
+        return [info for info in self._infos(scheme, selector) if info.type.name == "File"]
 
     def _infos(self, scheme: str, asked: Any) -> list[Any]:
         try:
@@ -118,40 +155,22 @@ class FileSource:
 
     def _system(self, scheme: str) -> Any:
         if scheme not in self._open:
-            self._open[scheme] = _connect(scheme, self._properties)
+            self._open[scheme] = _connect(scheme, self._s3)
         return self._open[scheme]
 
 
-def _connect(scheme: str, properties: Mapping[str, str]) -> Any:
+def _connect(scheme: str, s3: S3 | None) -> Any:
     from pyarrow import fs
 
     if scheme == "file":
         return fs.LocalFileSystem()
     if scheme != "s3":
         return fs.FileSystem.from_uri(f"{scheme}://")[0]
-    return fs.S3FileSystem(**s3_options(properties))
+    return fs.S3FileSystem(**for_pyarrow(s3))
 
 
-def s3_options(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Arguments of pyarrow's S3 file system from catalog properties; what is absent comes from the environment."""
-    endpoint = properties.get("s3.endpoint", "")
-    scheme, mark, host = endpoint.partition("://")
-    options = {
-        "access_key": properties.get("s3.access-key-id"),
-        "secret_key": properties.get("s3.secret-access-key"),
-        "session_token": properties.get("s3.session-token"),
-        "region": properties.get("s3.region") or properties.get("client.region"),
-        "endpoint_override": (host if mark else scheme) or None,
-        "scheme": scheme if mark else None,
-    }
-    found: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
-    if "s3.path-style-access" in properties:
-        found["force_virtual_addressing"] = properties["s3.path-style-access"] != "true"
-    return found
-
-
-def _pinned(scheme: str, info: Any) -> SourceFile:
-    return SourceFile(f"{scheme}://{info.path}", info.size, f"mtime:{info.mtime_ns}")
+def _mtime(info: Any) -> str:
+    return f"mtime:{info.mtime_ns}"
 
 
 def _size(files: Sequence[SourceFile]) -> PartitionSize:
@@ -159,13 +178,14 @@ def _size(files: Sequence[SourceFile]) -> PartitionSize:
     return PartitionSize(0, sum(f.size for f in files), len(files), hashlib.sha256(listed.encode()).hexdigest())
 
 
-def _problem(file: SourceFile, info: Any) -> str | None:
-    if info.type.name != "File":
+def _problem(file: SourceFile, state: tuple[int, str] | None) -> str | None:
+    if state is None:
         return f"{file.path} is missing"
-    if info.size != file.size:
-        return f"{file.path} changed: {file.size} bytes were pinned, {info.size} are there"
-    if f"mtime:{info.mtime_ns}" != file.version:
-        return f"{file.path} changed: {file.version} was pinned, mtime:{info.mtime_ns} is there"
+    size, version = state
+    if size != file.size:
+        return f"{file.path} changed: {file.size} bytes were pinned, {size} are there"
+    if version != file.version:
+        return f"{file.path} changed: {file.version} was pinned, {version} is there"
     return None
 
 

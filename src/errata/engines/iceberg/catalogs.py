@@ -1,13 +1,14 @@
 """One catalog, three dialects of configuration: pyiceberg, the Java API, Spark. Pure.
 
-Both sides must use the same catalog name and database, because the JDBC catalog keys its rows by name.
+Both sides must use the same catalog name and database, because the JDBC catalog keys its rows by name. What the project
+file gives as ``properties`` comes last on both sides, so anything here can be overruled there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
+from errata.engines.s3 import for_iceberg, is_s3
 from errata.errors import UsageError
 from errata.model.product import Catalog
 
@@ -16,6 +17,7 @@ __all__ = ["java_properties", "pyiceberg_properties", "spark_conf", "split_table
 _TYPES = ("jdbc", "rest", "glue", "hive")
 _SQLITE_OPTIONS = "busy_timeout=30000&journal_mode=WAL"
 _SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+_S3_FILES = "org.apache.iceberg.aws.s3.S3FileIO"
 
 
 def split_table(table: str) -> tuple[str, tuple[str, ...]]:
@@ -46,20 +48,29 @@ def sqlite_path(uri: str | None) -> str | None:
 def pyiceberg_properties(catalog: Catalog) -> dict[str, str]:
     """What ``pyiceberg.catalog.load_catalog(catalog.name, **…)`` takes."""
     _known(catalog)
-    found = {"type": "sql" if catalog.type == "jdbc" else catalog.type, **_warehouse(catalog)}
-    if catalog.uri:
-        found["uri"] = _sqlalchemy_uri(catalog.uri) if catalog.type == "jdbc" else catalog.uri
-    return found | dict(catalog.properties)
+    match catalog.type:
+        case "jdbc":
+            own = {"type": "sql", "uri": _sqlalchemy_uri(catalog.uri or "")}
+            if not sqlite_path(catalog.uri):
+                own["pool_pre_ping"] = "true"  # a long run outlives restarts of the database
+        case _:
+            # rest: credential, token, scope, oauth2-server-uri and prefix are properties, called alike on both sides
+            own = {"type": catalog.type} | ({"uri": catalog.uri} if catalog.uri else {})
+    return own | _warehouse(catalog) | for_iceberg(catalog.s3) | dict(catalog.properties)
 
 
 def java_properties(catalog: Catalog) -> dict[str, str]:
     """What ``CatalogUtil.buildIcebergCatalog`` takes, and Spark under ``spark.sql.catalog.<name>.``."""
     _known(catalog)
-    found = {"type": catalog.type, "cache-enabled": "false", **_warehouse(catalog)}
-    if catalog.type == "jdbc":
-        found |= {"jdbc.schema-version": "V1", **_jdbc(catalog.uri or "")}
-    elif catalog.uri:
-        found["uri"] = catalog.uri
+    match catalog.type:
+        case "jdbc":
+            own = {"jdbc.schema-version": "V1", **_jdbc(catalog.uri or "")}
+        case _:
+            own = {"uri": catalog.uri} if catalog.uri else {}
+    # rest asks its server and glue takes S3 by itself; the other two would go through Hadoop
+    if catalog.type in ("jdbc", "hive") and is_s3(catalog.warehouse):
+        own["io-impl"] = _S3_FILES
+    found = {"type": catalog.type, "cache-enabled": "false"} | own | _warehouse(catalog) | for_iceberg(catalog.s3)
     found |= dict(catalog.properties)
     if "s3.region" in found:
         found.setdefault("client.region", found["s3.region"])
@@ -79,7 +90,7 @@ def _known(catalog: Catalog) -> None:
         raise UsageError(f"catalog {catalog.name!r} has no uri; expected sqlite:///… or postgresql+psycopg://…")
 
 
-def _warehouse(catalog: Catalog) -> Mapping[str, str]:
+def _warehouse(catalog: Catalog) -> dict[str, str]:
     if not catalog.warehouse:
         return {}
     local = catalog.warehouse.startswith("/")
@@ -95,15 +106,17 @@ def _sqlalchemy_uri(uri: str) -> str:
 
 
 def _jdbc(uri: str) -> dict[str, str]:
+    """Address, user and password apart: an address is shown in messages, the other two never are."""
     if path := sqlite_path(uri):
         return {"uri": f"jdbc:sqlite:{path}?{_SQLITE_OPTIONS}"}
     if uri.startswith("jdbc:"):
         return {"uri": uri}
     parts = urlsplit(uri)
     host = parts.hostname or "localhost"
+    place = f"[{host}]" if ":" in host else host
     port = f":{parts.port}" if parts.port else ""
     query = f"?{parts.query}" if parts.query else ""
-    found = {"uri": f"jdbc:{parts.scheme.partition('+')[0]}://{host}{port}{parts.path}{query}"}
+    found = {"uri": f"jdbc:{parts.scheme.partition('+')[0]}://{place}{port}{parts.path}{query}"}
     if parts.username:
         found["jdbc.user"] = unquote(parts.username)
     if parts.password:

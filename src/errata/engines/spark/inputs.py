@@ -18,6 +18,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
+from errata.engines.s3 import s3a
 from errata.engines.spark.columns import in_partitions, table_name, typed_partition
 from errata.errors import ChunkError, EngineError, ErrataError, RunExpired, SourceChanged
 from errata.model.codec import typed
@@ -135,7 +136,7 @@ def _parquet(session: SparkSession, pin: InputPin, paths: Sequence[str]) -> Data
     # above the threshold Spark starts a job to list what needs no listing
     session.conf.set("spark.sql.sources.parallelPartitionDiscovery.threshold", str(2**31 - 1))
     # a pinned path is a path, also with [ or * in it; Spark's own switch for that reads such files twice
-    literal = [_GLOB.sub(r"\\\1", path) for path in paths]
+    literal = [_GLOB.sub(r"\\\1", s3a(path)) for path in paths]
     try:
         return session.read.options(**_READ).parquet(*literal)
     except (Py4JError, PySparkException) as error:

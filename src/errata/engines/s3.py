@@ -1,0 +1,97 @@
+"""One object store, three dialects: Iceberg's S3FileIO and pyiceberg, pyarrow, Hadoop's s3a. Pure.
+
+A setting that the project does not give is not set, so that AWS's own chain (role, profile, environment) decides.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from errata.model.product import S3
+
+__all__ = ["for_hadoop", "for_iceberg", "for_pyarrow", "is_s3", "s3a"]
+
+_SCHEMES = ("s3://", "s3a://", "s3n://")
+
+
+def is_s3(place: str | None) -> bool:
+    """Whether a place is in S3, however its scheme is spelt."""
+    return (place or "").startswith(_SCHEMES)
+
+
+def s3a(place: str) -> str:
+    """The spelling that Spark reads files by: Hadoop has one file system for S3, called s3a.
+
+    >>> s3a("s3://raw/x.parquet"), s3a("file:///raw/x.parquet")
+    ('s3a://raw/x.parquet', 'file:///raw/x.parquet')
+    """
+    return f"s3a://{place.partition('://')[2]}" if is_s3(place) else place
+
+
+def for_iceberg(s3: S3 | None) -> dict[str, str]:
+    """Catalog properties: where Java and pyiceberg have different names for a thing, both."""
+    return _given(
+        {
+            "s3.endpoint": s3.endpoint,
+            "s3.region": s3.region,
+            "client.region": s3.region,
+            "s3.path-style-access": _flag(s3.path_style),
+            "s3.force-virtual-addressing": None if s3.path_style is None else _flag(not s3.path_style),
+            "s3.access-key-id": s3.access_key_id,
+            "s3.secret-access-key": s3.secret_access_key,
+            "s3.session-token": s3.session_token,
+        }
+        if s3
+        else {}
+    )
+
+
+def for_pyarrow(s3: S3 | None) -> dict[str, Any]:
+    """Arguments of ``pyarrow.fs.S3FileSystem``."""
+    if s3 is None:
+        return {}
+    scheme, mark, host = (s3.endpoint or "").partition("://")
+    found: dict[str, Any] = _given(
+        {
+            "access_key": s3.access_key_id,
+            "secret_key": s3.secret_access_key,
+            "session_token": s3.session_token,
+            "region": s3.region,
+            "endpoint_override": (host if mark else scheme).rstrip("/") or None,
+            "scheme": scheme if mark else None,
+        }
+    )
+    if s3.path_style is not None:
+        found["force_virtual_addressing"] = not s3.path_style
+    return found
+
+
+def for_hadoop(s3: S3 | None) -> dict[str, str]:
+    """Settings of s3a, for source files. They go to a session, never to a command line."""
+    if s3 is None:
+        return {}
+    found = _given(
+        {
+            "fs.s3a.endpoint": s3.endpoint,
+            "fs.s3a.endpoint.region": s3.region,
+            "fs.s3a.path.style.access": _flag(s3.path_style),
+            "fs.s3a.access.key": s3.access_key_id,
+            "fs.s3a.secret.key": s3.secret_access_key,
+            "fs.s3a.session.token": s3.session_token,
+        }
+    )
+    if (s3.endpoint or "").startswith("http://"):
+        found["fs.s3a.connection.ssl.enabled"] = "false"
+    if s3.access_key_id:
+        # without it s3a asks the machine's role first when the keys do not fit, and says so a minute later
+        kind = "TemporaryAWSCredentialsProvider" if s3.session_token else "SimpleAWSCredentialsProvider"
+        found["fs.s3a.aws.credentials.provider"] = f"org.apache.hadoop.fs.s3a.{kind}"
+    return found
+
+
+def _flag(value: bool | None) -> str | None:
+    return None if value is None else str(value).lower()
+
+
+def _given(settings: dict[str, str | None]) -> dict[str, str]:
+    return {key: value for key, value in settings.items() if value is not None}
