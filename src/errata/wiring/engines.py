@@ -158,7 +158,6 @@ class ProjectEngines:
     def chunks(self) -> SparkChunks:
         """Chunks on Spark."""
         from errata.engines.spark.stage import SparkChunks
-    from errata.jars import Jar
 
         return SparkChunks(self.runtime, self.sources, Path(self._project.root) / ".errata" / "cache")
 
