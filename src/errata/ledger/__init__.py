@@ -6,8 +6,9 @@ database only; what became of a commit on a live table is found out by the publi
 
 ::
 
-    records      frozen values handed out        schema, triggers, migrate   tables, rules, versions
-    database     transactions, the clock         audit                       the hash chain
+    records      frozen values handed out        schema, rules, triggers     tables and what they enforce
+    database     transactions, the clock         sqlite, postgres            what differs, behind dialect
+    migrate      versions of the schema          audit                       the hash chain
     runs         manifests and states            decisions                   approvals, accepted warnings
     chunks       claims, fences, results         fates                       retries, splits, quarantine
     facts        found out once per run          progress                    counts, pace
@@ -96,10 +97,9 @@ class Ledger(Runs, Parts, Decisions, Facts, Chunks, Fates, Progress, Candidates,
 
         ``redact`` takes secrets out of every text that is kept.
         """
-        database = Database(url, create=create)
-        database.redact = redact
+        database = Database(url, create=create, redact=redact)
         try:
-            return cls(database, bring_up(database))
+            return cls(database, bring_up(database, create=create))
         except BaseException:
             database.close()
             raise
@@ -114,7 +114,11 @@ class Ledger(Runs, Parts, Decisions, Facts, Chunks, Fates, Progress, Candidates,
 
     def missing_triggers(self) -> tuple[str, ...]:
         """Rules that the database no longer enforces; empty when all is well."""
-        return self._read(missing_triggers)
+        return self._read(lambda conn: missing_triggers(conn, self._database.dialect))
+
+    def database(self) -> str:
+        """Which database this is, and where; for people."""
+        return f"{self._read(self._database.dialect.version)} at {self._database.place}"
 
     def close(self) -> None:
         """Give back every connection."""

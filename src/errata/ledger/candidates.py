@@ -17,9 +17,9 @@ from errata.ledger.audit import append
 from errata.ledger.database import Tx
 from errata.ledger.measured import MEASURED, measured_digest, stored_measurements
 from errata.ledger.records import CandidateRecord, CandidateState, Measurement, RunRecord, VerdictRecord
+from errata.ledger.rules import CANDIDATE_MOVES
 from errata.ledger.schema import candidate, measurement, verdict
 from errata.ledger.store import Refusal, Store, find_run, json_text, move_run, need_state
-from errata.ledger.rules import CANDIDATE_MOVES
 from errata.model.audit import Actor
 from errata.model.codec import plain
 from errata.model.run import RunState

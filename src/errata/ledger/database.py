@@ -1,42 +1,38 @@
-"""The database under the ledger: one engine, whole transactions, the database's clock.
+"""The database under the ledger: whole transactions, tried again when that is safe, and the database's clock.
 
-A write transaction holds the write lock from its first statement (``BEGIN IMMEDIATE``), so what it reads stays true
-until it commits, and ``SQLITE_BUSY`` can only come before anything was done: the whole transaction is tried again.
-Nothing in here knows what the rows mean.
+A write transaction is the only writer from its first statement on, so what it reads stays true until it commits. What
+fails before its commit was sent did not happen, and the whole transaction is run again: at once behind other writers
+(``BUSY``), or for as long as the dialect's patience lasts when the server went away (``LOST``).
+
+A commit whose answer was lost may have happened. It is not repeated blindly: the next try, once it holds the writers'
+lock and so knows that the lost one is over, looks for the audit entry that the lost one wrote, by number and hash. If
+it is there the transaction happened, and its result is returned. Hence the rule for whoever writes: **a write that
+appends no audit entry must be idempotent**, because it is simply repeated (heartbeats, leases, parts by their digest).
+Work must not have effects outside its transaction. Nothing in here knows what the rows mean.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Generic, TypeVar
 
-from sqlalchemy import Connection, create_engine, event, text
+from sqlalchemy import Connection, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, IntegrityError, OperationalError, ProgrammingError
+from sqlalchemy.exc import ArgumentError, IntegrityError
 
-from errata.errors import EngineError, ErrataError, NotFound, SetupError, UsageError
-from errata.ledger.filesystem import refuse_network
+from errata.errors import UsageError
+from errata.ledger.dialect import Dialect, Trouble
+from errata.ledger.schema import audit
 
 __all__ = ["Database", "Tx"]
 
 T = TypeVar("T")
 
-_BUSY_TIMEOUT_SECONDS = 5.0
-_RETRY_SECONDS = 60.0
-_BUSY_CODES = frozenset({5, 6})  # SQLITE_BUSY, SQLITE_LOCKED; extended codes keep them in the low byte
-_BROKEN_CODES = frozenset({11, 26})  # SQLITE_CORRUPT, SQLITE_NOTADB
-
-# SQLite before 3.42 has no sub-second unixepoch; julianday keeps milliseconds.
-_NOW = text(
-    "SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now'),"
-    " CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER), seq, hash FROM audit_head"
-)
-_CLOCK = text(
-    "SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
-)
+_BUSY_SECONDS = 60.0
+_OPENING_SECONDS = 10.0
+"""A person waits for an answer: a server that is not there at all is told soon."""
 
 
 @dataclass(slots=True)
@@ -54,124 +50,134 @@ class Tx:
 class Database:
     """Runs work inside transactions; see :meth:`read` and :meth:`write`."""
 
-    def __init__(self, url: str, *, create: bool = True) -> None:
-        self.redact: Callable[[str], str] = str
-        self.url = _parsed(url)
-        self.path = _path_of(self.url)
-        refuse_network(self.path.parent)
-        if not create and not self.path.exists():
-            raise NotFound(
-                f"there is no ledger at {self.path}",
-                state="nothing was created",
-                hint="the first `errata plan` creates it; -C DIR picks another project",
-            )
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.engine = create_engine(self.url, connect_args={"timeout": _BUSY_TIMEOUT_SECONDS})
-        event.listen(self.engine, "connect", _on_connect)
-        event.listen(self.engine, "begin", _on_begin)
+    def __init__(self, url: str, *, create: bool = True, redact: Callable[[str], str] = str) -> None:
+        parsed = _parsed(url)
+        self.dialect = _dialect_of(parsed)
+        self._redact = redact
+        self._opened = False
+        self._clock, self._head = text(self.dialect.clock), text(self.dialect.head)
+        self.engine = self.dialect.connect(create=create)
+        event.listen(self.engine, "begin", self._on_begin)
+
+    @property
+    def place(self) -> str:
+        """Where the ledger is, for messages."""
+        return self.dialect.place
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Run ``work`` on one consistent view of the database."""
-        return self._whole(lambda: self._reading(work))
+        return self._whole(lambda: self._once(work, write=False))
 
     def write(self, work: Callable[[Tx], T]) -> T:
-        """Run ``work`` in one write transaction: all of it is kept, or nothing."""
-        return self._whole(lambda: self._writing(work))
+        """Run ``work`` in one write transaction: all of it is kept, once, or nothing."""
+        attempt = _Write(self, work)
+        return self._whole(attempt.once, lambda: attempt.sent is not None)
 
     def bare(self, work: Callable[[Connection], T]) -> T:
-        """Run ``work`` in a write transaction on a database that may have no tables yet."""
-        return self._whole(lambda: self._bare(work))
+        """Run ``work``, which must be idempotent, in a write transaction on a database that may have no tables yet."""
+        return self._whole(lambda: self._once(work, write=True))
 
-    @staticmethod
-    def clock(conn: Connection) -> tuple[str, int]:
+    def clock(self, conn: Connection) -> tuple[str, int]:
         """The database's time, as an ISO instant and as milliseconds since 1970."""
-        at, now_ms = conn.execute(_CLOCK).one()
+        at, now_ms = conn.execute(self._clock).one()
         return str(at), int(now_ms)
+
+    def begun(self, conn: Connection) -> Tx:
+        """A write transaction that has the time and the head of the chain, and is the only writer."""
+        at, now_ms, seq, head = conn.execute(self._head).one()
+        return Tx(conn, at, now_ms, seq, head, self.redact)
+
+    def redact(self, message: str) -> str:
+        """``message`` without secrets, and without the null characters that PostgreSQL cannot keep."""
+        return self._redact(message).replace("\x00", "\ufffd")
 
     def close(self) -> None:
         """Give back every connection."""
         self.engine.dispose()
 
-    def _reading(self, work: Callable[[Connection], T]) -> T:
-        with self.engine.connect() as conn, conn.begin():
+    def _once(self, work: Callable[[Connection], T], *, write: bool) -> T:
+        with self.engine.connect().execution_options(errata_write=write) as conn, conn.begin():
             return work(conn)
 
-    def _writing(self, work: Callable[[Tx], T]) -> T:
-        def with_time(conn: Connection) -> T:
-            at, now_ms, seq, head = conn.execute(_NOW).one()
-            return work(Tx(conn, at, now_ms, seq, head, self.redact))
+    def _on_begin(self, conn: Connection) -> None:
+        conn.exec_driver_sql(self.dialect.begin(write=conn.get_execution_options().get("errata_write", False)))
 
-        return self._bare(with_time)
-
-    def _bare(self, work: Callable[[Connection], T]) -> T:
-        with self.engine.connect().execution_options(errata_write=True) as conn, conn.begin():
-            return work(conn)
-
-    def _whole(self, once: Callable[[], T]) -> T:
+    def _whole(self, once: Callable[[], T], unsure: Callable[[], bool] = lambda: False) -> T:
         try:
             try:
-                return once()
-            except (OperationalError, sqlite3.OperationalError) as error:
-                if not _is_busy(error):
+                result = once()
+            except self.dialect.errors as error:
+                if self.dialect.trouble(error) is Trouble.FINAL:
                     raise
-                return _again(once)
-        except (IntegrityError, ProgrammingError):
+                result = self._again(once)
+        except IntegrityError:
             raise
-        except (DatabaseError, sqlite3.DatabaseError) as error:
-            raise _failed(error, self.path) from error
+        except self.dialect.errors as error:
+            raise self._failed(error, unsure=unsure()) from error
+        self._opened = True
+        return result
 
+    def _again(self, once: Callable[[], T]) -> T:
+        # Needed on a bad day only, and its import costs more than a transaction.
+        from tenacity import RetryCallState, Retrying, retry_if_exception, wait_random_exponential
 
-def _again(once: Callable[[], T]) -> T:
-    # Needed on a busy day only, and its import costs more than a transaction.
-    from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
+        patience = self.dialect.patience if self._opened else min(self.dialect.patience, _OPENING_SECONDS)
+        limits = {Trouble.BUSY: _BUSY_SECONDS, Trouble.LOST: patience, Trouble.FINAL: 0.0}
 
-    tries = Retrying(
-        retry=retry_if_exception(_is_busy),
-        wait=wait_random_exponential(multiplier=0.02, max=1.0),
-        stop=stop_after_delay(_RETRY_SECONDS),
-        reraise=True,
-    )
-    return tries(once)
+        def is_over(state: RetryCallState) -> bool:
+            error = state.outcome.exception() if state.outcome else None
+            limit = limits[self.dialect.trouble(error)] if error else 0.0
+            return (state.seconds_since_start or 0.0) >= limit
 
-
-def _is_busy(error: BaseException) -> bool:
-    return _code(error) in _BUSY_CODES
-
-
-def _code(error: BaseException) -> int:
-    cause: Any = getattr(error, "orig", None) or error
-    return int(getattr(cause, "sqlite_errorcode", 0)) & 0xFF
-
-
-def _failed(error: Exception, path: Path) -> ErrataError:
-    cause = getattr(error, "orig", None) or error
-    if _code(error) in _BROKEN_CODES:
-        return SetupError(
-            f"the ledger {path} was not opened; expected a SQLite database, found: {cause}",
-            state="nothing was changed",
-            hint="restore it from a backup; without the ledger published tables stay as they are",
+        tries = Retrying(
+            retry=retry_if_exception(lambda error: self.dialect.trouble(error) is not Trouble.FINAL),
+            wait=wait_random_exponential(multiplier=0.02, max=1.0),
+            stop=is_over,
+            reraise=True,
         )
-    return EngineError(
-        f"the ledger {path} could not be used: {cause}",
-        state="the transaction was rolled back; nothing was changed",
-        hint="free the disk or the lock and repeat the command",
-        cause=str(cause),
-    )
+        return tries(once)
+
+    def _failed(self, error: Exception, *, unsure: bool) -> Exception:
+        failed = self.dialect.failed(error, opening=not self._opened, unsure=unsure)
+        failed.message = self.redact(failed.message)
+        return failed
 
 
-def _on_connect(connection: sqlite3.Connection, _record: object) -> None:
-    # The driver must not begin transactions of its own accord.
-    connection.isolation_level = None
-    mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
-    if mode != "wal":
-        raise SetupError(f"the ledger was not opened; expected SQLite's write-ahead log, found journal mode {mode}")
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.execute("PRAGMA foreign_keys=ON")
+@dataclass(frozen=True, slots=True)
+class _Sent(Generic[T]):
+    """A commit that was sent: what the transaction answers, and its last audit entry."""
+
+    result: T
+    seq: int
+    hash: str
+
+    def is_kept(self, conn: Connection) -> bool:
+        query = audit.select().where(audit.c.seq == self.seq, audit.c.hash == self.hash)
+        return conn.execute(query).first() is not None
 
 
-def _on_begin(conn: Connection) -> None:
-    writes = conn.get_execution_options().get("errata_write", False)
-    conn.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+class _Write(Generic[T]):
+    """One write, from its first try until it is known to have happened."""
+
+    def __init__(self, database: Database, work: Callable[[Tx], T]) -> None:
+        self._database, self._work = database, work
+        self.sent: _Sent[T] | None = None
+
+    def once(self) -> T:
+        result = self._database._once(self._inside, write=True)  # noqa: SLF001
+        self.sent = None
+        return result
+
+    def _inside(self, conn: Connection) -> T:
+        tx = self._database.begun(conn)
+        if self.sent is not None and self.sent.is_kept(conn):
+            return self.sent.result
+        self.sent = None
+        before = tx.head_seq
+        result = self._work(tx)
+        # From here on only the commit is left.
+        self.sent = _Sent(result, tx.head_seq, tx.head_hash) if tx.head_seq > before else None
+        return result
 
 
 def _parsed(url: str) -> URL:
@@ -181,12 +187,20 @@ def _parsed(url: str) -> URL:
         raise _not_opened(f"found {_scheme(url)}, which cannot be read as a URL") from None
 
 
-def _path_of(url: URL) -> Path:
-    if url.drivername not in ("sqlite", "sqlite+pysqlite"):
-        raise _not_opened(f"found {_scheme(str(url))}")
-    if not url.database or url.database == ":memory:":
-        raise _not_opened("found a database in memory")
-    return Path(url.database)
+def _dialect_of(url: URL) -> Dialect:
+    match url.drivername:
+        case "sqlite" | "sqlite+pysqlite":
+            from errata.ledger.sqlite import Sqlite
+
+            if not url.database or url.database == ":memory:":
+                raise _not_opened("found a database in memory")
+            return Sqlite(url, Path(url.database))
+        case "postgresql" | "postgresql+psycopg":
+            from errata.ledger.postgres import Postgres
+
+            return Postgres(url)
+        case _:
+            raise _not_opened(f"found {_scheme(str(url))}")
 
 
 def _scheme(url: str) -> str:
@@ -197,7 +211,7 @@ def _scheme(url: str) -> str:
 
 def _not_opened(found: str) -> UsageError:
     return UsageError(
-        f"the ledger was not opened; expected a SQLite file, {found}",
+        f"the ledger was not opened; expected a SQLite file or a PostgreSQL database, {found}",
         state="nothing was created",
-        hint="ledger: sqlite:///.errata/ledger.db works; PostgreSQL and other databases are not supported yet",
+        hint="ledger: sqlite:///.errata/ledger.db, or postgresql+psycopg://user@host/database",
     )

@@ -1,45 +1,54 @@
 """Brings a ledger to the newest schema, forward only, in one transaction.
 
-The usual case (the version is the newest) is one query and does not import Alembic. Otherwise the version is read
-again under the write lock, so two processes that start together migrate once.
+The usual case (the version is the newest) is one look and does not import Alembic. Otherwise the version is read again
+when no other process migrates, so two that start together migrate once.
 """
 
 from __future__ import annotations
 
 import secrets
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, inspect, text
 
-from errata.errors import SetupError
-from errata.ledger import schema, triggers
+from errata.errors import NotFound, SetupError
+from errata.ledger import rules, schema
 from errata.ledger.database import Database
+from errata.ledger.dialect import Dialect
 from errata.model.audit import GENESIS
 
 __all__ = ["bring_up", "finish", "missing_triggers"]
 
 
-def bring_up(database: Database) -> str:
+def bring_up(database: Database, *, create: bool = True) -> str:
     """Migrate if needed; returns the ledger's id."""
     found = database.read(_ready)
     if found is not None:
         return found
-    database.bare(_upgrade)
+    if not create and not database.read(_is_ledger):
+        raise NotFound(
+            f"there is no ledger at {database.place}",
+            state="nothing was created",
+            hint="the first `errata plan` creates it; -C DIR picks another project",
+        )
+    database.bare(lambda conn: _upgrade(conn, database.dialect))
     made = database.read(_ready)
     if made is None:
-        raise SetupError(f"the ledger {database.path} has no usable schema after its migration")
+        raise SetupError(f"the ledger {database.place} has no usable schema after its migration")
     return made
 
 
-def missing_triggers(conn: Connection) -> tuple[str, ...]:
+def missing_triggers(conn: Connection, dialect: Dialect) -> tuple[str, ...]:
     """The rules that the database no longer enforces as written."""
-    rows = conn.execute(text("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
-    found = {str(name): str(sql) for name, sql in rows}
-    return tuple(sorted(name for name, sql in triggers.sqlite_triggers().items() if found.get(name) != sql))
+    found = dialect.found_triggers(conn)
+    return tuple(sorted(one.name for one in dialect.triggers(conn) if found.get(one.name) != one.seen))
+
+
+def _is_ledger(conn: Connection) -> bool:
+    return inspect(conn).has_table("alembic_version")
 
 
 def _ready(conn: Connection) -> str | None:
-    tables = conn.execute(text("SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'alembic_version'"))
-    if tables.first() is None:
+    if not _is_ledger(conn):
         return None
     version = conn.execute(text("SELECT version_num FROM alembic_version")).scalar()
     if version is not None and version not in schema.KNOWN:
@@ -53,36 +62,32 @@ def _ready(conn: Connection) -> str | None:
     return conn.execute(text("SELECT value FROM meta WHERE key = 'ledger_id'")).scalar()
 
 
-def _upgrade(conn: Connection) -> None:
+def _upgrade(conn: Connection, dialect: Dialect) -> None:
+    dialect.alone(conn)
     if _ready(conn) is not None:
         return
     from alembic import command
     from alembic.config import Config
 
-    _drop_triggers(conn)
+    dialect.drop_triggers(conn)
     config = Config()
     config.set_main_option("script_location", "errata.ledger:migrations")
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = conn
     command.upgrade(config, "head")
-    finish(conn)
+    finish(conn, dialect)
 
 
-def finish(conn: Connection) -> None:
+def finish(conn: Connection, dialect: Dialect) -> None:
     """What every migration ends with: the seeds, and all triggers as this version writes them."""
     _seed(conn)
-    for statement in triggers.sqlite_triggers().values():
-        conn.exec_driver_sql(statement)
-
-
-def _drop_triggers(conn: Connection) -> None:
-    for name in conn.execute(text("SELECT name FROM sqlite_master WHERE type = 'trigger'")).scalars().all():
-        quoted = conn.dialect.identifier_preparer.quote(name)
-        conn.exec_driver_sql(f"DROP TRIGGER {quoted}")
+    for trigger in dialect.triggers(conn):
+        for statement in trigger.statements:
+            conn.exec_driver_sql(statement)
 
 
 def _seed(conn: Connection) -> None:
-    moves = [dict(zip(("kind", "from_state", "to_state"), move, strict=True)) for move in triggers.transitions()]
+    moves = [dict(zip(("kind", "from_state", "to_state"), move, strict=True)) for move in rules.transitions()]
     conn.execute(schema.transition.delete())
     conn.execute(schema.transition.insert(), moves)
     if conn.execute(text("SELECT 1 FROM audit_head")).first() is None:

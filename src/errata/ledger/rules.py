@@ -98,15 +98,19 @@ def _fixed() -> Iterator[Rule]:
 
 def _moves() -> Iterator[Rule]:
     for table in ("chunk", "attempt", "publication", "candidate"):
-        unknown = (
-            "NEW.state <> OLD.state AND NOT EXISTS (SELECT 1 FROM transition"
-            f" WHERE kind = '{table}' AND from_state = OLD.state AND to_state = NEW.state)"
-        )
+        unknown = f"NEW.state <> OLD.state AND {_unknown(table)}"
         yield Rule(f"{table}_move", table, "update", unknown, "this move is not allowed")
 
 
+def _unknown(kind: str) -> str:
+    known = f"kind = '{kind}' AND from_state = OLD.state AND to_state = NEW.state"
+    return f"NOT EXISTS (SELECT 1 FROM transition WHERE {known})"  # noqa: S608
+
+
 _NEWEST = "SELECT 1 FROM audit WHERE seq = NEW.audit_seq AND seq = (SELECT seq FROM audit_head) AND run_id = NEW.run_id"
-_ITS_CHUNK = "FROM chunk WHERE run_id = NEW.run_id AND chunk_id = NEW.chunk_id AND fence = NEW.fence AND state = 'running'"
+_ITS_CHUNK = (
+    "FROM chunk WHERE run_id = NEW.run_id AND chunk_id = NEW.chunk_id AND fence = NEW.fence AND state = 'running'"
+)
 
 _OWN = (
     Rule(
@@ -125,11 +129,8 @@ _OWN = (
         f"NEW.state <> 'planned' OR NOT EXISTS ({_NEWEST} AND $from IS NULL AND $to = 'planned')",
         "a run starts as planned, with its audit entry",
     ),
-    Rule(
-        "run_move", "run", "update",
-        "NOT EXISTS (SELECT 1 FROM transition WHERE kind = 'run' AND from_state = OLD.state AND to_state = NEW.state)",
-        "this move is not allowed",
-    ),
+    # a run that stays where it is makes a move as well
+    Rule("run_move", "run", "update", _unknown("run"), "this move is not allowed"),
     Rule(
         "run_audited", "run", "update",
         f"NOT EXISTS ({_NEWEST} AND seq > OLD.audit_seq AND $from = OLD.state AND $to = NEW.state)",

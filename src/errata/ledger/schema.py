@@ -234,7 +234,7 @@ measurement = Table(
     Column("name", Text, nullable=False),
     Column("value", Text),
     Column("exact", Boolean, nullable=False),
-    CheckConstraint("exact IN (0, 1)", name="exact"),
+    CheckConstraint("exact IN (0, 1)", name="exact").ddl_if(dialect="sqlite"),
     ForeignKeyConstraint(["run_id", "candidate_n"], ["candidate.run_id", "candidate.n"]),
     Index("ix_measurement_candidate", "run_id", "candidate_n"),
 )

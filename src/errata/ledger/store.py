@@ -58,7 +58,7 @@ class Store:
             self._audit_refusal(actor, refusal)
             raise refusal.error from None
         except IntegrityError as error:
-            ruled_out = _by_trigger(error)
+            ruled_out = _by_rule(self._database.dialect.said(error))
             self._audit_refusal(actor, ruled_out)
             raise ruled_out.error from error
 
@@ -67,9 +67,9 @@ class Store:
         self._database.write(lambda tx: append(tx, actor, refusal.code, refusal.run_id, body))
 
 
-def _by_trigger(error: IntegrityError) -> Refusal:
-    why = StateRefused(f"the ledger's own rules refused this write: {error.orig}", state="nothing was changed")
-    return Refusal(why, run_id=None, action="write", body={"rule": str(error.orig)})
+def _by_rule(rule: str) -> Refusal:
+    why = StateRefused(f"the ledger's own rules refused this write: {rule}", state="nothing was changed")
+    return Refusal(why, run_id=None, action="write", body={"rule": rule})
 
 
 def find_run(conn: Connection, run_id: str) -> RunRecord:

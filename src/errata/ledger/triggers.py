@@ -30,8 +30,9 @@ class Trigger:
 
 def sqlite_triggers() -> tuple[Trigger, ...]:
     """Every rule, the chain's head, and no REPLACE, which deletes the old row without firing its delete trigger."""
-    made = [(rule.name, _sqlite(rule)) for rule in (*rules(), *_no_replace())]
-    return tuple(Trigger(name, (sql,), sql) for name, sql in (*made, _SQLITE_FOLLOWS))
+    made = {rule.name: _sqlite(rule) for rule in (*rules(), *_no_replace())}
+    made["audit_head_follows"] = _SQLITE_FOLLOWS
+    return tuple(Trigger(name, (sql,), sql) for name, sql in made.items())
 
 
 def postgres_triggers(schema: str) -> tuple[Trigger, ...]:
@@ -53,11 +54,9 @@ _SQLITE_WORDS = {
     "to": "json_extract(body, '$.move.to')",
 }
 
-_SQLITE_FOLLOWS = (
-    "audit_head_follows",
-    "CREATE TRIGGER audit_head_follows AFTER INSERT ON audit\n"
-    "BEGIN UPDATE audit_head SET seq = NEW.seq, hash = NEW.hash; END",
-)
+_SQLITE_FOLLOWS = """\
+CREATE TRIGGER audit_head_follows AFTER INSERT ON audit
+BEGIN UPDATE audit_head SET seq = NEW.seq, hash = NEW.hash; END"""
 
 
 def _sqlite(rule: Rule) -> str:
@@ -72,7 +71,7 @@ def _sqlite(rule: Rule) -> str:
 def _no_replace() -> Iterator[Rule]:
     for table in (*APPEND_ONLY, *KEPT, *REMEASURED):
         keys = " AND ".join(f"{column.name} = NEW.{column.name}" for column in metadata.tables[table].primary_key)
-        there = f"EXISTS (SELECT 1 FROM {table} WHERE {keys})"
+        there = f"EXISTS (SELECT 1 FROM {table} WHERE {keys})"  # noqa: S608
         yield Rule(f"{table}_no_replace", table, "insert", there, "the row exists, it is never replaced")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from errata.errors import EngineError
-from errata.ledger import Ledger, database, owner_is_dead, this_owner
+from errata.ledger import Ledger, database, owner_is_dead, sqlite, this_owner
 from errata.model.run import RunState
 from unit.ledger import contenders
 from unit.ledger.steps import ANA, actions, adopt, bring, plan, run_in
@@ -91,8 +91,8 @@ def test_a_killed_worker_is_taken_over_at_once(ledger: Ledger, url: str, tmp_pat
 
 def test_a_lock_held_for_long_is_waited_for(ledger: Ledger, url: str, monkeypatch: pytest.MonkeyPatch):
     """A busy database is tried again as a whole transaction; for ever is not waited."""
-    monkeypatch.setattr(database, "_BUSY_TIMEOUT_SECONDS", 0.01)
-    monkeypatch.setattr(database, "_RETRY_SECONDS", 0.5)
+    monkeypatch.setattr(sqlite, "_BUSY_TIMEOUT_SECONDS", 0.01)
+    monkeypatch.setattr(database, "_BUSY_SECONDS", 0.5)
     with Ledger.open(url) as other:
         calls: list[int] = []
 

@@ -16,7 +16,7 @@ from errata.ledger import CandidateState, Ledger, Measurement
 from errata.ledger.audit import append
 from errata.ledger.database import Tx
 from errata.ledger.schema import metadata
-from errata.ledger.triggers import APPEND_ONLY, CANDIDATE_MOVES, KEPT, REMEASURED
+from errata.ledger.rules import APPEND_ONLY, CANDIDATE_MOVES, KEPT, REMEASURED
 from errata.model.fate import Fate
 from errata.model.run import (
     ATTEMPT_MOVES,

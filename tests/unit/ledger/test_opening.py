@@ -51,19 +51,18 @@ def test_a_ledger_that_is_not_there_is_not_created_unasked(tmp_path: Path):
         ("sqlite:///:memory:", "a database in memory"),
         ("sqlite+aiosqlite:///ledger.db", "sqlite+aiosqlite://…"),
         ("mysql://host/db", "mysql://…"),
-        ("postgresql://host/db", "postgresql://…"),
-        ("postgresql+psycopg://errata:secret@host/db?password=secret", "postgresql+psycopg://…"),
+        ("postgresql+psycopg2://errata:secret@host/db?password=secret", "postgresql+psycopg2://…"),
         ("postgresql://errata:secret@host:port/db", "postgresql://…, which cannot be read as a URL"),
         ("no url at all", "no url at all, which cannot be read as a URL"),
     ],
 )
 def test_other_databases_are_refused(url: str, found: str):
-    """Only a SQLite file is opened; the refusal says which URL works and shows no password."""
+    """Only a SQLite file or PostgreSQL is opened; the refusal says which URLs work and shows no password."""
     with pytest.raises(UsageError) as refused:
         Ledger.open(url)
-    assert refused.value.message == f"the ledger was not opened; expected a SQLite file, found {found}"
-    hint = "ledger: sqlite:///.errata/ledger.db works; PostgreSQL and other databases are not supported yet"
-    assert refused.value.hint == hint
+    expected = "expected a SQLite file or a PostgreSQL database"
+    assert refused.value.message == f"the ledger was not opened; {expected}, found {found}"
+    assert refused.value.hint == "ledger: sqlite:///.errata/ledger.db, or postgresql+psycopg://user@host/database"
 
 
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path):
@@ -163,18 +162,15 @@ def test_migrating_again_keeps_the_rows_and_renews_the_rules(ledger: Ledger, url
     """A migration of a ledger in use ends with all triggers and all rows in place."""
     run_in(ledger, RunState.RUNNING)
     before = ledger.audit_entries()
-    ledger._database.bare(migrate._drop_triggers)
+    dialect = ledger._database.dialect
+    ledger._database.bare(dialect.drop_triggers)
     assert "run_move" in ledger.missing_triggers()
-    ledger._database.bare(_finish)
+    ledger._database.bare(lambda conn: migrate.finish(conn, dialect))
     with Ledger.open(url) as again:
         assert again.missing_triggers() == ()
         assert again.audit_entries() == before
         assert again.ledger_id == ledger.ledger_id
         plan(again, "bf-2")
-
-
-def _finish(conn: object) -> None:
-    migrate.finish(conn)  # type: ignore[arg-type]
 
 
 def test_the_clock_is_the_database_s(ledger: Ledger, monkeypatch: pytest.MonkeyPatch):

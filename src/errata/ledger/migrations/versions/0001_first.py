@@ -253,7 +253,7 @@ def upgrade() -> None:
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("value", sa.Text(), nullable=True),
         sa.Column("exact", sa.Boolean(), nullable=False),
-        sa.CheckConstraint("exact IN (0, 1)", name=op.f("ck_measurement_exact")),
+        sa.CheckConstraint("exact IN (0, 1)", name=op.f("ck_measurement_exact")).ddl_if(dialect="sqlite"),
         sa.ForeignKeyConstraint(
             ["run_id", "candidate_n"],
             ["candidate.run_id", "candidate.n"],
