@@ -106,8 +106,10 @@ class Client:
         partitions: Partitions = None,
         reason: str,
         kind: str = "restate",
-        order: str = "newest",
-        canary: int = 0,
+        order: str | None = None,
+        canary: int | str = 0,
+        prove_determinism: int = 0,
+        deadline: str | None = None,
         supersede: str | None = None,
         overrides: Mapping[str, str] | None = None,
         dry_run: bool = False,
@@ -117,7 +119,7 @@ class Client:
         actor = self._actor(as_)
         request = Request(
             product, reason, actor.person, start, end, partitions, kind, order, canary, supersede,
-            tuple(Override(rule, why) for rule, why in (overrides or {}).items()),
+            tuple(Override(rule, why) for rule, why in (overrides or {}).items()), prove_determinism, deadline,
         )  # fmt: skip
         return planning.make_plan(self._desk, actor, request, dry_run=dry_run)
 

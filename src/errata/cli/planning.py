@@ -45,8 +45,25 @@ def plan(
         typer.Option("--partitions", metavar="LIST", help="Instead: 2026-01-03,2026-01-10..2026-01-14 (inclusive)."),
     ] = None,
     kind: Annotated[str, typer.Option("--kind", metavar="KIND", help="What kind of correction.")] = "restate",
-    order: Annotated[Order, typer.Option("--order", help="Which partitions come first.")] = Order.NEWEST,
-    canary: Annotated[int, typer.Option("--canary", metavar="N", min=0, help="So many partitions go first.")] = 0,
+    order: Annotated[
+        Order | None,
+        typer.Option(
+            "--order",
+            help="Which partitions come first: newest, or sequential when the product reads its own output.",
+            show_default=False,
+        ),
+    ] = None,
+    canary: Annotated[
+        str, typer.Option("--canary", metavar="N|LIST", help="So many partitions, or these, go first and must pass.")
+    ] = "0",
+    prove_determinism: Annotated[
+        int,
+        typer.Option("--prove-determinism", metavar="N", min=0, help="Compute N sample chunks twice, and compare."),
+    ] = 0,
+    deadline: Annotated[
+        str | None,
+        typer.Option("--deadline", metavar="WHEN", help="8h, or 2026-11-17T06:00Z: how many cores, for how much?"),
+    ] = None,
     supersede: Annotated[str | None, typer.Option("--supersede", metavar="RUN", help="The run this replaces.")] = None,
     override: Annotated[
         list[str] | None,
@@ -77,8 +94,10 @@ def plan(
             partitions=partitions,
             reason=reason,
             kind=kind,
-            order=order.value,
-            canary=canary,
+            order=order.value if order else None,
+            canary=int(canary) if canary.isdecimal() else canary,
+            prove_determinism=prove_determinism,
+            deadline=deadline,
             supersede=supersede,
             overrides=overrides,
             dry_run=dry_run,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from errata.cli.human import count, duration, exact, moment, money, plural, size
 from errata.cli.layout import flow, labelled, next_lines, pad, wrap
+from errata.cli.render_pace import first_lines, folded, pace_lines, units
 from errata.cli.steps import next_commands
-from errata.model.partition import Grain, fold_text
 from errata.model.views import ApprovalView, ChunkView, DecisionView, InputView, PlanView
 
 __all__ = ["approval_lines", "decision_lines", "folded", "plan_lines", "signed_lines", "units"]
@@ -16,16 +16,7 @@ __all__ = ["approval_lines", "decision_lines", "folded", "plan_lines", "signed_l
 SIGNS = {"ok": "✓", "warn": "!", "refuse": "✗"}
 REFUSED = "refused"
 DRY_RUN = "dry-run"
-
-
-def folded(grain: str, partitions: tuple[str, ...] | list[str]) -> str:
-    """Partitions as ranges, whole."""
-    return fold_text(Grain(grain), partitions)
-
-
-def units(number: int, grain: str) -> str:
-    """So many days, hours, … or partitions."""
-    return plural(number, "partition" if grain == Grain.VALUE else grain)
+SHAPES = 4
 
 
 def plan_lines(view: PlanView, width: int, *, already: bool = False) -> list[str]:
@@ -70,7 +61,9 @@ def _body(view: PlanView, width: int) -> Iterator[str]:
         yield from labelled("code", _code(view), width)
         yield from labelled("code zip", [str(view.code.get("digest", ""))], width)
     yield from labelled("chunks", _chunks(view.chunks, view.grain), width)
+    yield from first_lines(view, width)
     yield from labelled("estimate", _estimate(view), width)
+    yield from pace_lines(view, width)
     if view.gate:
         yield from labelled("gate", [_gate(view)], width)
     told = f"{', '.join(view.consumers)} (tell them: Errata does not)" if view.consumers else "no consumers are named"
@@ -110,8 +103,14 @@ def _chunks(chunks: tuple[ChunkView, ...], grain: str) -> list[str]:
     if not chunks:
         return ["none"]
     shapes = Counter(len(chunk.partitions) for chunk in chunks)
-    shape = ", ".join(f"{number} × {units(length, grain)}" for length, number in shapes.most_common())
-    return [shape, f"about {size(sum(chunk.bytes for chunk in chunks) // len(chunks))} each"]
+    if len(shapes) <= SHAPES:
+        shape = ", ".join(f"{exact(number)} × {units(length, grain)}" for length, number in shapes.most_common())
+    else:
+        shape = f"{exact(len(chunks))} of {min(shapes)} to {units(max(shapes), grain)}"
+    each = [chunk.bytes for chunk in chunks]
+    told = [shape, f"about {size(sum(each) // len(each))} each"]
+    largest = max(each)
+    return told + ([f"largest {size(largest)}"] if largest > 2 * sum(each) // len(each) else [])
 
 
 def _estimate(view: PlanView) -> list[str]:

@@ -17,7 +17,7 @@ from errata.model.refs import (
     GUARD,
     base_pin,
     candidate_branch,
-    input_pin,
+    input_pins,
     pre_tag,
     pub_tag,
     rows_branch,
@@ -65,7 +65,7 @@ def unpin(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
     if run.state is not S.PUBLISHED:
         return
     wanted = [(run.table, base_pin(run.run_id))]
-    wanted += [(pin.location, input_pin(run.run_id)) for pin in manifest.inputs if pin.kind == "table"]
+    wanted += list(input_pins(run.run_id, manifest.inputs))
     gone = [desk.engines.pins.remove(table, tag) for table, tag in wanted]
     removed = [{"table": pin.table, "ref": pin.tag} for pin in gone if pin.outcome == "removed"]
     if removed:
@@ -82,7 +82,7 @@ def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[M
         return [], [_kept(run, run_branch(run.run_id), "a worker may still write to it")]
     manifest = desk.ledger.manifest(run.run_id)
     drop = [(run.table, run_branch(run.run_id)), (run.table, base_pin(run.run_id))]
-    drop += [(pin.location, input_pin(run.run_id)) for pin in manifest.inputs if pin.kind == "table"]
+    drop += list(input_pins(run.run_id, manifest.inputs))
     drop += [(run.table, candidate_branch(run.run_id, c.n)) for c in desk.ledger.candidates(run.run_id)]
     kept: list[Mapping[str, str]] = []
     for publication in desk.ledger.publications(run.run_id):

@@ -15,12 +15,12 @@ from errata.failpoints import failpoint
 from errata.ledger import PartitionState, RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
-from errata.model.product import Role
-from errata.model.refs import base_pin, input_pin
-from errata.model.run import ACTIVE, AttemptState, RunState
+from errata.model.product import Product, Role
+from errata.model.refs import base_pin, input_pins
+from errata.model.run import ACTIVE, AttemptState, ChunkState, RunState
 from errata.model.views import PlanView
-from errata.planner.build import Plan, build_plan
-from errata.planner.estimate import cores_of
+from errata.planner.build import Plan, build_plan, own_facts
+from errata.planner.estimate import busy_seconds, cores_for
 from errata.planner.ports import ActiveRun, PastRun
 from errata.planner.request import Request, input_partitions, resolve
 
@@ -79,7 +79,9 @@ def _decide(desk: Desk, request: Request) -> Plan:
     # the target's base first, inputs after: a false conflict is acceptable, a missed one is not
     target = desk.engines.targets.read_target(product.target.table, product.target.column, grain, partitions)
     inputs = {
-        source.name: desk.engines.inputs.read_input(source, grain, input_partitions(source, grain, partitions))
+        source.name: own_facts(source, product, target, partitions)
+        if source.own
+        else desk.engines.inputs.read_input(source, grain, input_partitions(source, grain, partitions))
         for source in product.inputs
     }
     code, content = desk.engines.code(product)
@@ -93,7 +95,7 @@ def _decide(desk: Desk, request: Request) -> Plan:
         now=desk.now(),
         ledger_id=desk.ledger.ledger_id,
         active_runs=_active(desk, product.target.table),
-        history=_past(desk, product.name),
+        history=_past(desk, product),
     )
     return plan if plan.is_refused else replace(plan, parts={**plan.parts, code.zip_digest: content})
 
@@ -114,19 +116,36 @@ def _held(desk: Desk, run: RunRecord) -> frozenset[str]:
     return frozenset(name for name, fate in fates.items() if fate is PartitionState.UNPUBLISHED)
 
 
-def _past(desk: Desk, product: str) -> list[PastRun]:
-    """What the last published runs really took: from the first claim to the last adoption, on all cores."""
-    cores = cores_of(desk.project.spark_master, desk.project.spark_conf)
-    done = desk.ledger.runs(product=product, states={RunState.PUBLISHED, RunState.PART_PUBLISHED, RunState.SUPERSEDED})
+def _past(desk: Desk, product: Product) -> list[PastRun]:
+    """What the last published runs really took: while chunks were computed, on the cores of every worker at work."""
+    cores = cores_for(desk.project, product)
+    states = {RunState.PUBLISHED, RunState.PART_PUBLISHED, RunState.SUPERSEDED}
     found = []
-    for run in done[:5]:
-        attempts = [a for a in desk.ledger.attempts(run.run_id) if a.state is AttemptState.ADOPTED and a.ended_at]
-        if attempts:
-            start = min(datetime.fromisoformat(a.started_at) for a in attempts)
-            end = max(datetime.fromisoformat(a.ended_at or "") for a in attempts)
-            size = sum(chunk.bytes for chunk in desk.ledger.chunks(run.run_id))
-            found.append(PastRun(run.run_id, size, (end - start).total_seconds() * cores))
+    for run in desk.ledger.runs(product=product.name, states=states)[:5]:
+        spans: dict[Any, list[tuple[float, float]]] = {}
+        for attempt in desk.ledger.attempts(run.run_id):
+            if attempt.state is AttemptState.ADOPTED and attempt.ended_at:
+                span = (_instant(attempt.started_at), _instant(attempt.ended_at))
+                spans.setdefault((attempt.owner.host, attempt.owner.pid, attempt.owner.started), []).append(span)
+        if spans:
+            chunks = [chunk for chunk in desk.ledger.chunks(run.run_id) if chunk.state is ChunkState.DONE]
+            busy = sum(busy_seconds(each) for each in spans.values())
+            found.append(
+                PastRun(
+                    run.run_id,
+                    sum(chunk.bytes for chunk in chunks),
+                    busy * cores,
+                    sum(chunk.rows for chunk in chunks),
+                    len(run.partitions),
+                    len(chunks),
+                    cores,
+                )
+            )
     return found
+
+
+def _instant(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
 
 
 def pin_run(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> tuple[PinOutcome, ...]:
@@ -137,9 +156,7 @@ def pin_run(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> tup
     wanted: dict[tuple[str, str], str] = {}
     if manifest.target.base_snapshot_id:
         wanted[manifest.target.table, base_pin(run.run_id)] = manifest.target.base_snapshot_id
-    for pin in manifest.inputs:
-        if pin.kind == "table" and pin.snapshot_id:
-            wanted[pin.location, input_pin(run.run_id)] = pin.snapshot_id
+    wanted |= input_pins(run.run_id, manifest.inputs)
     made = tuple(
         desk.engines.pins.create(table, snapshot, tag, keep_ms=keep, now_ms=now)
         for (table, tag), snapshot in wanted.items()

@@ -9,11 +9,22 @@ from errata.canonical import digest_of
 from errata.executor.desk import Desk
 from errata.executor.ports import PinOutcome
 from errata.ledger import ChunkRecord, Counts, RunRecord
+from errata.model.codec import plain
 from errata.model.manifest import Chunk, Estimate, InputPin, Manifest
 from errata.model.product import Product, Role
-from errata.model.refs import GUARD, base_pin, candidate_branch, input_pin, run_branch
+from errata.model.refs import GUARD, base_pin, candidate_branch, input_pins, run_branch
 from errata.model.run import ChunkState
-from errata.model.views import ApprovalView, ChunkView, EstimateView, InputView, PlanView, RunCounts, VerdictView
+from errata.model.throttle import Throttle
+from errata.model.views import (
+    ApprovalView,
+    ChunkView,
+    DeadlineView,
+    EstimateView,
+    InputView,
+    PlanView,
+    RunCounts,
+    VerdictView,
+)
 from errata.planner.build import Plan
 
 __all__ = [
@@ -45,6 +56,7 @@ def plan_view(
         desk, manifest, digest, run, run_id=run_id, already=already, verdicts=verdicts,
         new=plan.new_partitions, untouched=plan.untouched_partitions,
         pins=tuple({"table": p.table, "tag": p.tag, "outcome": p.outcome, "warning": p.warning} for p in pins),
+        deadline=_deadline(plan),
     )  # fmt: skip
 
 
@@ -75,12 +87,12 @@ def refused_view(product: Product, plan: Plan) -> PlanView:
     return PlanView(
         run_id="", manifest_digest="", state="refused", already=False, product=product.name,
         table=product.target.table, kind=plan.request.kind, reason=plan.request.reason,
-        requested_by=plan.request.requester, order=plan.request.order, grain=product.target.grain.value,
+        requested_by=plan.request.requester, order=plan.order, grain=product.target.grain.value,
         partitions=plan.partitions, chunks=tuple(map(_chunk, plan.chunks)), inputs=(),
         verdicts=tuple(VerdictView(v.rule, v.level, v.message, v.override) for v in plan.verdicts),
         estimate=_estimate(plan.estimate), refs=(), code={}, gate={}, consumers=product.consumers,
         untouched_partitions=plan.untouched_partitions, new_partitions=plan.new_partitions, overrides={},
-        supersedes=plan.request.supersede, single_user=False,
+        supersedes=plan.request.supersede, single_user=False, deadline=_deadline(plan),
     )  # fmt: skip
 
 
@@ -96,6 +108,7 @@ def _view(
     new: tuple[str, ...],
     untouched: int,
     pins: tuple[Mapping[str, Any], ...] = (),
+    deadline: DeadlineView | None = None,
 ) -> PlanView:
     name = run.run_id if run else run_id
     code = manifest.code
@@ -111,8 +124,8 @@ def _view(
         partitions=manifest.partitions, chunks=tuple(map(_chunk, manifest.chunks)),
         inputs=tuple(map(_input, manifest.inputs)), verdicts=verdicts, estimate=_estimate(manifest.estimate),
         refs=(
-            base_pin(name), *([input_pin(name)] if any(pin.kind == "table" for pin in manifest.inputs) else []),
-            GUARD, run_branch(name), candidate_branch(name, 1),
+            base_pin(name), *sorted({tag for _, tag in input_pins(name, manifest.inputs)}), GUARD, run_branch(name),
+            candidate_branch(name, 1),
         ),
         code={
             "call": code.call, "version": code.version, "digest": code.zip_digest, "git_commit": code.git_commit,
@@ -126,7 +139,8 @@ def _view(
         overrides={override.rule: override.why for override in manifest.overrides},
         supersedes=manifest.supersedes, single_user=manifest.single_user,
         approvals=approvals_view(desk, run.run_id) if run else (), pins=pins, approvers=tuple(approvers),
-        planned_at=run.planned_at if run else "",
+        planned_at=run.planned_at if run else "", prove_determinism=manifest.prove_determinism,
+        throttle=_throttle(desk, manifest.product), deadline=deadline,
     )  # fmt: skip
 
 
@@ -150,7 +164,18 @@ def counts_view(counts: Counts) -> RunCounts:
 
 
 def _chunk(chunk: Chunk) -> ChunkView:
-    return ChunkView(chunk.chunk_id, chunk.partitions, chunk.bytes, chunk.rows)
+    return ChunkView(chunk.chunk_id, chunk.partitions, chunk.bytes, chunk.rows, chunk.wave)
+
+
+def _deadline(plan: Plan) -> DeadlineView | None:
+    return DeadlineView(**plain(plan.deadline)) if plan.deadline else None
+
+
+def _throttle(desk: Desk, product: str) -> dict[str, Any]:
+    """The limits in force now; they are no part of the manifest and may have changed since."""
+    found = desk.project.products.get(product)
+    in_force = plain((found and found.throttle) or desk.project.throttle)
+    return {key: value for key, value in in_force.items() if value != getattr(Throttle(), key)}
 
 
 def _estimate(found: Estimate) -> EstimateView:

@@ -57,6 +57,7 @@ class Chunk:
     partitions: tuple[str, ...]
     rows: int
     bytes: int
+    wave: int = 1  # 0: the canary, which must pass before any other chunk starts
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,16 @@ All begin with ``errata_``, carry the run or publication they belong to, and are
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from errata.model.manifest import InputPin
+
 __all__ = [
     "GUARD",
     "PREFIX",
     "base_pin",
     "candidate_branch",
-    "input_pin",
+    "input_pins",
     "pre_tag",
     "pub_tag",
     "rows_branch",
@@ -37,9 +41,22 @@ def base_pin(run_id: str) -> str:
     return f"{PREFIX}{run_id}_base"
 
 
-def input_pin(run_id: str) -> str:
-    """Tag on an input table's pinned snapshot."""
-    return f"{PREFIX}{run_id}_in"
+def input_pins(run_id: str, inputs: Iterable[InputPin]) -> dict[tuple[str, str], str]:
+    """Tags on the pinned snapshots of input tables: (table, tag) → snapshot. A second snapshot of a table is ``_in2``.
+
+    A product's own output needs none: it is read at the target's base, which has a tag.
+    """
+    found: dict[str, list[str]] = {}
+    for pin in inputs:
+        if pin.kind == "table" and pin.snapshot_id and not pin.own:
+            snapshots = found.setdefault(pin.location, [])
+            if pin.snapshot_id not in snapshots:
+                snapshots.append(pin.snapshot_id)
+    return {
+        (table, f"{PREFIX}{run_id}_in{n if n > 1 else ''}"): snapshot
+        for table, snapshots in found.items()
+        for n, snapshot in enumerate(snapshots, 1)
+    }
 
 
 def undo_branch(publication_id: str) -> str:

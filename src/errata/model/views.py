@@ -14,6 +14,7 @@ __all__ = [
     "AuditView",
     "ChunkView",
     "CleanupView",
+    "DeadlineView",
     "DecisionView",
     "EstimateView",
     "HistoryView",
@@ -56,6 +57,7 @@ class ChunkView:
     partitions: tuple[str, ...]
     bytes: int
     rows: int
+    wave: int = 1  # 0: the canary
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,27 @@ class EstimateView:
     usd: str
     seconds_low: int
     seconds_high: int
+    basis: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlineView:
+    """How many cores, until when, for how much.
+
+    ``seconds``, ``core_hours`` and ``usd`` are upper ends, with the configured cores when they suffice, else with those
+    needed; ``cores_needed`` None: no number of cores meets it.
+    """
+
+    by: str
+    available_seconds: int
+    cores_configured: int
+    cores_needed: int | None
+    seconds_configured: int
+    seconds: int
+    core_hours: str
+    usd: str
+    meets: bool
+    measured: bool
     basis: str
 
 
@@ -125,6 +148,9 @@ class PlanView:
     pins: tuple[Mapping[str, Any], ...] = ()
     approvers: tuple[str, ...] = ()
     planned_at: str = ""
+    prove_determinism: int = 0
+    throttle: Mapping[str, Any] = field(default_factory=dict)  # limits in force now, those that are set
+    deadline: DeadlineView | None = None
 
     @property
     def id(self) -> str:

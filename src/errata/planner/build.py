@@ -14,14 +14,15 @@ from errata.canonical import canonical_bytes, sha256
 from errata.model.manifest import FORMAT, Chunk, Code, Estimate, InputPin, Manifest, TargetPin
 from errata.model.partition import EPOCH
 from errata.model.product import Input, Product, Project
-from errata.model.refs import GUARD, base_pin, input_pin, run_branch
-from errata.planner.estimate import cores_of, estimate
+from errata.model.refs import GUARD, base_pin, input_pins, run_branch
+from errata.planner.deadline import Deadline, answer, parse_deadline
+from errata.planner.estimate import Rates, Work, cores_for, estimate, rates_of
 from errata.planner.guardrails import Verdict, World, is_refused, judge, used_overrides
-from errata.planner.packing import in_order, pack
+from errata.planner.packing import MAX_PARTITIONS, in_order, pack, target_bytes
 from errata.planner.ports import WHOLE, ActiveRun, InputFacts, PastRun, TargetFacts
-from errata.planner.request import Request, input_partitions, look, resolve
+from errata.planner.request import Request, canary_of, input_partitions, look, order_of, resolve
 
-__all__ = ["Plan", "Ref", "build_plan", "run_id", "slug"]
+__all__ = ["Plan", "Ref", "build_plan", "own_facts", "run_id", "slug"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class Plan:
     untouched_partitions: int
     new_partitions: tuple[str, ...]  # in scope, not in the target yet
     same_as: str | None = None  # the active run that has this very manifest
+    order: str = "newest"
+    deadline: Deadline | None = None
 
     @property
     def is_refused(self) -> bool:
@@ -87,9 +90,11 @@ def build_plan(
     history: Sequence[PastRun] = (),
 ) -> Plan:
     """Judge and, when nothing refuses, seal."""
+    by = parse_deadline(request.deadline, now) if request.deadline else None
     partitions = resolve(request, product.target.grain)
-    chunks = _chunks(request, product, project, partitions, target, inputs)
-    expected = _estimate(project, chunks, inputs, history)
+    rates, cores = rates_of(history), cores_for(project, product)
+    chunks = _chunks(request, product, project, partitions, target, inputs, rates, cores)
+    work, expected = _estimate(project, chunks, inputs, rates, cores)
     world = World(request, product, project.limits, partitions, target, inputs, code, expected, now)
     parts: dict[str, bytes] = {}
     draft = _manifest(world, project, ledger_id, chunks, parts)
@@ -112,6 +117,30 @@ def build_plan(
         untouched_partitions=len(target.partitions.keys() - set(partitions)),
         new_partitions=tuple(text for text in partitions if text not in target.partitions),
         same_as=same.run_id if same else None,
+        order=order_of(request, product),
+        deadline=answer(by, now, work, rates, cores, project.core_hour_usd, product.throttle or project.throttle)
+        if by
+        else None,
+    )
+
+
+def own_facts(source: Input, product: Product, target: TargetFacts, partitions: Sequence[str]) -> InputFacts:
+    """A product's own earlier output at the target's base: known from the target, so that no later commit gets in.
+
+    Partitions of the scope are left out: the run makes them itself before it needs them.
+    """
+    scope, field = set(partitions), target.partition_field
+    asked = input_partitions(source, product.target.grain, partitions)
+    held = {name: target.partitions[name] for name in asked if name in target.partitions and name not in scope}
+    return InputFacts(
+        name=source.name,
+        kind="table",
+        location=target.table,
+        column_type=field.column_type if field else None,
+        partitions=held,
+        snapshot_id=target.base_snapshot_id,
+        table_uuid=target.table_uuid,
+        newest_ms=target.base_timestamp_ms,
     )
 
 
@@ -144,26 +173,47 @@ def _chunks(
     partitions: Sequence[str],
     target: TargetFacts,
     inputs: Mapping[str, InputFacts],
+    rates: Rates,
+    cores: int,
 ) -> tuple[Chunk, ...]:
     """Sizes are those of the partitioned inputs, or of the output of before when no input knows its own."""
-    sizes = [facts.partitions for facts in inputs.values() if facts.partitions] or [target.partitions]
+    own = {source.name for source in product.inputs if source.own}
+    known = [facts.partitions for name, facts in inputs.items() if name not in own]
+    sizes = [by_name for by_name in known if by_name] or [target.partitions]
 
     def size(name: str) -> tuple[int, int]:
         found = [by_name[name] for by_name in sizes if name in by_name]
         return sum(part.rows for part in found), sum(part.bytes for part in found)
 
-    ordered = in_order(product.target.grain, partitions, request.order)
-    return pack(ordered, size, project.chunk_bytes or 512 * 1024 * 1024, canary=request.canary)
+    grain, order = product.target.grain, order_of(request, product)
+    ordered = in_order(grain, partitions, order)
+    return pack(
+        ordered,
+        size,
+        target_bytes(rates.bytes_per_core_second, cores, project.chunk_seconds, project.chunk_bytes),
+        canary=canary_of(request, ordered, grain, order),
+        # what a partition needs of its own output must be staged before it starts
+        max_partitions=1 if own else MAX_PARTITIONS,
+    )
 
 
 def _estimate(
-    project: Project, chunks: Sequence[Chunk], inputs: Mapping[str, InputFacts], history: Sequence[PastRun]
-) -> Estimate:
+    project: Project,
+    chunks: Sequence[Chunk],
+    inputs: Mapping[str, InputFacts],
+    rates: Rates,
+    cores: int,
+) -> tuple[Work, Estimate]:
+    """Totals count what is read whole once; past runs are known by what their chunks were cut from, and so is time."""
     whole = [facts.whole for facts in inputs.values() if facts.whole]
-    rows = sum(chunk.rows for chunk in chunks) + sum(part.rows for part in whole)
-    size = sum(chunk.bytes for chunk in chunks) + sum(part.bytes for part in whole)
-    cores = cores_of(project.spark_master, project.spark_conf)
-    return estimate(rows, size, cores, project.core_hour_usd, history)
+    rows, size = sum(chunk.rows for chunk in chunks), sum(chunk.bytes for chunk in chunks)
+    all_rows, all_size = rows + sum(part.rows for part in whole), size + sum(part.bytes for part in whole)
+    known = all(facts.rows_known for facts in inputs.values())
+    partitions = sum(len(chunk.partitions) for chunk in chunks)
+    amount = (rows, size) if rates.is_measured else (all_rows, all_size)
+    work = Work(*amount, partitions, len(chunks), known)
+    found = estimate(work, cores, project.core_hour_usd, rates)
+    return work, replace(found, rows=all_rows, bytes=all_size)
 
 
 def _manifest(
@@ -185,7 +235,7 @@ def _manifest(
         single_user=project.single_user,
         as_of=_as_of(world.target, world.inputs.values()),
         partitions=world.partitions,
-        order=request.order,
+        order=order_of(request, product),
         target=target,
         inputs=tuple(_input_pin(world, source, world.inputs[source.name], parts) for source in product.inputs),
         code=world.code,
@@ -199,7 +249,8 @@ def _manifest(
         consumers=product.consumers,
         rollback_window=product.rollback_window,
         supersedes=request.supersede,
-        canary=request.canary,
+        canary=sum(len(chunk.partitions) for chunk in chunks if chunk.wave == 0),
+        prove_determinism=max(product.prove_determinism, request.prove_determinism),
     )
 
 
@@ -245,7 +296,7 @@ def _input_pin(world: World, source: Input, facts: InputFacts, parts: dict[str, 
         lookback=back,
         lookahead=ahead,
         input_partitions=input_partitions(source, grain, world.partitions),
-        fingerprints={name: size.fingerprint for name, size in sizes.items()},
+        fingerprints={name: size.fingerprint for name, size in sizes.items() if size.fingerprint},
         rows=sum(size.rows for size in sizes.values()),
         bytes=sum(size.bytes for size in sizes.values()),
         file_count=sum(size.files for size in sizes.values()),
@@ -253,6 +304,7 @@ def _input_pin(world: World, source: Input, facts: InputFacts, parts: dict[str, 
         snapshot_id=facts.snapshot_id,
         table_uuid=facts.table_uuid,
         files_part=_part(parts, facts.files) if facts.files is not None else None,
+        own=source.own,
     )
 
 
@@ -266,14 +318,10 @@ def _as_of(target: TargetFacts, inputs: Iterable[InputFacts]) -> str:
 def _refs(manifest: Manifest, name: str) -> tuple[Ref, ...]:
     target = manifest.target
     base = [Ref(target.table, base_pin(name), "tag", target.base_snapshot_id)] if target.base_snapshot_id else []
-    pins = {
-        (pin.location, pin.snapshot_id): Ref(pin.location, input_pin(name), "tag", pin.snapshot_id)
-        for pin in manifest.inputs
-        if pin.kind == "table" and pin.snapshot_id
-    }
+    pins = [Ref(table, tag, "tag", at) for (table, tag), at in input_pins(name, manifest.inputs).items()]
     return (
         *base,
-        *pins.values(),
+        *pins,
         Ref(target.table, GUARD, "branch", None),
         Ref(target.table, run_branch(name), "branch", None),
     )

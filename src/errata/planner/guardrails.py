@@ -127,6 +127,8 @@ def _missing(world: World, facts: InputFacts) -> tuple[list[str], list[str]]:
     source = next(item for item in world.product.inputs if item.name == facts.name)
     asked = () if facts.whole else input_partitions(source, world.product.target.grain, world.partitions)
     scope = set(world.partitions)
+    if source.own:
+        asked = tuple(name for name in asked if name not in scope)  # the run itself makes the others
     missing = [name for name in asked if name not in facts.partitions]
     return [name for name in missing if name in scope], [name for name in missing if name not in scope]
 

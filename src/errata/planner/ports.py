@@ -128,11 +128,15 @@ class ActiveRun:
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
-    """What a published run of the same product really took."""
+    """What a published run of the same product really took. Rows are those of the input; 0: unknown."""
 
     run_id: str
     bytes: int
     core_seconds: float
+    rows: int = 0
+    partitions: int = 0
+    jobs: int = 0
+    cores: int = 1  # of one worker
 
 
 class TargetReader(Protocol):

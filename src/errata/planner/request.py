@@ -9,10 +9,32 @@ from difflib import get_close_matches
 from errata.errors import UsageError
 from errata.model.duration import steps
 from errata.model.manifest import Override
-from errata.model.partition import Grain, expand, oldest_first, parse, parse_list, widen
-from errata.model.product import Input
+from errata.model.partition import (
+    NULL,
+    Grain,
+    expand,
+    fold_text,
+    from_ordinal,
+    oldest_first,
+    ordinal,
+    parse,
+    parse_list,
+    widen,
+)
+from errata.model.product import Input, Product
 
-__all__ = ["KINDS", "ORDERS", "RULES", "Request", "input_partitions", "look", "parse_override", "resolve"]
+__all__ = [
+    "KINDS",
+    "ORDERS",
+    "RULES",
+    "Request",
+    "canary_of",
+    "input_partitions",
+    "look",
+    "order_of",
+    "parse_override",
+    "resolve",
+]
 
 KINDS = (
     "backfill",
@@ -57,20 +79,25 @@ class Request:
     end: str | None = None
     partitions: str | Sequence[str] | None = None
     kind: str = "restate"
-    order: str = "newest"
-    canary: int = 0
+    order: str | None = None  # newest, or sequential for a product that reads its own output
+    canary: int | str = 0  # so many partitions, or which, as ``partitions`` takes them
     supersede: str | None = None
     overrides: tuple[Override, ...] = ()
+    prove_determinism: int = 0  # sample chunks that are computed twice
+    deadline: str | None = None  # a question, never part of the manifest
 
     def __post_init__(self) -> None:
         _one_of("kind", self.kind, KINDS)
-        _one_of("order", self.order, ORDERS)
+        if self.order is not None:
+            _one_of("order", self.order, ORDERS)
         for override in self.overrides:
             _one_of("override", override.rule, RULES)
         if not self.reason.strip():
             raise UsageError("a plan without a reason was refused; expected --reason with what is being corrected")
-        if self.canary < 0:
+        if isinstance(self.canary, int) and self.canary < 0:
             raise UsageError(f"--canary {self.canary} was refused; expected 0 or more partitions")
+        if self.prove_determinism < 0:
+            raise UsageError(f"--prove-determinism {self.prove_determinism} was refused; expected 0 or more chunks")
 
 
 def resolve(request: Request, grain: Grain) -> tuple[str, ...]:
@@ -93,13 +120,56 @@ def resolve(request: Request, grain: Grain) -> tuple[str, ...]:
     return expand(grain, request.start, request.end)
 
 
+def order_of(request: Request, product: Product) -> str:
+    """The order to compute in; own output leaves no choice, because every partition needs those before it."""
+    own = next((source.name for source in product.inputs if source.own), None)
+    if own is None:
+        return request.order or "newest"
+    if request.order not in (None, "sequential"):
+        raise UsageError(
+            f"--order {request.order} was refused; expected sequential: input {own} of {product.name} is its own "
+            "output, so every partition needs those before it",
+            hint="leave --order out",
+        )
+    return "sequential"
+
+
+def canary_of(request: Request, ordered: Sequence[str], grain: Grain, order: str) -> tuple[str, ...]:
+    """The partitions that go first and must pass before the others start, in the order they are computed."""
+    if isinstance(request.canary, int):
+        return tuple(ordered[: request.canary])
+    text = request.canary.strip()
+    if text.isdecimal() and text.isascii():
+        return tuple(ordered[: int(text)])
+    wanted = set(parse_list(grain, text))
+    outside = wanted.difference(ordered)
+    if outside:
+        found = fold_text(grain, outside)
+        raise UsageError(f"--canary {text} was refused; expected partitions of the scope; {found} is outside it")
+    chosen = tuple(name for name in ordered if name in wanted)
+    if order == "sequential" and chosen != tuple(ordered[: len(chosen)]):
+        raise UsageError(
+            f"--canary {text} was refused; expected the oldest partitions of the scope, because --order sequential "
+            "computes no partition before those ahead of it",
+            hint=f"--canary {len(chosen)}",
+        )
+    return chosen
+
+
 def look(source: Input, grain: Grain) -> tuple[int, int]:
     """Look-back and look-ahead of an input, in partitions of the product."""
     return steps(source.lookback, grain), steps(source.lookahead, grain)
 
 
 def input_partitions(source: Input, grain: Grain, partitions: Sequence[str]) -> tuple[str, ...]:
-    """The partitions whose input is needed, oldest first; none for an input that is read whole."""
+    """The partitions whose input is needed, oldest first; none for an input that is read whole.
+
+    Of a product's own output a partition needs what comes before it, never itself.
+    """
+    if source.own:
+        back = look(source, grain)[0]
+        numbers = [ordinal(grain, name) for name in partitions if name != NULL]
+        return oldest_first(grain, {from_ordinal(grain, n) for at in numbers for n in range(at - back, at)})
     return widen(grain, partitions, *look(source, grain)) if source.partition else ()
 
 

@@ -114,13 +114,15 @@ def test_plan_hands_over_everything():
     client = FakeClient()
     errata(
         "plan", "p", "--from", "2026-01-01", "--to", "2026-02-01", "--reason", "why", "--kind", "repair",
-        "--order", "oldest", "--canary", "3", "--supersede", "bf-1", "--override", "recent=closed = early",
+        "--order", "oldest", "--canary", "3", "--prove-determinism", "2", "--deadline", "8h",
+        "--supersede", "bf-1", "--override", "recent=closed = early",
         "--override", "rows=fine", "--dry-run", client=client,
     )  # fmt: skip
     ((name, positional, named),) = client.calls
     assert (name, positional) == ("plan", ("p", "2026-01-01", "2026-02-01"))
     assert named == {
         "partitions": None, "reason": "why", "kind": "repair", "order": "oldest", "canary": 3, "supersede": "bf-1",
+        "prove_determinism": 2, "deadline": "8h",
         "overrides": {"recent": "closed = early", "rows": "fine"}, "dry_run": True, "as_": "ana",
     }  # fmt: skip
 

@@ -8,8 +8,8 @@ from errata.canonical import canonical_bytes, sha256
 from errata.model.codec import typed
 from errata.model.manifest import ExpectedFile, Manifest, Override, SourceFile
 from errata.planner.build import Plan, run_id
-from errata.planner.estimate import DEFAULT_RATE, cores_of, estimate
-from errata.planner.ports import ActiveRun, InputFacts, PartitionSize, PastRun, TargetFacts
+from errata.planner.estimate import cores_of
+from errata.planner.ports import ActiveRun, InputFacts, PartitionSize, TargetFacts
 from unit.planner.worlds import DAYS, INPUTS, MB, NOW, PRODUCT, PROJECT, TARGET, ask, levels, plan
 
 
@@ -142,18 +142,6 @@ def test_the_plan_says_which_refs_will_appear():
     empty = plan(target=replace(TARGET, base_snapshot_id=None))
     assert not any(ref.name.endswith("_base") for ref in empty.refs_to_create)
     assert made.untouched_partitions == len(DAYS) - 7
-
-
-def test_past_runs_make_the_estimate_and_are_named_as_its_basis():
-    """Without any, a default rate is assumed and said to be."""
-    guess = estimate(10, 100 * DEFAULT_RATE, 2, "1", [])
-    assert "assumed" in guess.basis
-    assert guess.seconds_low < 10 + 50 < guess.seconds_high
-    known = estimate(10, 100 * DEFAULT_RATE, 2, "1", [PastRun("bf-9", DEFAULT_RATE * 100, 10.0)])
-    assert "bf-9" in known.basis
-    assert known.seconds_high < guess.seconds_low
-    assert estimate(0, 0, 2, "0", []).usd == "0.0000"
-    assert plan(history=(PastRun("bf-9", 10**9, 10.0),)).estimate.basis.startswith("run bf-9")
 
 
 def test_cores_come_from_the_spark_settings():

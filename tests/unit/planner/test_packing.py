@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errata.model.partition import Grain, from_ordinal
-from errata.planner.packing import in_order, pack
+from errata.planner.packing import LARGEST, SMALLEST_PER_CORE, in_order, pack, target_bytes
 
+MIB = 1024 * 1024
 sizes = st.dictionaries(st.integers(0, 3000).map(lambda n: from_ordinal(Grain.DAY, n)), st.integers(0, 120), min_size=1)
 
 
@@ -23,14 +24,15 @@ def test_every_partition_is_in_exactly_one_chunk(
 ):
     """Order is kept, nothing is cut or lost, bounds hold unless one partition alone is above them."""
     ordered = in_order(Grain.DAY, list(found), order)
-    chunks = pack(ordered, lambda name: (found[name] * 2, found[name]), target, canary=canary, max_partitions=most)
+    first = ordered[:canary]
+    chunks = pack(ordered, lambda name: (found[name] * 2, found[name]), target, canary=first, max_partitions=most)
     assert tuple(name for chunk in chunks for name in chunk.partitions) == ordered
     assert ordered == tuple(sorted(found, reverse=order == "newest"))
     for chunk in chunks:
         assert chunk.bytes == sum(found[name] for name in chunk.partitions)
         assert chunk.rows == 2 * chunk.bytes
         assert len(chunk.partitions) <= most
-        assert chunk.bytes <= target or len([name for name in chunk.partitions if found[name]]) == 1
+        assert chunk.bytes <= target or len(chunk.partitions) == 1
     assert [chunk.chunk_id for chunk in chunks] == [f"c{n:03d}" for n in range(1, len(chunks) + 1)]
 
 
@@ -42,10 +44,20 @@ def test_neighbouring_chunks_could_not_have_been_one(found: dict[str, int], targ
         assert len(chunk.partitions) == most or chunk.bytes + found[after.partitions[0]] > target
 
 
-@given(sizes, st.integers(1, 5))
-def test_canary_partitions_stand_apart(found: dict[str, int], canary: int):
-    """No chunk holds both canary partitions and others."""
+@given(sizes, st.data())
+def test_canary_partitions_come_first_and_stand_apart(found: dict[str, int], data: st.DataObject):
+    """A declared subset makes the first chunks, which hold nothing else and are wave 0."""
     ordered = sorted(found)
-    first = set(ordered[:canary])
-    for chunk in pack(ordered, lambda name: (0, found[name]), 10_000, canary=canary):
-        assert first.issuperset(chunk.partitions) or first.isdisjoint(chunk.partitions)
+    canary = data.draw(st.sets(st.sampled_from(ordered)))
+    chunks = pack(ordered, lambda name: (0, found[name]), 10_000, canary=canary)
+    assert [chunk.wave for chunk in chunks] == sorted(chunk.wave for chunk in chunks)
+    assert [name for chunk in chunks if chunk.wave == 0 for name in chunk.partitions] == sorted(canary)
+    assert [name for chunk in chunks if chunk.wave == 1 for name in chunk.partitions] == sorted(set(found) - canary)
+
+
+def test_chunks_aim_at_a_wall_time_within_bounds():
+    """Rate times cores times seconds; two tasks per core at least, what may be lost at most; fixed sizes stay."""
+    assert target_bytes(10 * MIB, 4, 100) == 4000 * MIB
+    assert target_bytes(1.0, 4, 100) == 4 * SMALLEST_PER_CORE
+    assert target_bytes(1e9, 1000, 600) == LARGEST
+    assert target_bytes(1e9, 1000, 600, fixed=1) == 1
