@@ -151,9 +151,9 @@ class Client:
         """Chunks may be claimed again."""
         return deciding.resume(self._desk, self._actor(as_), run_id)
 
-    def cancel(self, run_id: str, *, as_: str | None = None) -> StateView:
-        """End a run that is not published."""
-        return deciding.cancel(self._desk, self._actor(as_), run_id)
+    def cancel(self, run_id: str, *, now: bool = False, as_: str | None = None) -> StateView:
+        """End a run that is not published; ``now`` stops chunks under way too."""
+        return deciding.cancel(self._desk, self._actor(as_), run_id, now=now)
 
     def retry(self, run_id: str, *, chunk: str | None = None, as_: str | None = None) -> StateView:
         """Failed chunks may be claimed again."""

@@ -41,11 +41,15 @@ __all__ = [
     "AttemptLost",
     "AuditBroken",
     "ChunkError",
+    "CostCapReached",
     "EngineError",
     "ErrataError",
     "ForeignPartition",
+    "LedgerUnavailable",
     "ManifestTampered",
+    "Nondeterministic",
     "NotFound",
+    "OutOfMemory",
     "OutputContract",
     "PermissionRefused",
     "PlanRefused",
@@ -58,9 +62,11 @@ __all__ = [
     "SetupError",
     "SourceChanged",
     "StateRefused",
+    "StorageRefused",
     "TransformFailed",
     "UsageError",
     "ValidationRejected",
+    "WorkerDied",
 ]
 
 
@@ -230,3 +236,39 @@ class EngineError(ErrataError):
 
     code = "engine"
     retryable = True
+
+
+class LedgerUnavailable(EngineError):
+    """The ledger's database does not answer, is full or may not be written."""
+
+    code = "ledger"
+
+
+class StorageRefused(EngineError):
+    """A disk is full or a place may not be written; nothing is wrong with the chunk."""
+
+    code = "storage"
+
+
+class OutOfMemory(EngineError):
+    """Computing a chunk took more memory than there is; a smaller one may do."""
+
+    code = "memory"
+
+
+class WorkerDied(EngineError):
+    """The JVM of this worker is gone."""
+
+    code = "worker-died"
+
+
+class Nondeterministic(Refused):
+    """The same chunk computed twice gave different rows."""
+
+    code = "nondeterministic"
+
+
+class CostCapReached(Refused):
+    """The run has cost what its plan allows."""
+
+    code = "cost-cap"

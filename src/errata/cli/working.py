@@ -67,8 +67,12 @@ def resume(session: Session, run: Run) -> None:
     session.answer(view, lambda width: state_lines(view, width))
 
 
-def cancel(session: Session, run: Run) -> int:
-    """End a run for good; published data stays as it is. Asks first on a terminal.
+def cancel(
+    session: Session,
+    run: Run,
+    now: Annotated[bool, typer.Option("--now", help="Stop chunks under way too, within a heartbeat.")] = False,
+) -> int:
+    """End a run for good; published data stays as it is. Chunks under way finish. Asks first on a terminal.
 
     Example: errata cancel bf-20260214-daily-revenue-7f3a21c0 --yes
     """
@@ -77,7 +81,7 @@ def cancel(session: Session, run: Run) -> int:
             preview = preview_lines("cancel", client.show(run), client.status(run), session.width)
             if not session.confirm(preview, f"cancel {run}?"):
                 return DECLINED
-        view = client.cancel(run, as_=session.person)
+        view = client.cancel(run, now=now, as_=session.person)
     session.answer(view, lambda width: state_lines(view, width))
     return 0
 

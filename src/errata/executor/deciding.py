@@ -45,10 +45,17 @@ def resume(desk: Desk, actor: Actor, run_id: str) -> StateView:
     return _control(desk, actor, run_id, S.RUNNING, {S.PAUSED}, "resume")
 
 
-def cancel(desk: Desk, actor: Actor, run_id: str) -> StateView:
-    """The run ends; what was staged is swept by ``errata cleanup``; main was never touched."""
+def cancel(desk: Desk, actor: Actor, run_id: str, *, now: bool = False) -> StateView:
+    """The run ends; what was staged is swept by ``errata cleanup``; main was never touched.
+
+    Chunks in flight finish; with ``now`` they are taken from their workers, which stop their Spark jobs at the next
+    heartbeat.
+    """
     ends = {S.PLANNED, S.APPROVED, S.RUNNING, S.PAUSED, S.FAILED, S.STAGED, S.REJECTED, S.VALIDATED}
-    return _control(desk, actor, run_id, S.CANCELLED, ends, "cancel")
+    view = _control(desk, actor, run_id, S.CANCELLED, ends, "cancel")
+    if now:
+        desk.ledger.release_all(view.run_id, actor=actor, reason="cancelled")
+    return view
 
 
 def _control(desk: Desk, actor: Actor, run_id: str, to: RunState, start: set[RunState], action: str) -> StateView:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from errata.errors import ApprovalRefused, NotFound, PermissionRefused
-from errata.executor.ports import ChunkEngine, PinKeeper, Progress, RowReader
+from errata.executor.ports import ChunkEngine, PinKeeper, Probes, Progress, RowReader
 from errata.ledger import Ledger
 from errata.model.audit import Actor
 from errata.model.manifest import Code
@@ -58,6 +58,9 @@ class Engines(Protocol):
 
     @property
     def measurer(self) -> Measurer: ...
+
+    @property
+    def probes(self) -> Probes: ...
 
     @property
     def log(self) -> Path:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Protocol
 
+from errata.errors import ErrataError
 from errata.model.manifest import Chunk, Manifest, TargetPin
+from errata.model.throttle import Signal
 
-__all__ = ["ChunkEngine", "ChunkWork", "Origin", "PinKeeper", "PinOutcome", "Progress", "RowReader"]
+__all__ = ["ChunkEngine", "ChunkWork", "Origin", "PinKeeper", "PinOutcome", "Probes", "Progress", "RowReader"]
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkWork:
-    """One attempt at one chunk. ``parts`` holds the content-addressed parts of the manifest by digest."""
+    """One attempt at one chunk. ``parts`` holds the content-addressed parts of the manifest by digest.
+
+    ``earlier`` are the adopted snapshots of this run by partition, for transforms that read their own output.
+    """
 
     run_id: str
     manifest: Manifest
@@ -21,6 +27,7 @@ class ChunkWork:
     chunk: Chunk
     fence: int
     parts: Mapping[str, bytes]
+    earlier: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def attempt(self) -> str:
@@ -38,8 +45,24 @@ class ChunkEngine(Protocol):
         """One ``append()`` of the transform's output, named after the attempt; at most once per fence. Raises
         ``ChunkError`` when the transform or its output is at fault; anything else may pass."""
 
+    def explain(self, work: ChunkWork, error: Exception) -> ErrataError:
+        """What an exception of an engine means: storage, memory, a dead JVM, or something that may pass."""
+
+    def cost(self, work: ChunkWork) -> Mapping[str, int]:
+        """What the attempt's Spark jobs took: jobs, tasks, core milliseconds, bytes read and shuffled."""
+
+    def digests(self, work: ChunkWork, parallelism: int) -> Mapping[str, str]:
+        """Content digest per partition of the transform's output, computed with so many tasks; nothing is written."""
+
     def cancel(self, work: ChunkWork) -> None:
         """Stop the Spark jobs of an attempt that lost its lease. Best effort."""
+
+
+class Probes(Protocol):
+    """How the live pipeline is doing."""
+
+    def read(self, signal: Signal) -> Decimal:
+        """The signal's number; raises ``EngineError`` when it cannot be had."""
 
 
 class PinOutcome(Protocol):

@@ -8,12 +8,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from errata.errors import ApprovalRefused, StateRefused
+from errata.executor.candidates import candidate_digest
 from errata.executor.cleaning import unpin
 from errata.executor.desk import Desk
 from errata.executor.drift import replacement
 from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
-from errata.executor.validating import candidate_digest
 from errata.ledger import CandidateRecord, PartitionState, RunRecord
 from errata.model.audit import Actor
 from errata.model.duration import days

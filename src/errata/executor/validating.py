@@ -1,4 +1,4 @@
-"""Validate: assemble the candidate, measure it once, judge it as often as thresholds or acceptances change."""
+"""Validate: judge a run's candidate, as often as thresholds or acceptances change."""
 
 from __future__ import annotations
 
@@ -8,26 +8,24 @@ from typing import Any
 
 from errata.canonical import digest_of
 from errata.errors import StateRefused, UsageError, ValidationRejected
+from errata.executor.candidates import assemble, complete, facts_of, measured
 from errata.executor.desk import Desk
 from errata.executor.drift import written_since
 from errata.executor.settling import settle_open
 from errata.failpoints import failpoint
-from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord
-from errata.ledger import Measurement as StoredMeasurement
+from errata.ledger import CandidateRecord, CandidateState, RunRecord
 from errata.model.audit import Actor
 from errata.model.codec import plain
 from errata.model.manifest import Manifest
 from errata.model.product import Role
-from errata.model.run import ChunkState, RunState
-from errata.model.table import DataFile
+from errata.model.run import RunState
 from errata.model.views import ValidateView
 from errata.validator.judge import Acceptance, CandidateFacts, Verdict, judge
 from errata.validator.ports import Measurement
 
-__all__ = ["candidate_digest", "validate"]
+__all__ = ["validate"]
 
 S = RunState
-KEEP_DAYS = 7
 _JUDGED = frozenset({S.STAGED, S.REJECTED, S.VALIDATED})
 
 
@@ -42,19 +40,22 @@ def validate(desk: Desk, actor: Actor, run_id: str, accept: Mapping[str, str]) -
     manifest = desk.ledger.manifest(run.run_id, actor)
     if run.state not in _JUDGED:
         return _as_it_stands(desk, actor, run)
-    candidate = _measured_candidate(desk, run)
+    chunks = complete(desk, run, manifest)
+    candidate = _measured_candidate(desk, run, manifest)
     if candidate is None:
-        candidate = _candidate(desk, actor, run, manifest, _adopted(desk, run, manifest))
-    measurements = _measurements(desk, actor, run, manifest, candidate)
-    facts = _facts(desk, manifest, candidate)
+        candidate = assemble(desk, actor, run, manifest, chunks)
+    measurements = measured(desk, actor, run, manifest, candidate)
+    facts = facts_of(desk, manifest, candidate)
     _accept(desk, actor, run, accept, judge(manifest, measurements, facts))
     return _judge(desk, actor, run, manifest, candidate, facts, measurements)
 
 
-def _measured_candidate(desk: Desk, run: RunRecord) -> CandidateRecord | None:
+def _measured_candidate(desk: Desk, run: RunRecord, manifest: Manifest) -> CandidateRecord | None:
     """The candidate that is there and was measured: judging it again needs neither a scan nor a JVM."""
     candidate = desk.ledger.latest_candidate(run.run_id)
     if candidate is None or candidate.state is not CandidateState.MADE:
+        return None
+    if set(candidate.detail["rows"]) != set(manifest.partitions):
         return None
     if desk.engines.pins.refs(run.table).get(candidate.branch) != candidate.snapshot_id:
         return None
@@ -75,11 +76,6 @@ def _accept(desk: Desk, actor: Actor, run: RunRecord, accept: Mapping[str, str],
             raise UsageError(f"acceptance of {check!r} was refused; expected CHECK=WHY, because the reason is kept")
     for check, why in accept.items():
         desk.ledger.accept_warning(run.run_id, check, why, actor.person, actor)
-
-
-def _facts(desk: Desk, manifest: Manifest, candidate: CandidateRecord) -> CandidateFacts:
-    described = desk.engines.tables.describe(manifest.target.table)
-    return CandidateFacts(candidate.detail["rows"], {column.name: column.type for column in described.columns})
 
 
 def _as_it_stands(desk: Desk, actor: Actor, run: RunRecord) -> ValidateView:
@@ -103,92 +99,6 @@ def _as_it_stands(desk: Desk, actor: Actor, run: RunRecord) -> ValidateView:
         checks=verdict.checks,
         measured=len(desk.ledger.measurements(run.run_id, candidate.n)),
     )
-
-
-def _adopted(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[DataFile, ...]:
-    """The files of every adopted attempt; a chunk that was never written blocks the candidate."""
-    chunks = desk.ledger.chunks(run.run_id)
-    missing = [chunk for chunk in chunks if chunk.state is not ChunkState.DONE or chunk.snapshot_id is None]
-    if missing or {p for chunk in chunks for p in chunk.partitions} != set(manifest.partitions):
-        raise StateRefused(
-            f"validate of {run.run_id} was refused; {len(missing)} of {len(chunks)} chunks have no adopted output",
-            state="nothing was changed",
-            hint=f"errata run {run.run_id}",
-        )
-    return tuple(file for chunk in chunks for file in _files(desk, manifest, chunk))
-
-
-def _files(desk: Desk, manifest: Manifest, chunk: ChunkRecord) -> tuple[DataFile, ...]:
-    staged = desk.engines.staging.staged(manifest.target, chunk.snapshot_id or "")
-    if (staged.rows, len(staged.files)) != (chunk.output_rows, chunk.output_files):
-        raise StateRefused(
-            f"chunk {chunk.chunk_id} has {staged.rows} rows in {len(staged.files)} files; the ledger adopted "
-            f"{chunk.output_rows} in {chunk.output_files}",
-            state="main is unchanged",
-            hint=f"errata audit log --run {chunk.run_id}",
-        )
-    return staged.files
-
-
-def candidate_digest(manifest: Manifest, files: tuple[DataFile, ...]) -> str:
-    """What a verdict and a release bind to: scope, schema and exactly these files, in whatever order."""
-    return digest_of(
-        {
-            "partitions": manifest.partitions,
-            "schema_id": manifest.target.schema_id,
-            "columns": manifest.target.columns,
-            "files": sorted([file.path, file.rows] for file in files),
-        }
-    )
-
-
-def _candidate(
-    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, adopted: tuple[DataFile, ...]
-) -> CandidateRecord:
-    """The candidate made of exactly these files; the one that is there already, when it is the same."""
-    digest, staging, target = candidate_digest(manifest, adopted), desk.engines.staging, manifest.target
-    known = [c for c in desk.ledger.candidates(run.run_id) if c.digest == digest]
-    for candidate in reversed(known):
-        found = staging.find_candidate(target, candidate.branch)
-        if found and candidate.state is not CandidateState.ABANDONED:
-            return desk.ledger.record_candidate(
-                run.run_id, candidate.n, found.base_snapshot_id, found.snapshot_id, actor
-            )
-    rows = dict.fromkeys(manifest.partitions, 0)
-    for file in adopted:
-        rows[file.partition or ""] = rows.get(file.partition or "", 0) + file.rows
-    intended = desk.ledger.intend_candidate(run.run_id, digest, actor, {"rows": rows})
-    failpoint("candidate.after_intent")
-    paths = [file.path for file in adopted]
-    made = staging.make_candidate(target, run.run_id, intended.branch, manifest.partitions, paths, KEEP_DAYS)
-    failpoint("candidate.after_commit")
-    return desk.ledger.record_candidate(run.run_id, intended.n, made.base_snapshot_id, made.snapshot_id, actor)
-
-
-def _measurements(
-    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord
-) -> tuple[Measurement, ...]:
-    """Numbers of this candidate; stored ones are used again, so a changed threshold never rescans."""
-    stored = desk.ledger.measurements(run.run_id, candidate.n)
-    if stored:
-        return tuple(Measurement(m.scope, m.partition or "", m.name, m.value, m.exact) for m in stored)
-    # the SQL parser takes half a second to import, and only this needs it
-    from errata.validator.compile import compile_plan
-
-    found = desk.engines.measurer.measure(
-        manifest,
-        compile_plan(manifest),
-        candidate_snapshot=candidate.snapshot_id or "",
-        prior_snapshot=candidate.base_snapshot_id,
-    )
-    failpoint("validate.after_measure")
-    desk.ledger.record_measurements(
-        run.run_id,
-        candidate.n,
-        [StoredMeasurement(m.scope, m.partition, m.name, m.value, m.exact) for m in found],
-        actor,
-    )
-    return found
 
 
 def _judge(

@@ -175,7 +175,8 @@ def _throttle(desk: Desk, product: str) -> dict[str, Any]:
     """The limits in force now; they are no part of the manifest and may have changed since."""
     found = desk.project.products.get(product)
     in_force = plain((found and found.throttle) or desk.project.throttle)
-    return {key: value for key, value in in_force.items() if value != getattr(Throttle(), key)}
+    unlimited = plain(Throttle())
+    return {key: value for key, value in in_force.items() if value != unlimited[key]}
 
 
 def _estimate(found: Estimate) -> EstimateView:

@@ -26,7 +26,8 @@ from errata.model.run import RunState
 
 __all__ = ["Candidates"]
 
-_MAKES = (RunState.STAGED, RunState.REJECTED, RunState.VALIDATED, RunState.PART_PUBLISHED)
+_JUDGES = (RunState.STAGED, RunState.REJECTED, RunState.VALIDATED, RunState.PART_PUBLISHED)
+_MAKES = (RunState.RUNNING, *_JUDGES)  # a canary is made of the first chunks of a running run
 
 
 class Candidates(Store):
@@ -138,7 +139,7 @@ class Candidates(Store):
 
         def work(tx: Tx) -> VerdictRecord:
             run, made = find_run(tx.conn, run_id), _find(tx.conn, run_id, n)
-            need_state(run, _MAKES, "validate")
+            need_state(run, _JUDGES, "validate")
             if made.state is not CandidateState.MADE:
                 raise Refusal(_not_made(made), run_id=run_id, action="validate", body={"n": n})
             body = {"n": n, "passed": passed, "snapshot_id": made.snapshot_id, "thresholds_digest": thresholds_digest}

@@ -156,9 +156,25 @@ class Runs(Store):
         """Entries oldest first; with ``limit`` the newest of them."""
         return self._read(lambda conn: entries(conn, run_id, limit))
 
+    def scalar(self, query: str) -> Any:
+        """The first value of a query that only reads; for health signals."""
+        return self._read(lambda conn: _only_reading(conn, query))
+
     def verify_audit(self) -> AuditCheck:
         """Check the whole chain, and the rows against it."""
         return self._read(verify)
+
+
+def _only_reading(conn: Connection, query: str) -> Any:
+    # PostgreSQL reads in a transaction that is read only; SQLite has to be told
+    is_sqlite = conn.dialect.name == "sqlite"
+    if is_sqlite:
+        conn.exec_driver_sql("PRAGMA query_only = ON")
+    try:
+        return conn.exec_driver_sql(query).scalar()
+    finally:
+        if is_sqlite:
+            conn.exec_driver_sql("PRAGMA query_only = OFF")
 
 
 def checked_manifest(conn: Connection, run: RunRecord) -> bytes:

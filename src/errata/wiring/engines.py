@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from errata.canonical import digest_of
 from errata.executor.desk import Engines
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from errata.engines.iceberg.metadata import IcebergMetadata
     from errata.engines.iceberg.published import IcebergPublishing
     from errata.engines.iceberg.staged import IcebergStaging
+    from errata.engines.probes import SignalProbes
     from errata.engines.spark.measure import SparkMeasurer
     from errata.engines.spark.session import SparkRuntime
     from errata.engines.spark.stage import SparkChunks
@@ -167,6 +168,17 @@ class ProjectEngines:
         from errata.engines.spark.measure import SparkMeasurer
 
         return SparkMeasurer(self.runtime.session, self._ledger.get_part)
+
+    @cached_property
+    def probes(self) -> SignalProbes:
+        """Health signals."""
+        from errata.engines.probes import SignalProbes
+
+        def lake(query: str) -> Any:
+            row = self.runtime.session.sql(query).first()
+            return row[0] if row else None
+
+        return SignalProbes(Path(self._project.root), {"ledger": self._ledger.scalar, "lake": lake})
 
     @property
     def content(self) -> _Content:

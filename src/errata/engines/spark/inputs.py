@@ -25,7 +25,7 @@ from errata.model.codec import typed
 from errata.model.manifest import InputPin, Manifest, SourceFile
 from errata.model.partition import NULL, Grain, value_of, widen
 
-__all__ = ["frame", "frames", "pinned_files", "snapshot_frame"]
+__all__ = ["frame", "frames", "own_frame", "pinned_files", "snapshot_frame"]
 
 FilesPart = Mapping[str, tuple[SourceFile, ...]]
 """The pinned files of an input, by partition; the key does not matter for an input that is read whole."""
@@ -40,17 +40,62 @@ _GLOB = re.compile(r"([][*?{}\\])")
 
 
 def frames(
-    session: SparkSession, manifest: Manifest, parts: Mapping[str, bytes], partitions: Sequence[str]
+    session: SparkSession,
+    manifest: Manifest,
+    parts: Mapping[str, bytes],
+    partitions: Sequence[str],
+    earlier: Mapping[str, str] | None = None,
 ) -> dict[str, DataFrame]:
     """Every input for computing these product partitions: look-back and look-ahead included, reference data whole.
 
-    ``parts`` has the manifest's parts by digest, among them the file lists (``InputPin.files_part``).
+    ``parts`` has the manifest's parts by digest, among them the file lists (``InputPin.files_part``); ``earlier`` the
+    snapshots in which this run staged its own partitions.
     """
     grain, kind = manifest.target.grain, manifest.target.column_type
-    return {
-        pin.name: frame(session, pin, parts, widen(grain, partitions, pin.lookback, pin.lookahead), grain, kind)
-        for pin in manifest.inputs
-    }
+    found = {}
+    for pin in manifest.inputs:
+        wanted = widen(grain, partitions, pin.lookback, pin.lookahead)
+        if pin.own:
+            before = [name for name in wanted if name not in set(partitions)]
+            found[pin.name] = own_frame(session, manifest, pin, before, earlier or {})
+        else:
+            found[pin.name] = frame(session, pin, parts, wanted, grain, kind)
+    return found
+
+
+def own_frame(
+    session: SparkSession, manifest: Manifest, pin: InputPin, partitions: Sequence[str], earlier: Mapping[str, str]
+) -> DataFrame:
+    """The product's own earlier partitions: what this run staged and the ledger adopted, before that its base.
+
+    The run branch itself is never read: it may hold output of attempts that nobody adopted.
+    """
+    target, scope = manifest.target, set(manifest.partitions)
+    if missing := [name for name in partitions if name in scope and name not in earlier]:
+        raise EngineError(
+            f"{pin.name}: {', '.join(missing)} is not staged yet; a product that reads itself runs in order"
+        )
+    base = [name for name in partitions if name not in scope]
+    rows = snapshot_frame(session, target.table, target.base_snapshot_id)
+    rows = rows.where(in_partitions(target.column, target.column_type, target.grain, base))
+    for snapshot in dict.fromkeys(earlier[name] for name in partitions if name in scope):
+        staged = _appended(session, target.table, snapshot)
+        names = [name for name in partitions if earlier.get(name) == snapshot]
+        staged = staged.where(in_partitions(target.column, target.column_type, target.grain, names))
+        rows = rows.unionByName(staged)
+    return rows
+
+
+def _appended(session: SparkSession, table: str, snapshot_id: str) -> DataFrame:
+    """Only what this snapshot added."""
+    snapshots = session.read.format("iceberg").load(f"{table}.snapshots")
+    parent = snapshots.where(F.col("snapshot_id") == F.lit(int(snapshot_id))).select("parent_id").first()
+    if parent is None:
+        raise _unreadable(table, snapshot_id, EngineError("Cannot find snapshot"))
+    reader = session.read.format("iceberg").option("end-snapshot-id", snapshot_id)
+    if parent.parent_id is not None:
+        reader = reader.option("start-snapshot-id", str(parent.parent_id))
+    return reader.load(table)
 
 
 def pinned_files(manifest: Manifest, parts: Mapping[str, bytes], partitions: Sequence[str]) -> list[SourceFile]:

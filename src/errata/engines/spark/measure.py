@@ -42,12 +42,23 @@ from errata.validator.ports import (
     Scan,
 )
 
-__all__ = ["SparkMeasurer"]
+__all__ = ["SparkMeasurer", "content_of"]
 
 _BAD_VALUES = frozenset(
     {"ARITHMETIC_OVERFLOW", "CAST_INVALID_INPUT", "CAST_OVERFLOW", "DIVIDE_BY_ZERO", "NUMERIC_VALUE_OUT_OF_RANGE"}
 )
 _UNIT, _PARTITION = "__errata_unit", "__errata_partition"
+
+
+def content_of(
+    rows: DataFrame, pin: TargetPin, partitions: Sequence[str], columns: Sequence[str]
+) -> dict[str, ContentDigest]:
+    """Row count and checksum of each partition of these rows."""
+    scan = Scan(CANDIDATE, {ROW_COUNT: "COUNT(*)"}, content=tuple(columns))
+    by_partition: dict[str, dict[str, str]] = {}
+    for one in _measured(scan, rows, _Grouping(pin.column, pin.column_type, pin.grain), partitions):
+        by_partition.setdefault(one.partition, {})[one.name] = one.value or "0"
+    return {p: ContentDigest(int(v[ROW_COUNT]), v[CONTENT_A], v[CONTENT_B]) for p, v in by_partition.items()}
 
 
 class SparkMeasurer:
@@ -79,11 +90,7 @@ class SparkMeasurer:
     ) -> dict[str, ContentDigest]:
         """See the port."""
         rows = snapshot_frame(self._session, table, snapshot_id).where(_scope(pin, partitions))
-        scan = Scan(CANDIDATE, {ROW_COUNT: "COUNT(*)"}, content=tuple(columns))
-        by_partition: dict[str, dict[str, str]] = {}
-        for one in _measured(scan, rows, _Grouping(pin.column, pin.column_type, pin.grain), partitions):
-            by_partition.setdefault(one.partition, {})[one.name] = one.value or "0"
-        return {p: ContentDigest(int(v[ROW_COUNT]), v[CONTENT_A], v[CONTENT_B]) for p, v in by_partition.items()}
+        return content_of(rows, pin, partitions, columns)
 
     def diff(
         self,

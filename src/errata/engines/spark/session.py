@@ -50,6 +50,17 @@ class SparkRuntime:
             return self._given.sparkContext._gateway  # noqa: SLF001  as in jvm.py
         return start_jvm(self._settings, self._log)
 
+    @property
+    def exit_code(self) -> int | None:
+        """How the JVM that was started here ended; None while it lives."""
+        process = getattr(self.__dict__.get("gateway"), "proc", None)
+        return None if process is None else process.poll()
+
+    @property
+    def pool(self) -> str | None:
+        """The scheduler pool of chunks when the session is the caller's; an application of our own needs none."""
+        return self._project.throttle.pool if self._given is not None else None
+
     @cached_property
     def session(self) -> SparkSession:
         """A session of its own: catalogs, UTC, ANSI; other sessions of the same application are not changed."""

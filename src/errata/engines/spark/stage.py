@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from errata.engines.files.source import FileSource
+from errata.engines.spark.causes import cause_of, meaning
 from errata.engines.spark.columns import in_partitions, table_name
 from errata.engines.spark.contract import conform
+from errata.engines.spark.costs import cost_of
 from errata.engines.spark.inputs import frames, pinned_files
 from errata.engines.spark.lineage import deterministic_id, lineage_values, stamp
+from errata.engines.spark.measure import content_of
 from errata.engines.spark.session import SparkRuntime
 from errata.engines.spark.transforms import load_transform, ship
-from errata.errors import ChunkError, EngineError, SourceChanged, TransformFailed
+from errata.errors import EngineError, ErrataError, SourceChanged, TransformFailed
 from errata.executor.ports import ChunkEngine, ChunkWork
 from errata.failpoints import failpoint
 from errata.model.context import Context, Mode
@@ -24,7 +28,7 @@ from errata.model.partition import fold_text, oldest_first, shift, start_of
 from errata.model.refs import run_branch
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["SparkChunks"]
 
@@ -57,6 +61,8 @@ class SparkChunks:
         """One append, named after the attempt; Spark jobs run in a group of that name."""
         session = self._runtime.session
         session.sparkContext.setJobGroup(work.attempt, f"chunk {work.chunk.chunk_id}", interruptOnCancel=True)
+        if self._runtime.pool is not None:
+            session.sparkContext.setLocalProperty("spark.scheduler.pool", self._runtime.pool)
         output = self._output(work)
         failpoint("stage.before_commit")
         branch = f"{table_name(work.manifest.target.table)}.`branch_{run_branch(work.run_id)}`"
@@ -67,37 +73,54 @@ class SparkChunks:
         self._blaming_the_chunk(work, writer.append)
         failpoint("stage.after_commit")
 
-    def _output(self, work: ChunkWork) -> DataFrame:
+    def _output(self, work: ChunkWork, spread: int | None = None) -> DataFrame:
         manifest = work.manifest
         code = manifest.code
         build = load_transform(work.parts[code.zip_digest], code.zip_digest, code.call, self._cache)
-        inputs = frames(self._runtime.session, manifest, work.parts, work.chunk.partitions)
+        inputs = frames(self._runtime.session, manifest, work.parts, work.chunk.partitions, work.earlier)
+        if spread is not None:
+            inputs = {name: rows.repartition(spread) for name, rows in inputs.items()}
         frame = self._blaming_the_chunk(work, partial(build, context_for(work), **inputs))
         ship()
         lineage = lineage_values(work.run_id, manifest, work.chunk)
         wanted = {name: lineage[name] for name in manifest.lineage_columns}
         return conform(stamp(frame, wanted), manifest.target)
 
-    @staticmethod
-    def _blaming_the_chunk(work: ChunkWork, act: Callable[[], Any]) -> Any:
+    def explain(self, work: ChunkWork, error: Exception) -> ErrataError:
+        """See the port."""
+        where = f"chunk {work.chunk.chunk_id}"
+        known = meaning(error, where, self._runtime.exit_code)
+        return known or EngineError(
+            f"{where} could not be staged: {cause_of(error)}",
+            state="nothing of this chunk was adopted; main is unchanged",
+            hint=f"log: {self._runtime.log}",
+        )
+
+    def cost(self, work: ChunkWork) -> Mapping[str, int]:
+        """See the port."""
+        return cost_of(self._runtime.session.sparkContext, work.attempt)
+
+    def digests(self, work: ChunkWork, parallelism: int) -> Mapping[str, str]:
+        """See the port: other tasks, other splits, other order of rows; the same content or not the same."""
+        target, session = work.manifest.target, self._runtime.session
+        columns = sorted(set(target.columns) - set(work.manifest.lineage_columns))
+        with _set(session, {"spark.sql.shuffle.partitions": str(parallelism)}):
+            output = self._output(work, spread=parallelism)
+            found = self._blaming_the_chunk(work, partial(content_of, output, target, work.chunk.partitions, columns))
+        return {name: f"{digest.rows}:{digest.a}:{digest.b}" for name, digest in found.items()}
+
+    def _blaming_the_chunk(self, work: ChunkWork, act: Callable[[], Any]) -> Any:
         try:
             return act()
-        except ChunkError:
+        except ErrataError:
             raise
         except (Exception, SystemExit) as error:
-            # a dead gateway is not the transform's fault: let it through as it is, the attempt is lost
-            if type(error).__name__ in ("Py4JNetworkError", "ConnectionRefusedError"):
-                raise
-            grain = work.manifest.target.grain
-            if "CommitFailedException" in str(error):
-                raise EngineError(
-                    f"chunk {work.chunk.chunk_id} was computed, but other commits kept it from the run branch",
-                    state="nothing of this chunk was adopted; main is unchanged",
-                    hint=f"errata retry {work.run_id}; raise commit.retry.num-retries of {work.manifest.target.table}",
-                ) from error
+            shown = fold_text(work.manifest.target.grain, work.chunk.partitions)
+            where = f"chunk {work.chunk.chunk_id} ({shown})"
+            if known := meaning(error, where, self._runtime.exit_code):
+                raise known from error
             raise TransformFailed(
-                f"chunk {work.chunk.chunk_id} ({fold_text(grain, work.chunk.partitions)}) failed in "
-                f"{work.manifest.code.call}: {_cause(error)}",
+                f"{where} failed in {work.manifest.code.call}: {cause_of(error)}",
                 state="nothing of this chunk was staged; main is unchanged",
                 chunk_id=work.chunk.chunk_id,
                 partitions=list(work.chunk.partitions),
@@ -137,15 +160,16 @@ def context_for(work: ChunkWork) -> Context:
     )
 
 
-def _cause(error: BaseException) -> str:
-    """The first line that says what went wrong, without Java's stack."""
-    text = str(getattr(error, "desc", "") or error)
-    if java := getattr(error, "java_exception", None):
-        while java.getCause() is not None:
-            java = java.getCause()
-        text = str(java.toString())
-    first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
-    return f"{type(error).__name__}: {first}" if java is None else first
+@contextmanager
+def _set(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    before = {key: session.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            session.conf.unset(key) if old is None else session.conf.set(key, old)
 
 
 _conforms: type[ChunkEngine] = SparkChunks

@@ -1,0 +1,143 @@
+"""What an exception of Spark, Java or the operating system means for a chunk and for its worker.
+
+Told by the types and texts along the chain of causes: no room or no permission, no memory, a JVM that is gone, a commit
+or a network that may do better next time. Whatever is none of these is the transform's own.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from typing import Any
+
+from errata.errors import EngineError, ErrataError, OutOfMemory, StorageRefused, WorkerDied
+
+__all__ = ["cause_of", "chain", "meaning"]
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
+_STORAGE = (
+    "No space left on device",
+    "Disk quota exceeded",
+    "Read-only file system",
+    "Permission denied",
+    "java.nio.file.AccessDeniedException",
+    "org.apache.hadoop.security.AccessControlException",
+    "Status Code: 403",
+    "(Service: S3, Status Code: 403",
+)
+_MEMORY = (
+    "java.lang.OutOfMemoryError",
+    "org.apache.spark.memory.SparkOutOfMemoryError",
+    "Container killed by YARN for exceeding",
+    "OOMKilled",
+    "exit code 137",
+    "exited with code 137",
+    "exited with code 52",
+)
+_PASSES = (
+    "java.net.ConnectException",
+    "java.net.NoRouteToHostException",
+    "java.net.SocketException",
+    "java.net.SocketTimeoutException",
+    "java.net.UnknownHostException",
+    "java.sql.SQLTransient",
+    "java.util.concurrent.TimeoutException",
+    "org.apache.iceberg.exceptions.CommitFailedException",
+    "org.apache.iceberg.exceptions.CommitStateUnknownException",
+    "org.apache.iceberg.exceptions.ServiceFailureException",
+    "org.apache.iceberg.exceptions.ServiceUnavailableException",
+    "org.apache.iceberg.jdbc.UncheckedSQLException",
+    "org.apache.spark.shuffle.FetchFailedException",
+    "software.amazon.awssdk.core.exception.",
+    "ExecutorLostFailure",
+    "SlowDown",
+    "Status Code: 503",
+    "Status Code: 500",
+    "cancelled because SparkContext was shut down",
+)
+_GONE = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
+_OUT_OF_MEMORY_EXITS = {3, 52, 137, -9}
+"""ExitOnOutOfMemoryError, Spark's own handler, and the kernel's."""
+
+
+def meaning(error: BaseException, where: str, exit_code: int | None) -> ErrataError | None:
+    """The error that says what happened, or None when it is the transform's own; ``exit_code`` of a dead JVM."""
+    if isinstance(error, ErrataError):
+        return error
+    causes = list(chain(error))
+    told = "\n".join(causes)
+    if exit_code is not None or any(type(one).__name__ in _GONE for one in _python_chain(error)):
+        return _gone(where, exit_code)
+    if any(isinstance(one, OSError) and one.errno in _NO_ROOM for one in _python_chain(error)) or _has(told, _STORAGE):
+        return StorageRefused(
+            f"{where} could not be written: {cause_of(error)}",
+            state="the chunk was given back; chunks that were adopted are kept; main is unchanged",
+            hint="make room or mend the permission, then repeat the command: it goes on where it stopped",
+        )
+    if _has(told, _MEMORY):
+        return OutOfMemory(
+            f"{where} ran out of memory: {cause_of(error)}",
+            state="nothing of this chunk was adopted; main is unchanged",
+            hint="it is tried again in smaller pieces; spark.driver.memory and spark.executor.memory set what there is",
+        )
+    if _has(told, _PASSES):
+        return EngineError(
+            f"{where} failed in a way that may pass: {cause_of(error)}",
+            state="nothing of this chunk was adopted; main is unchanged",
+        )
+    return None
+
+
+def _gone(where: str, exit_code: int | None) -> ErrataError:
+    if exit_code in _OUT_OF_MEMORY_EXITS:
+        return WorkerDied(
+            f"the JVM ended with exit code {exit_code} while computing {where}: probably out of memory",
+            state="chunks that were adopted are kept; main is unchanged",
+            hint="errata run goes on with smaller chunks; spark.driver.memory sets what there is",
+            memory=True,
+        )
+    ended = "" if exit_code is None else f" with exit code {exit_code}"
+    return WorkerDied(
+        f"the JVM ended{ended} while computing {where}",
+        state="chunks that were adopted are kept; main is unchanged",
+        hint="errata run goes on where this one stopped",
+    )
+
+
+def chain(error: BaseException) -> Iterator[str]:
+    """Every cause as ``class: message``, Python's and Java's, outermost first."""
+    for one in _python_chain(error):
+        yield f"{type(one).__name__}: {one}"
+        java = _java(one)
+        while java is not None:
+            yield str(java.toString())
+            java = java.getCause()
+
+
+def cause_of(error: BaseException) -> str:
+    """The innermost cause in one line, without Java's stack."""
+    if (java := _java(error)) is not None:
+        while java.getCause() is not None:
+            java = java.getCause()
+        text = str(java.toString())
+        return next((line for line in text.splitlines() if line.strip()), text)
+    text = str(getattr(error, "desc", "") or error)
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def _python_chain(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    one: BaseException | None = error
+    while one is not None and id(one) not in seen:
+        seen.add(id(one))
+        yield one
+        one = one.__cause__ or one.__context__
+
+
+def _java(error: BaseException) -> Any:
+    return getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+
+
+def _has(told: str, marks: tuple[str, ...]) -> bool:
+    return any(mark in told for mark in marks)

@@ -1,0 +1,102 @@
+"""The canary: a declared few partitions, computed and judged before the rest may start.
+
+Its files become a candidate like any other, measured and judged by the run's own rules. What blocks rejects the run;
+warnings are shown and decided at the gate of the whole run. What it took refines the estimate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from errata.errors import StateRefused, ValidationRejected
+from errata.executor.attempting import Job
+from errata.executor.candidates import assemble, facts_of, measured
+from errata.ledger import ChunkRecord
+from errata.model.codec import plain
+from errata.model.manifest import Chunk, Estimate
+from errata.model.run import ChunkState, RunState
+from errata.planner.estimate import cores_for, refine
+from errata.planner.resize import Measured
+from errata.validator.judge import Verdict, judge
+
+__all__ = ["judge_canary", "taken_by"]
+
+CANARY = "canary"
+
+
+def judge_canary(job: Job) -> bool:
+    """Judge a canary that is computed and not judged yet; False when there is none."""
+    desk, run = job.desk, job.run
+    chunks = desk.ledger.chunks(run.run_id)
+    canary = [chunk for chunk in chunks if chunk.wave == 0]
+    if not canary or any(chunk.state is not ChunkState.DONE for chunk in canary):
+        return False
+    if CANARY in desk.ledger.facts(run.run_id):
+        return False
+    names = {name for chunk in canary for name in chunk.partitions}
+    part = replace(job.manifest, partitions=tuple(name for name in job.manifest.partitions if name in names))
+    candidate = assemble(desk, job.actor, run, part, canary)
+    verdict = judge(part, measured(desk, job.actor, run, part, candidate), facts_of(desk, part, candidate))
+    blocking = [problem for problem in verdict.problems if problem.level == "block"]
+    if blocking:
+        _reject(job, verdict, len(canary))
+    warned = sorted({problem.name for problem in verdict.problems})
+    estimate = _refined(job, canary, [chunk for chunk in chunks if chunk.wave != 0])
+    fact = {
+        "partitions": list(part.partitions),
+        "candidate": candidate.branch,
+        "checks": len(verdict.checks),
+        "warnings": warned,
+        "seconds_low": estimate.seconds_low,
+        "seconds_high": estimate.seconds_high,
+        "usd": estimate.usd,
+        "basis": estimate.basis,
+    }
+    _, already = desk.ledger.record_fact(run.run_id, CANARY, fact, job.actor)
+    if not already:
+        desk.ledger.abandon_candidate(run.run_id, candidate.n, job.actor, "the canary passed")
+        told = f" with warnings on {', '.join(warned)}" if warned else ""
+        desk.narrate(
+            f"canary of {len(names)} partitions passed {len(verdict.checks)} checks{told}; the whole run will take "
+            f"{estimate.seconds_low:,}-{estimate.seconds_high:,} s ({estimate.basis})"
+        )
+    return True
+
+
+def _reject(job: Job, verdict: Verdict, chunks: int) -> None:
+    first = next(problem for problem in verdict.problems if problem.level == "block")
+    body = {"canary": [plain(problem) for problem in verdict.problems[:50]]}
+    try:
+        job.desk.ledger.move(job.run.run_id, RunState.REJECTED, actor=job.actor, action="canary.rejected", body=body)
+    except StateRefused:
+        # another worker judged it at the same moment and said so first
+        if job.desk.ledger.run(job.run.run_id).state is not RunState.REJECTED:
+            raise
+    raise ValidationRejected(
+        f"the canary did not pass: {first.partition or 'the candidate'}: {first.name}: {first.message}",
+        state=f"{chunks} canary chunks are staged, nothing else was computed; main is unchanged",
+        hint=f"correct the transform and plan again with --supersede {job.run.run_id}",
+        checks=[plain(problem) for problem in verdict.problems],
+    )
+
+
+def _refined(job: Job, done: list[ChunkRecord], left: list[ChunkRecord]) -> Estimate:
+    project, product = job.desk.project, job.desk.product(job.manifest.product)
+    rest = [Chunk(chunk.chunk_id, chunk.partitions, chunk.rows, chunk.bytes) for chunk in left]
+    cores = cores_for(project, product)
+    return refine(job.manifest.estimate, taken_by(job, done), rest, cores, project.core_hour_usd)
+
+
+def taken_by(job: Job, chunks: list[ChunkRecord]) -> list[Measured]:
+    """What done chunks took, newest last."""
+    started = {
+        (a.chunk_id, a.fence): datetime.fromisoformat(a.started_at).timestamp()
+        for a in job.desk.ledger.attempts(job.run.run_id)
+    }
+    found = [
+        Measured(c.bytes, c.seconds, c.rows, len(c.partitions), started.get((c.chunk_id, c.fence), 0.0))
+        for c in chunks
+        if c.state is ChunkState.DONE and c.seconds
+    ]
+    return sorted(found, key=lambda one: one.started)

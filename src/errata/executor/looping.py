@@ -1,0 +1,187 @@
+"""The worker's loop: hold or claim, keep chunks in flight, resize what waits, until nothing is left to take.
+
+A worker stays while chunks of others are in flight, because their workers may die. It waits for a paused run for a
+while, and for a ledger that does not answer; it leaves when the run is over, or was asked to stop.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+
+from errata.errors import LedgerUnavailable
+from errata.executor.attempting import LEASE_SECONDS, Job, attempt_chunk, work_of
+from errata.executor.budget import stop_at_cap
+from errata.executor.canary import judge_canary
+from errata.executor.health import Level, Reading, Watch
+from errata.executor.pacing import Hold, hold
+from errata.executor.ports import ChunkWork
+from errata.executor.resizing import resize_waiting
+from errata.executor.retrying import after_loss
+from errata.failpoints import failpoint
+from errata.ledger import AttemptRecord, Owner
+from errata.model.run import RunState
+from errata.model.throttle import Signal, Throttle
+
+__all__ = ["work_until_done"]
+
+_POLL_SECONDS = 1.0
+_BUDGET_SECONDS = 10.0
+PAUSED_SECONDS = 600.0
+"""How long a worker waits for a paused run before it gives its cores back."""
+LEDGER_SECONDS = 1800.0
+"""How long it waits for a ledger that does not answer."""
+
+
+@dataclass(slots=True)
+class _Loop:
+    job: Job
+    owner: Owner
+    parallel: int
+    max_chunks: int | None
+    throttle: Throttle
+    watch: Watch
+    flying: dict[Future[None], ChunkWork] = field(default_factory=dict)
+    taken: int = 0
+    said: str = ""
+    next_budget: float = 0.0
+
+
+def work_until_done(
+    job: Job, owner: Owner, *, parallel: int, max_chunks: int | None, throttle: Throttle, health: tuple[Signal, ...]
+) -> None:
+    """Compute chunks of the run; returns when there is nothing left for this worker."""
+
+    def changed(reading: Reading) -> None:
+        limits = {"slow_above": reading.signal.slow_above, "pause_above": reading.signal.pause_above}
+        body = {"signal": reading.signal.name, "reading": None if reading.value is None else str(reading.value)}
+        job.desk.ledger.note(job.run.run_id, job.actor, f"throttle.{reading.level.value}", body | limits)
+        job.desk.narrate(f"{_DOES[reading.level]}: {reading.told}")
+
+    probe = job.desk.engines.probes.read
+    with (
+        Watch(health, probe, changed) as watch,
+        ThreadPoolExecutor(max_workers=parallel, thread_name_prefix="chunk") as pool,
+    ):
+        loop = _Loop(job, owner, parallel, max_chunks, throttle, watch)
+        try:
+            _go(loop, pool)
+        except BaseException:
+            job.stop.set()
+            for future, work in loop.flying.items():
+                if not future.cancel():
+                    job.desk.engines.chunks.cancel(work)
+            raise
+
+
+_DOES = {Level.GO: "going on", Level.SLOW: "one chunk at a time", Level.PAUSE: "waiting, no new chunk"}
+
+
+def _go(loop: _Loop, pool: ThreadPoolExecutor) -> None:
+    waited_since: float | None = None
+    while True:
+        attempt = _take(loop)
+        if attempt is not None:
+            waited_since = None
+            loop.taken += 1
+            failpoint("chunk.after_claim")
+            work = work_of(loop.job, attempt)
+            loop.flying[pool.submit(attempt_chunk, loop.job, attempt, work)] = work
+        elif loop.flying:
+            waited_since = None
+            _collect(loop)
+        else:
+            waited_since = waited_since or time.monotonic()
+            if _is_over(loop, time.monotonic() - waited_since):
+                return
+            time.sleep(_POLL_SECONDS)
+
+
+def _collect(loop: _Loop) -> None:
+    done, _ = wait(loop.flying, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
+    for future in done:
+        del loop.flying[future]
+        future.result()
+    if done:
+        resize_waiting(loop.job)
+
+
+def _take(loop: _Loop) -> AttemptRecord | None:
+    """The next chunk, if this worker has a hand free and nothing holds the run."""
+    if len(loop.flying) >= loop.parallel or (loop.max_chunks is not None and loop.taken >= loop.max_chunks):
+        return None
+    ledger, run_id = loop.job.desk.ledger, loop.job.run.run_id
+    patience = time.monotonic() + LEDGER_SECONDS
+    while True:
+        try:
+            _watch_budget(loop)
+            most, held = _most(loop), _held(loop)
+            if held is not None:
+                _say(loop, f"holding: {held.reason}")
+                return None
+            attempt = ledger.claim(
+                run_id,
+                loop.owner,
+                lease_seconds=LEASE_SECONDS,
+                actor=loop.job.actor,
+                after_loss=after_loss(loop.job.attempts),
+                max_running=most,
+                in_order=loop.job.manifest.order == "sequential",
+            )
+        except LedgerUnavailable as error:
+            if time.monotonic() > patience:
+                raise
+            _say(loop, f"the ledger does not answer, waiting: {error.message}")
+            time.sleep(_POLL_SECONDS * 5)
+        else:
+            if attempt is not None:
+                loop.said = ""
+            return attempt
+
+
+def _watch_budget(loop: _Loop) -> None:
+    if time.monotonic() >= loop.next_budget:
+        loop.next_budget = time.monotonic() + _BUDGET_SECONDS
+        stop_at_cap(loop.job)
+
+
+def _most(loop: _Loop) -> int | None:
+    reading = loop.watch.worst
+    return 1 if reading and reading.level is Level.SLOW else loop.throttle.chunks
+
+
+def _held(loop: _Loop) -> Hold | None:
+    reading = loop.watch.worst
+    if reading and reading.level is Level.PAUSE:
+        return Hold(reading.told)
+    if loop.throttle == Throttle():
+        return None
+    return hold(loop.throttle, loop.job.desk.ledger.pace(loop.job.run.run_id))
+
+
+def _say(loop: _Loop, text: str) -> None:
+    if text != loop.said:
+        loop.said = text
+        loop.job.desk.narrate(text)
+
+
+def _is_over(loop: _Loop, waited: float) -> bool:
+    """Whether an idle worker may leave; a finished canary is judged first."""
+    if loop.max_chunks is not None and loop.taken >= loop.max_chunks:
+        return True
+    ledger, run_id = loop.job.desk.ledger, loop.job.run.run_id
+    state, counts = ledger.run(run_id).state, ledger.counts(run_id)
+    if state is RunState.PAUSED:
+        _say(loop, f"the run is paused; errata resume {run_id}")
+        return waited > PAUSED_SECONDS
+    if state is not RunState.RUNNING or not (counts.pending or counts.running):
+        return True
+    if counts.running:
+        _say(loop, f"{counts.running} chunks are in other hands; waiting for them")
+        return False
+    if judge_canary(loop.job):
+        return False
+    # what waits for its backoff, a hold, or an earlier chunk that failed
+    in_order = loop.job.manifest.order == "sequential"
+    return in_order and bool(counts.failed or counts.quarantined)

@@ -1,0 +1,69 @@
+"""Proof of determinism: sample chunks are computed twice, with different parallelism, before the run may start.
+
+Nothing is written. The proof is a fact of the run, found out once by whichever worker comes first. It runs here and not
+while planning: a plan needs no cluster, and code that nobody approved does not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from errata.canonical import digest_of
+from errata.errors import Nondeterministic
+from errata.executor.attempting import Job
+from errata.executor.ports import ChunkWork
+from errata.model.manifest import Chunk
+from errata.model.partition import fold_text
+from errata.model.run import RunState
+
+__all__ = ["prove", "samples"]
+
+DETERMINISM = "determinism"
+PARALLELISM = (3, 8)
+
+
+def samples(chunks: Sequence[Chunk], count: int) -> tuple[Chunk, ...]:
+    """So many chunks spread over the run, the first and the last among them. Pure."""
+    if count >= len(chunks):
+        return tuple(chunks)
+    if count == 1:
+        return (chunks[len(chunks) // 2],)
+    return tuple(chunks[n * (len(chunks) - 1) // (count - 1)] for n in range(count))
+
+
+def prove(job: Job) -> None:
+    """Compare; raises ``Nondeterministic`` and fails the run when the same chunk gave different rows."""
+    wanted = job.manifest.prove_determinism
+    if not wanted or DETERMINISM in job.desk.ledger.facts(job.run.run_id):
+        return
+    chosen = samples(job.manifest.chunks, wanted)
+    proven: dict[str, str] = {}
+    for chunk in chosen:
+        job.desk.narrate(
+            f"proving determinism on {fold_text(job.manifest.target.grain, chunk.partitions)}, computed twice"
+        )
+        work = ChunkWork(job.run.run_id, job.manifest, job.run.manifest_digest, chunk, 0, job.parts)
+        first, second = (job.desk.engines.chunks.digests(work, tasks) for tasks in PARALLELISM)
+        if different := _different(first, second):
+            _refuse(job, chunk, different)
+        proven[chunk.chunk_id] = digest_of(dict(first))
+    job.desk.ledger.record_fact(
+        job.run.run_id, DETERMINISM, {"chunks": proven, "parallelism": list(PARALLELISM)}, job.actor
+    )
+
+
+def _different(first: Mapping[str, str], second: Mapping[str, str]) -> list[str]:
+    return sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
+
+
+def _refuse(job: Job, chunk: Chunk, partitions: list[str]) -> None:
+    body = {"chunk": chunk.chunk_id, "nondeterministic": partitions[:50]}
+    job.desk.ledger.move(job.run.run_id, RunState.FAILED, actor=job.actor, action="determinism.refuted", body=body)
+    told = fold_text(job.manifest.target.grain, partitions)
+    raise Nondeterministic(
+        f"run {job.run.run_id} was stopped: {job.manifest.code.call} computed twice gave different rows for {told}",
+        state="nothing was staged; main is unchanged",
+        hint="no now(), rand(), uuid() or order of rows: take ctx.clock, ctx.deterministic_id() and a total order; "
+        f"then plan again with --supersede {job.run.run_id}",
+        partitions=partitions,
+    )
