@@ -123,8 +123,9 @@ def _broken(seq: int, reason: str, head: str) -> AuditCheck:
 
 
 def _stream(conn: Connection) -> Iterator[Row[Any]]:
-    result = conn.execution_options(yield_per=_PAGE).execute(select(audit).order_by(audit.c.seq))
-    yield from result
+    query = select(audit).order_by(audit.c.seq)
+    with conn.execute(query, execution_options={"yield_per": _PAGE}) as rows:
+        yield from rows
 
 
 def _wrong(row: Row[Any], seq: int, head: str) -> str | None:

@@ -58,12 +58,12 @@ def misreported(conn: Connection, said: Mapping[Candidate, Said]) -> tuple[int |
 
 def _digests(conn: Connection) -> Iterator[tuple[Candidate, str]]:
     query = select(measurement).order_by(measurement.c.run_id, measurement.c.candidate_n, measurement.c.id)
-    rows = conn.execution_options(yield_per=_PAGE).execute(query)
-    for candidate, group in groupby(rows, lambda row: (row.run_id, row.candidate_n)):
-        try:
-            yield candidate, measured_digest(_record(row) for row in group)
-        except (TypeError, ValueError):
-            yield candidate, "no digest: they are not what Errata writes"
+    with conn.execute(query, execution_options={"yield_per": _PAGE}) as rows:
+        for candidate, group in groupby(rows, lambda row: (row.run_id, row.candidate_n)):
+            try:
+                yield candidate, measured_digest(_record(row) for row in group)
+            except (TypeError, ValueError):
+                yield candidate, "no digest: they are not what Errata writes"
 
 
 def _record(row: Row[Any]) -> Measurement:

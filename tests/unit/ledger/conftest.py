@@ -1,5 +1,8 @@
+"""Ledgers for these tests: each test that asks for ``url`` or ``ledger`` runs on SQLite and on PostgreSQL."""
+
 from __future__ import annotations
 
+import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from errata.ledger import Ledger
+from support.postgres import PostgresServer
+from unit.ledger.shell import Shell
 
 
 @pytest.fixture(scope="session")
@@ -17,16 +22,39 @@ def empty_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
-def path(tmp_path: Path, empty_ledger: Path) -> Path:
-    """The file of this test's ledger."""
-    return shutil.copy(empty_ledger, tmp_path / "ledger.db")
+@pytest.fixture(scope="session")
+def ledger_template(postgres: PostgresServer) -> str:
+    """A database with a migrated ledger; a copy saves each test the migration."""
+    Ledger.open(postgres.create_database("ledger_template")).close()
+    return "ledger_template"
 
 
 @pytest.fixture
-def url(path: Path) -> str:
+def empty_database(postgres: PostgresServer) -> Iterator[str]:
+    """The URL of a PostgreSQL database in which nobody has made anything."""
+    name = f"empty_{secrets.token_hex(6)}"
+    yield postgres.create_database(name)
+    postgres.drop_database(name)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The URL of this test's ledger."""
-    return f"sqlite:///{path}"
+    if request.param == "sqlite":
+        yield f"sqlite:///{shutil.copy(request.getfixturevalue('empty_ledger'), tmp_path / 'ledger.db')}"
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    name = f"ledger_{secrets.token_hex(6)}"
+    yield server.create_database(name, template=request.getfixturevalue("ledger_template"))
+    server.drop_database(name)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A URL at which there is no ledger yet."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/new/ledger.db"
+    return str(request.getfixturevalue("empty_database"))
 
 
 @pytest.fixture
@@ -34,3 +62,11 @@ def ledger(url: str) -> Iterator[Ledger]:
     """A fresh ledger."""
     with Ledger.open(url) as opened:
         yield opened
+
+
+@pytest.fixture
+def shell(ledger: Ledger, url: str) -> Iterator[Shell]:
+    """Someone with a shell of this test's ledger."""
+    opened = Shell(url)
+    yield opened
+    opened.close()

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import sqlite3
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from sqlalchemy import text
-from sqlalchemy.exc import IntegrityError
 
 from errata.ledger import CandidateState, Ledger, Measurement
 from errata.ledger.audit import append
 from errata.ledger.database import Tx
-from errata.ledger.schema import metadata
 from errata.ledger.rules import APPEND_ONLY, CANDIDATE_MOVES, KEPT, REMEASURED
+from errata.ledger.schema import metadata
 from errata.model.fate import Fate
 from errata.model.run import (
     ATTEMPT_MOVES,
@@ -28,6 +25,8 @@ from errata.model.run import (
     PublicationState,
     RunState,
 )
+from unit.ledger.only import postgres_only, sqlite_only
+from unit.ledger.shell import Shell, refused
 from unit.ledger.steps import ANA, BO, DAYS, adopt, bring, intend, judge, must_claim, plan, publish, roll_back, run_in
 
 ILLEGAL_RUN_MOVES = [(a, b) for a, b in itertools.product(RunState, RunState) if b not in RUN_MOVES[a]]
@@ -56,42 +55,62 @@ def full(ledger: Ledger) -> Ledger:
 
 
 @pytest.fixture
-def raw(full: Ledger, path: Path) -> Iterator[sqlite3.Connection]:
-    """Someone with the file and a SQLite shell."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    yield connection
-    connection.close()
+def raw(full: Ledger, shell: Shell) -> Shell:
+    """Someone with a shell of the full ledger."""
+    return shell
 
 
-def refused(act: Callable[[], object], why: str) -> None:
-    with pytest.raises((sqlite3.IntegrityError, IntegrityError), match=why):
-        act()
-
-
-def test_the_full_ledger_has_rows_everywhere(raw: sqlite3.Connection):
+def test_the_full_ledger_has_rows_everywhere(raw: Shell):
     """The tests below prove something about every table."""
     for table in metadata.tables:
         assert raw.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > 0, table
     assert {*APPEND_ONLY, *KEPT, *REMEASURED, "scope_lock"} == set(metadata.tables)
 
 
-@pytest.mark.parametrize("table", [*APPEND_ONLY, *REMEASURED])
-def test_evidence_is_not_updated(raw: sqlite3.Connection, table: str):
+def test_evidence_is_not_updated(raw: Shell):
     """No column of an append-only row can be changed, not even to itself."""
-    for column in metadata.tables[table].columns:
-        refused(lambda name=column.name: raw.execute(f"UPDATE {table} SET {name} = {name}"), "kept as written")
+    for table in (*APPEND_ONLY, *REMEASURED):
+        for column in metadata.tables[table].columns:
+            change = f"UPDATE {table} SET {column.name} = {column.name}"
+            refused(lambda sql=change: raw.execute(sql), f"{table}: update refused")
 
 
-@pytest.mark.parametrize("table", [*APPEND_ONLY, *KEPT, *REMEASURED])
-def test_rows_are_not_removed_or_replaced(raw: sqlite3.Connection, table: str):
-    """DELETE is refused, and so is REPLACE, which would delete without firing a delete trigger."""
-    refused(lambda: raw.execute(f"DELETE FROM {table}"), "the numbers stay" if table in REMEASURED else "refused")
-    refused(lambda: raw.execute(f"INSERT OR REPLACE INTO {table} SELECT * FROM {table} LIMIT 1"), ".")
-    refused(lambda: raw.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM {table} LIMIT 1"), ".")
+def test_rows_are_not_removed_or_replaced(raw: Shell):
+    """DELETE is refused, and so is every way to put a row in the place of another one."""
+    for table in (*APPEND_ONLY, *KEPT, *REMEASURED):
+        why = "the numbers stay" if table in REMEASURED else f"{table}: delete refused"
+        refused(lambda table=table: raw.execute(f"DELETE FROM {table}"), why)
+        key = ", ".join(column.name for column in metadata.tables[table].primary_key)
+        refused(lambda table=table, key=key: raw.execute(raw.replace(table, key)), ".")
+        refused(lambda table=table: raw.execute(f"INSERT INTO {table} SELECT * FROM {table} LIMIT 1"), ".")
 
 
-@pytest.mark.parametrize("table", ["run", "chunk", "attempt", "candidate", "publication", "hazard"])
-def test_what_was_declared_is_fixed(raw: sqlite3.Connection, table: str):
+@sqlite_only
+def test_a_row_that_exists_is_not_ignored_either(raw: Shell):
+    """What SQLite would skip in silence is refused, too."""
+    for table in (*APPEND_ONLY, *KEPT, *REMEASURED):
+        refused(lambda table=table: raw.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM {table} LIMIT 1"), ".")
+
+
+@postgres_only
+def test_no_table_is_truncated(raw: Shell):
+    """TRUNCATE fires no row trigger, so it is refused as a whole."""
+    for table in metadata.tables:
+        refused(lambda table=table: raw.execute(f"TRUNCATE {table} CASCADE"), "truncate refused")
+
+
+@postgres_only
+def test_a_temporary_table_does_not_stand_in_for_the_rules(raw: Shell):
+    """Whoever may make temporary tables could otherwise bring a list of moves of their own."""
+    raw.execute("CREATE TEMPORARY TABLE transition AS SELECT 'chunk' AS kind, 'done' AS from_state, 'done' AS to_state")
+    raw.execute("CREATE TEMPORARY TABLE audit_head AS SELECT 1 AS one, 7 AS seq, 'x' AS hash")
+    raw.execute("SET search_path = pg_temp, public")
+    refused(lambda: raw.execute("UPDATE candidate SET state = 'intended'"), "not allowed")
+    forged = "INSERT INTO audit VALUES (8, 'x', 'y', '2026', 'eve', 'eve', 'h', 0, 'note', NULL, '{}')"
+    refused(lambda: raw.execute(forged), "does not continue the chain")
+
+
+def test_what_was_declared_is_fixed(raw: Shell):
     """Identity and scope of a row never change."""
     fixed = {
         "run": ("manifest_digest", "table_name", "partitions", "planned_by"),
@@ -101,27 +120,28 @@ def test_what_was_declared_is_fixed(raw: sqlite3.Connection, table: str):
         "publication": ("partitions", "kind", "person", "release"),
         "hazard": ("snapshot_id",),
     }
-    for column in fixed[table]:
-        refused(lambda name=column: raw.execute(f"UPDATE {table} SET {name} = 'x'"), ".")
+    for table, columns in fixed.items():
+        for column in columns:
+            refused(lambda table=table, column=column: raw.execute(f"UPDATE {table} SET {column} = '9'"), f"{table}: ")
 
 
-def test_a_judged_candidate_gets_no_more_numbers(raw: sqlite3.Connection):
+def test_a_judged_candidate_gets_no_more_numbers(raw: Shell):
     """Adding to what was judged is refused like removing from it."""
     more = "INSERT INTO measurement SELECT NULL, run_id, candidate_n, scope, partition, 'more', value, exact"
     refused(lambda: raw.execute(f"{more} FROM measurement"), "the numbers stay")
 
 
-def test_numbers_without_a_verdict_are_removed_but_never_changed_or_replaced(ledger: Ledger, path: Path):
+def test_numbers_without_a_verdict_are_removed_but_never_changed_or_replaced(ledger: Ledger, shell: Shell):
     """Measuring again removes the old numbers; no other way leads to different ones under the same row."""
     run_in(ledger, RunState.STAGED)
     ledger.intend_candidate("bf-1", "d", ANA)
     ledger.record_measurements("bf-1", 1, [Measurement("candidate", DAYS[0], "rows", "1")], ANA)
-    raw = sqlite3.connect(path, isolation_level=None)
-    refused(lambda: raw.execute("UPDATE measurement SET value = '2'"), "kept as written")
-    refused(lambda: raw.execute("INSERT OR REPLACE INTO measurement SELECT * FROM measurement"), "never replaced")
-    refused(lambda: raw.execute("INSERT INTO measurement SELECT 9, run_id, 1, 's', '', 'n', '1', 2 FROM run"), "CHECK")
-    assert raw.execute("DELETE FROM measurement").rowcount == 1
-    raw.close()
+    refused(lambda: shell.execute("UPDATE measurement SET value = '2'"), "kept as written")
+    refused(lambda: shell.execute(shell.replace("measurement", "id")), "never replaced|kept as written")
+    if not shell.is_postgres:
+        wrong = "INSERT INTO measurement SELECT 9, run_id, 1, 's', '', 'n', '1', 2 FROM run"
+        refused(lambda: shell.execute(wrong), "CHECK")
+    assert shell.execute("DELETE FROM measurement").rowcount == 1
 
 
 def write(ledger: Ledger, work: Callable[[Tx], Any]) -> Any:
@@ -165,11 +185,12 @@ def test_a_run_move_needs_its_own_new_audit_entry(ledger: Ledger):
     assert ledger.run("bf-1").state is RunState.RUNNING
 
 
-def test_a_run_starts_as_planned(ledger: Ledger, path: Path):
+def test_a_run_starts_as_planned(ledger: Ledger, shell: Shell):
     """A run cannot be put into the ledger half way, or without its entry."""
     plan(ledger)
     copy = "INSERT INTO run SELECT 'bf-9', :digest, product, table_name, partitions, planned_by, reason, planned_at,"
-    ledger._database.write(lambda tx: tx.conn.execute(text("INSERT INTO manifest VALUES ('m', x'7b7d', '2026')")))
+    sealed = {"digest": "m", "content": b"{}", "at": "2026"}
+    ledger._database.write(lambda tx: tx.conn.execute(metadata.tables["manifest"].insert(), sealed))
 
     def act(state: str) -> None:
         def work(tx: Tx) -> None:
@@ -180,15 +201,11 @@ def test_a_run_starts_as_planned(ledger: Ledger, path: Path):
         ledger._database.write(work)
 
     refused(lambda: act("approved"), "starts as planned")
-    with sqlite3.connect(path) as direct:
-        refused(
-            lambda: direct.execute(copy.replace(":digest", "'m'") + " 'planned', updated_at, audit_seq FROM run"),
-            "starts as planned",
-        )
-    direct.close()
+    direct = copy.replace(":digest", "'m'") + " 'planned', updated_at, audit_seq FROM run"
+    refused(lambda: shell.execute(direct), "starts as planned")
 
 
-def test_an_audit_entry_must_continue_the_chain(raw: sqlite3.Connection):
+def test_an_audit_entry_must_continue_the_chain(raw: Shell):
     """An entry with a gap or a wrong previous hash is not taken, and the head is not moved by hand."""
     insert = (
         "INSERT INTO audit SELECT {}, {}, 'h', at, person, os_user, host, 0, action, run_id, body FROM audit LIMIT 1"
@@ -278,34 +295,32 @@ def test_illegal_candidate_moves_are_refused(ledger: Ledger, a: CandidateState):
             refused(lambda b=b: _set(ledger, "candidate", b.value), "candidate: ")
 
 
-def test_a_fence_only_grows_and_only_its_holder_is_adopted(ledger: Ledger, path: Path):
+def test_a_fence_only_grows_and_only_its_holder_is_adopted(ledger: Ledger, shell: Shell):
     """The fence cannot shrink; a stale attempt can be neither adopted nor prolonged; one attempt is adopted."""
     plan(ledger, chunks=1)
     bring(ledger, "bf-1", RunState.RUNNING)
     must_claim(ledger, lease=0)
     must_claim(ledger)
-    raw = sqlite3.connect(path, isolation_level=None)
-    refused(lambda: raw.execute("UPDATE chunk SET fence = 1"), "only grows")
-    refused(lambda: raw.execute("UPDATE chunk SET state = 'running'"), "only grows")
-    refused(lambda: raw.execute("UPDATE chunk SET state = 'done'"), "one adopted attempt")
-    refused(lambda: raw.execute("UPDATE attempt SET lease_until = 0 WHERE fence = 1"), "it is over")
-    raw.execute("DROP TRIGGER attempt_over")
-    raw.execute("DROP TRIGGER attempt_move")
-    refused(lambda: raw.execute("UPDATE attempt SET state = 'adopted' WHERE fence = 1"), "stale")
-    raw.execute("UPDATE attempt SET state = 'adopted' WHERE fence = 2")
-    raw.execute("DROP TRIGGER attempt_stale")
-    refused(lambda: raw.execute("UPDATE attempt SET state = 'adopted' WHERE fence = 1"), "UNIQUE")
-    raw.close()
+    refused(lambda: shell.execute("UPDATE chunk SET fence = 1"), "only grows")
+    refused(lambda: shell.execute("UPDATE chunk SET state = 'running'"), "only grows")
+    refused(lambda: shell.execute("UPDATE chunk SET state = 'done'"), "one adopted attempt")
+    refused(lambda: shell.execute("UPDATE attempt SET lease_until = 0 WHERE fence = 1"), "it is over")
+    shell.drop_rule("attempt", "attempt_over")
+    shell.drop_rule("attempt", "attempt_move")
+    refused(lambda: shell.execute("UPDATE attempt SET state = 'adopted' WHERE fence = 1"), "stale")
+    shell.execute("UPDATE attempt SET state = 'adopted' WHERE fence = 2")
+    shell.drop_rule("attempt", "attempt_stale")
+    refused(lambda: shell.execute("UPDATE attempt SET state = 'adopted' WHERE fence = 1"), "(?i)unique")
 
 
-def test_a_lock_stays_while_its_publication_is_open(raw: sqlite3.Connection):
+def test_a_lock_stays_while_its_publication_is_open(raw: Shell):
     """Locks are freed by settling, not by hand, and not handed over."""
     refused(lambda: raw.execute("DELETE FROM scope_lock"), "is open")
     refused(lambda: raw.execute("UPDATE scope_lock SET pub_id = 'bf-1-p1'"), "only the lease")
-    refused(lambda: raw.execute("INSERT OR REPLACE INTO scope_lock SELECT * FROM scope_lock"), "is taken")
+    refused(lambda: raw.execute("INSERT INTO scope_lock SELECT * FROM scope_lock"), "is taken")
 
 
-def test_acceptance_needs_a_committed_publication_and_approval_the_digest(raw: sqlite3.Connection):
+def test_acceptance_needs_a_committed_publication_and_approval_the_digest(raw: Shell):
     """Truth in a partition and a decision on a plan cannot be written past their cause."""
     accept = (
         "INSERT INTO acceptance SELECT NULL, table_name, partition, run_id, 'bf-1-p3', NULL, NULL, action, at, 1"
@@ -316,12 +331,34 @@ def test_acceptance_needs_a_committed_publication_and_approval_the_digest(raw: s
     refused(lambda: raw.execute(approve), "another digest")
 
 
-def test_a_missing_rule_is_noticed(full: Ledger, path: Path):
+@sqlite_only
+def test_a_missing_rule_is_noticed(full: Ledger, shell: Shell):
     """Dropping or weakening a trigger shows."""
     assert full.missing_triggers() == ()
-    raw = sqlite3.connect(path, isolation_level=None)
-    raw.execute("DROP TRIGGER run_move")
-    raw.execute("DROP TRIGGER audit_no_update")
-    raw.execute("CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit BEGIN SELECT 1; END")
-    raw.close()
+    shell.execute("DROP TRIGGER run_move")
+    shell.execute("DROP TRIGGER audit_no_update")
+    shell.execute("CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit BEGIN SELECT 1; END")
     assert full.missing_triggers() == ("audit_no_update", "run_move")
+
+
+_OTHER, _CALLS = "CREATE OR REPLACE TRIGGER part_no_delete", "EXECUTE FUNCTION errata_part_no_delete()"
+_WEAKER = "CREATE OR REPLACE FUNCTION errata_audit_chain() RETURNS trigger LANGUAGE plpgsql"
+
+
+@postgres_only
+@pytest.mark.parametrize(
+    "name, change",
+    [
+        ("run_move", "DROP TRIGGER run_move ON run"),
+        ("audit_no_update", "ALTER TABLE audit DISABLE TRIGGER audit_no_update"),
+        ("audit_chain", f"{_WEAKER} SET search_path = public, pg_temp AS 'BEGIN RETURN NEW; END'"),
+        ("audit_chain", "ALTER FUNCTION errata_audit_chain() RESET search_path"),
+        ("part_no_delete", f"{_OTHER} BEFORE DELETE ON part FOR EACH ROW WHEN (false) {_CALLS}"),
+        ("part_no_delete", f"{_OTHER} BEFORE INSERT ON part FOR EACH ROW {_CALLS}"),
+    ],
+)
+def test_a_rule_that_was_weakened_is_noticed(ledger: Ledger, shell: Shell, name: str, change: str):
+    """Dropped, disabled, another text, another search path, a condition, another moment: each shows."""
+    assert ledger.missing_triggers() == ()
+    shell.execute(change)
+    assert ledger.missing_triggers() == (name,)
