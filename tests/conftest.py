@@ -10,10 +10,12 @@ import pytest
 
 from errata.errors import SetupError
 from errata.jars import require
+from support import jars as extra_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from support.lakes import Lake
     from support.postgres import PostgresServer
     from support.world import World
 
@@ -42,7 +44,8 @@ def base_spark(warehouse: Path) -> Iterator[SparkSession]:
     """The session; catalog ``lake`` is an empty Iceberg catalog."""
     pyspark_sql = pytest.importorskip("pyspark.sql")
     try:
-        jars = require()
+        # all that any suite needs: the class path is fixed when the JVM starts
+        jars = [*require(), *extra_jars.there(*extra_jars.EXTRA)]
     except SetupError as error:
         pytest.skip(f"{error.message}; {error.hint}")
     lake = "spark.sql.catalog.lake"
@@ -82,7 +85,17 @@ def spark(base_spark: SparkSession) -> SparkSession:
 
 
 @pytest.fixture
-def make_world(base_spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., World]]:
+def make_lake() -> Callable[[Path], Lake]:
+    """The catalog of each small lake: SQLite in its own directory, unless a suite chooses others."""
+    from support.lakes import sqlite_lake
+
+    return sqlite_lake
+
+
+@pytest.fixture
+def make_world(
+    base_spark: SparkSession, tmp_path: Path, make_lake: Callable[[Path], Lake]
+) -> Iterator[Callable[..., World]]:
     """Makes small governed lakes; every invariant is checked on each of them when the test is over."""
     from support.invariants import assert_invariants
     from support.world import World
@@ -90,10 +103,11 @@ def make_world(base_spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..
     made: list[World] = []
 
     def make(**options: Any) -> World:
-        made.append(World.make(tmp_path / f"world{len(made)}", base_spark, **options))
+        root = tmp_path / f"world{len(made)}"
+        made.append(World.make(root, base_spark, **({"lake": make_lake(root)} | options)))
         return made[-1]
 
     yield make
     for world in made:
         world.client.close()
-        assert_invariants(world.root)
+        assert_invariants(world.root, world.lake.pyiceberg)

@@ -213,7 +213,8 @@ class Client:
         return self._project.adopt(table)
 
     def close(self) -> None:
-        """Give back the ledger's connections."""
+        """Give back the connections to catalogs and ledger."""
+        self._desk.engines.close()
         self._desk.ledger.close()
 
     def __enter__(self) -> Self:

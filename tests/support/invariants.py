@@ -18,6 +18,7 @@ import hashlib
 import json
 import sqlite3
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
@@ -33,13 +34,16 @@ if TYPE_CHECKING:
 GENESIS = "0" * 64
 
 
-def assert_invariants(root: Path) -> None:
-    """Raise when any invariant does not hold; a lake that was never planned for holds them all."""
-    problems = list(violations(root))
+def assert_invariants(root: Path, catalog: Mapping[str, str] | None = None) -> None:
+    """Raise when any invariant does not hold; a lake that was never planned for holds them all.
+
+    ``catalog`` is how pyiceberg opens the lake; a SQLite database in the project by default.
+    """
+    problems = list(violations(root, catalog))
     assert not problems, "\n".join(problems)
 
 
-def violations(root: Path) -> list[str]:
+def violations(root: Path, catalog: Mapping[str, str] | None = None) -> list[str]:
     """What is wrong, in words."""
     ledger = root / ".errata" / "ledger.db"
     if not ledger.exists():
@@ -48,18 +52,17 @@ def violations(root: Path) -> list[str]:
         db.row_factory = sqlite3.Row
         found = [*_attempts(db), *_audit(db), *_approvals(db), *_locks(db)]
         for (name,) in db.execute("SELECT DISTINCT table_name FROM run"):
-            table = _table(root, name)
+            table = _table(root, name, catalog)
             found += [*_staged(db, table, name), *_publications(db, table, name), *_files_exist(table)]
     return found
 
 
-def _table(root: Path, name: str) -> Table:
+def _table(root: Path, name: str, catalog: Mapping[str, str] | None) -> Table:
     place = root / ".errata"
-    catalog, _, identifier = name.partition(".")
-    found = load_catalog(
-        catalog, type="sql", uri=f"sqlite:///{place}/catalog.db", warehouse=f"file://{place}/warehouse"
-    )
-    return found.load_table(identifier)
+    default = {"type": "sql", "uri": f"sqlite:///{place}/catalog.db", "warehouse": f"file://{place}/warehouse"}
+    lake, _, identifier = name.partition(".")
+    with closing(load_catalog(lake, **(catalog or default))) as found:
+        return found.load_table(identifier)
 
 
 def _attempts(db: sqlite3.Connection) -> list[str]:
@@ -244,12 +247,19 @@ def _files_exist(table: Table) -> list[str]:
             found.append(f"I12 ref {name} points at a snapshot that is gone")
             continue
         for path, (_, _, size, _) in _entries(table, snapshot).items():
-            place = _local(path)
-            if not place.exists():
+            there = _size(table, path)
+            if there is None:
                 found.append(f"I12 {name}: {path} is live and gone")
-            elif place.stat().st_size != size:
-                found.append(f"I12 {name}: {path} has {place.stat().st_size} bytes, metadata says {size}")
+            elif there != size:
+                found.append(f"I12 {name}: {path} has {there} bytes, metadata says {size}")
     return found
+
+
+def _size(table: Table, path: str) -> int | None:
+    if not path.startswith("s3"):
+        return _local(path).stat().st_size if _local(path).exists() else None
+    file = table.io.new_input(path)
+    return len(file) if file.exists() else None
 
 
 def _local(path: str) -> Path:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
@@ -19,6 +20,7 @@ from pyiceberg.catalog import load_catalog
 
 import errata
 from errata.client import Client
+from support.lakes import Lake, sqlite_lake
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -32,7 +34,8 @@ PROJECT = """
 project: test
 ledger: sqlite:///.errata/ledger.db
 catalogs:
-  lake: {type: jdbc, uri: "sqlite:///.errata/catalog.db", warehouse: .errata/warehouse}
+  lake: LAKE
+storage: STORAGE
 spark:
   master: "local[2]"
   conf:
@@ -87,6 +90,7 @@ class World:
     spark: SparkSession
     client: Client
     days: tuple[str, ...]
+    lake: Lake
     said: list[str] = field(default_factory=list)
 
     @classmethod
@@ -103,9 +107,15 @@ class World:
         rows: int = 3,
         properties: Mapping[str, str] | None = None,
         history: bool = True,
+        lake: Lake | None = None,
     ) -> World:
         """Files, table and client. The history is wrong: every gross is doubled."""
-        _write(root / "errata.yaml", PROJECT.replace("CHUNK_BYTES", chunk_bytes))
+        lake = lake or sqlite_lake(root)
+        words = {"CHUNK_BYTES": chunk_bytes, "LAKE": lake.yaml, "STORAGE": lake.storage}
+        text = PROJECT
+        for word, value in words.items():
+            text = text.replace(word, value)
+        _write(root / "errata.yaml", text)
         _write(root / "products/sales.yaml", product)
         _write(root / "transforms/sales.py", transform)
         names = tuple((FIRST + timedelta(days=n)).isoformat() for n in range(days))
@@ -116,7 +126,7 @@ class World:
         # the client's engine configures its own session of the same application; DDL needs one as well
         client = errata.open(str(root), spark=base, narrate=said.append)
         session = client._desk.engines.runtime.session
-        world = cls(root, session, client, names, said)
+        world = cls(root, session, client, names, lake, said)
         world.create(spec, properties or {})
         if history:
             world.write_history(names)
@@ -175,11 +185,8 @@ class World:
 
     def table(self) -> Table:
         """The table through pyiceberg, fresh."""
-        place = self.root / ".errata"
-        catalog = load_catalog(
-            "lake", type="sql", uri=f"sqlite:///{place}/catalog.db", warehouse=f"file://{place}/warehouse"
-        )
-        return catalog.load_table("fin.sales")
+        with closing(load_catalog("lake", **self.lake.pyiceberg)) as catalog:
+            return catalog.load_table("fin.sales")
 
     def snapshot(self) -> int | None:
         """Main's head."""

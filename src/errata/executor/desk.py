@@ -66,6 +66,9 @@ class Engines(Protocol):
     def log(self) -> Path:
         """Where the engines' own chatter goes."""
 
+    def close(self) -> None:
+        """Give back connections; safe to repeat."""
+
 
 @dataclass(frozen=True, slots=True)
 class Desk:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from errata.engines.files.source import FileSource
     from errata.engines.iceberg.java import JavaIceberg
-    from errata.engines.iceberg.metadata import IcebergMetadata
+    from errata.engines.iceberg.metadata import IcebergMetadata, TableLoader
     from errata.engines.iceberg.published import IcebergPublishing
     from errata.engines.iceberg.staged import IcebergStaging
     from errata.engines.probes import SignalProbes
@@ -49,11 +49,22 @@ class ProjectEngines:
         return Path(self._project.root) / ".errata" / "logs" / f"spark-{datetime.now(UTC):%Y%m%d}.log"
 
     @cached_property
+    def catalogs(self) -> TableLoader:
+        """The catalogs without a JVM; what reads metadata shares them."""
+        from errata.engines.iceberg.metadata import TableLoader
+
+        return TableLoader(self._project.catalogs)
+
+    def close(self) -> None:
+        """Give back connections to catalogs; the JVM, if there is one, ends with the process."""
+        self.catalogs.close()
+
+    @cached_property
     def metadata(self) -> IcebergMetadata:
         """Table metadata without a JVM."""
         from errata.engines.iceberg.metadata import IcebergMetadata
 
-        return IcebergMetadata(self._project.catalogs)
+        return IcebergMetadata(self.catalogs)
 
     @property
     def targets(self) -> TargetReader:
@@ -89,14 +100,14 @@ class ProjectEngines:
         """Tags, without a JVM."""
         from errata.engines.iceberg.pins import IcebergPins
 
-        return IcebergPins(self._project.catalogs)
+        return IcebergPins(self.catalogs)
 
     @cached_property
     def rows(self) -> RowReader:
         """Single rows, without a JVM."""
         from errata.engines.iceberg.rows import IcebergRows
 
-        return IcebergRows(self._project.catalogs)
+        return IcebergRows(self.catalogs)
 
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's code as it is now."""

@@ -19,7 +19,7 @@ from pyiceberg.types import DateType, IcebergType, LongType, NestedField, String
 from pyiceberg.utils.datetime import date_to_days, datetime_to_micros
 
 from errata.engines.iceberg.catalogs import pyiceberg_properties
-from errata.engines.iceberg.metadata import IcebergMetadata
+from errata.engines.iceberg.metadata import IcebergMetadata, TableLoader
 from errata.model.product import Catalog
 
 TYPES: dict[str, IcebergType] = {"day": DateType(), "at": TimestampType(), "region": StringType(), "n": LongType()}
@@ -33,7 +33,7 @@ class Lake:
 
     @property
     def reader(self) -> IcebergMetadata:
-        return IcebergMetadata({"lake": self.catalog})
+        return IcebergMetadata(TableLoader({"lake": self.catalog}))
 
     def create(
         self, name: str, *fields: tuple[str, Transform[Any, Any]], rows: list[Mapping[str, Any]] | None = None

@@ -7,6 +7,7 @@ from pyiceberg.exceptions import CommitFailedException, ForbiddenError
 from pyiceberg.table.update.snapshot import ManageSnapshots
 from pyiceberg.transforms import IdentityTransform
 
+from errata.engines.iceberg.metadata import TableLoader
 from errata.engines.iceberg.pins import IcebergPins
 from errata.errors import EngineError
 from errata.model.partition import Grain
@@ -18,7 +19,7 @@ DAY = 86_400_000
 @pytest.fixture
 def pins(lake: Lake) -> IcebergPins:
     lake.create("t", ("day", IdentityTransform()), rows=[on("2026-01-01")])
-    return IcebergPins({"lake": lake.catalog}, sleep=lambda _: None)
+    return IcebergPins(TableLoader({"lake": lake.catalog}), sleep=lambda _: None)
 
 
 def head(lake: Lake) -> tuple[str, int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from errata.engines.iceberg.metadata import IcebergMetadata
+from errata.engines.iceberg.metadata import IcebergMetadata, TableLoader
 from errata.errors import UsageError
 from errata.project import load_project
 from errata.project.check import check_project
@@ -19,7 +19,7 @@ def test_the_starter_project_makes_its_lake_and_checks_clean(tmp_path: Path):
     root = tmp_path / "new" / "project"
     subprocess.run([sys.executable, "make_lake.py"], cwd=root, check=True, capture_output=True)
     project = load_project(root, environ={})
-    assert check_project(project, IcebergMetadata(project.catalogs)) == ()
+    assert check_project(project, IcebergMetadata(TableLoader(project.catalogs))) == ()
     days = sorted(path.name for path in (root / "raw" / "sales").iterdir())
     assert (len(days), days[0], days[-1]) == (14, "business_date=2026-01-01", "business_date=2026-01-14")
     again = subprocess.run([sys.executable, "make_lake.py"], cwd=root, check=False, capture_output=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from errata.engines.iceberg.catalogs import pyiceberg_properties, split_table, sqlite_path
-from errata.errors import EngineError, NotFound, UsageError
+from errata.errors import EngineError, ErrataError, NotFound, SetupError, UsageError
 from errata.model.partition import Grain
 from errata.model.product import Catalog, Input
 from errata.planner.ports import (
@@ -29,9 +29,12 @@ if TYPE_CHECKING:
 
 __all__ = ["IcebergMetadata", "TableLoader"]
 
+_EXTRAS = {"jdbc": "postgres"}
+"""What to install for a catalog type, where it is not called like the type."""
+
 
 class TableLoader:
-    """Opens catalogs once and tables every time."""
+    """Opens catalogs once and tables every time; one for all readers of a project, because each holds connections."""
 
     def __init__(self, catalogs: Mapping[str, Catalog]) -> None:
         self._catalogs = catalogs
@@ -50,11 +53,27 @@ class TableLoader:
                 hint="errata check",
                 table=table,
             ) from None
-        except OSError as problem:
-            raise EngineError(f"table {table} could not be read: {problem}", table=table) from problem
+        except ErrataError:
+            raise
+        except Exception as problem:  # catalogs raise what their drivers raise: no common base
+            raise EngineError(f"table {table} could not be read: {_told(problem)}", table=table) from problem
+
+    def reach(self, name: str) -> int:
+        """How many namespaces the catalog has at its top; raises when it does not answer."""
+        catalog = self._catalog(name)
+        try:
+            return len(catalog.list_namespaces())
+        except Exception as problem:  # as above
+            raise EngineError(f"catalog {name} did not answer: {_told(problem)}", catalog=name) from problem
+
+    def close(self) -> None:
+        """Give back connections; what is opened afterwards is opened anew."""
+        while self._open:
+            self._open.popitem()[1].close()
 
     def _catalog(self, name: str) -> IcebergCatalog:
         from pyiceberg.catalog import load_catalog
+        from pyiceberg.exceptions import NotInstalledError
 
         if name in self._open:
             return self._open[name]
@@ -66,15 +85,29 @@ class TableLoader:
         # SQLite creates a missing file on connect, and a plan must not leave an empty catalog behind
         if path and not Path(path).exists():
             raise NotFound(f"catalog {name} was not found; expected a SQLite database at {path}", catalog=name)
-        self._open[name] = load_catalog(name, **pyiceberg_properties(catalog))
+        try:
+            self._open[name] = load_catalog(name, **pyiceberg_properties(catalog))
+        except (NotInstalledError, ModuleNotFoundError) as problem:
+            raise SetupError(
+                f"catalog {name} of type {catalog.type} needs a package that is not installed: {_told(problem)}",
+                hint=f"pip install 'errata[{_EXTRAS.get(catalog.type, catalog.type)}]'",
+                catalog=name,
+            ) from problem
+        except Exception as problem:  # as above
+            raise EngineError(f"catalog {name} could not be opened: {_told(problem)}", catalog=name) from problem
         return self._open[name]
+
+
+def _told(problem: BaseException) -> str:
+    """The first line of what a driver said; the rest repeats statements and addresses of manuals."""
+    return f"{type(problem).__name__}: {str(problem).strip().partition(chr(10))[0]}"
 
 
 class IcebergMetadata:
     """Reads targets, inputs and table descriptions."""
 
-    def __init__(self, catalogs: Mapping[str, Catalog]) -> None:
-        self._tables = TableLoader(catalogs)
+    def __init__(self, tables: TableLoader) -> None:
+        self._tables = tables
 
     def describe(self, table: str) -> TableFacts:
         """Columns and partition fields, for `check` and `adopt`."""

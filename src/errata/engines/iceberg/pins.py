@@ -8,13 +8,12 @@ the run goes on and becomes ``expired`` if the snapshot is gone when it is neede
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from errata.engines.iceberg.metadata import TableLoader
 from errata.errors import EngineError
-from errata.model.product import Catalog
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -39,8 +38,8 @@ class Pin:
 class IcebergPins:
     """Creates, removes and looks up tags."""
 
-    def __init__(self, catalogs: Mapping[str, Catalog], *, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._tables = TableLoader(catalogs)
+    def __init__(self, tables: TableLoader, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._tables = tables
         self._sleep = sleep
 
     def refs(self, table: str) -> dict[str, str]:

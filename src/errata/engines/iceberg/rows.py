@@ -12,7 +12,6 @@ from errata.errors import NotFound
 from errata.executor.ports import Origin, RowReader
 from errata.model.manifest import TargetPin
 from errata.model.partition import NULL, Grain, shift, start_of, value_of
-from errata.model.product import Catalog
 
 if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
@@ -24,8 +23,8 @@ __all__ = ["IcebergRows"]
 class IcebergRows:
     """Reads rows of pinned snapshots; everything here only reads."""
 
-    def __init__(self, catalogs: Mapping[str, Catalog]) -> None:
-        self._tables = TableLoader(catalogs)
+    def __init__(self, tables: TableLoader) -> None:
+        self._tables = tables
 
     def row(
         self, target: TargetPin, snapshot_id: str | None, partition: str, key: Mapping[str, str]

@@ -1,0 +1,64 @@
+"""Servers for these suites, each started once; everything here needs Spark and carries the marker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support.jars import missing, rest_server
+from support.lakes import Lake, postgres_lake, rest_lake
+from support.postgres import INSTALL, PostgresServer, server_programs
+from support.rest import RestCatalogServer
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this directory carries the marker ``spark``."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def catalog_database() -> Iterator[PostgresServer]:
+    """A PostgreSQL server for catalogs."""
+    if server_programs() is None:
+        pytest.skip(INSTALL)
+    if reason := missing("postgres"):
+        pytest.skip(reason)
+    server = PostgresServer.start()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="session")
+def rest_catalogs() -> Iterator[RestCatalogServer]:
+    """A REST catalog server."""
+    if reason := missing(rest_server()):
+        pytest.skip(reason)
+    with RestCatalogServer.running() as server:
+        yield server
+
+
+@pytest.fixture(params=["postgres", "rest"])
+def make_lake(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Path], Lake]:
+    """A fresh catalog in PostgreSQL, or behind REST."""
+    made = iter(range(100))
+    if request.param == "postgres":
+        database: PostgresServer = request.getfixturevalue("catalog_database")
+
+        def in_postgres(root: Path) -> Lake:
+            name = f"{tmp_path.name}_{next(made)}".lower()[-60:]
+            return postgres_lake(root, database.create_database(name))
+
+        return in_postgres
+    server: RestCatalogServer = request.getfixturevalue("rest_catalogs")
+
+    def behind_rest(root: Path) -> Lake:
+        place = root / ".errata"
+        place.mkdir(parents=True)
+        return rest_lake(server.catalog(place))
+
+    return behind_rest

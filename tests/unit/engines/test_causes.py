@@ -1,0 +1,96 @@
+"""What an exception means for a chunk and for its worker."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from errata.engines.spark.causes import cause_of, chain, meaning
+from errata.errors import EngineError, OutOfMemory, StorageRefused, WorkerDied
+
+
+class Thrown:
+    """A Java throwable as py4j shows it."""
+
+    def __init__(self, text: str, cause: Thrown | None = None) -> None:
+        self._text, self._cause = text, cause
+
+    def toString(self) -> str:  # noqa: N802
+        return self._text
+
+    def getCause(self) -> Thrown | None:  # noqa: N802
+        return self._cause
+
+
+class FromJava(Exception):
+    """An exception that carries a Java one."""
+
+    def __init__(self, *texts: str) -> None:
+        super().__init__(texts[0])
+        self.java_exception: Thrown | None = None
+        for text in reversed(texts):
+            self.java_exception = Thrown(text, self.java_exception)
+
+
+STAGE = "org.apache.spark.SparkException: Job aborted due to stage failure"
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind"),
+    [
+        ("java.io.IOException: No space left on device", StorageRefused),
+        ("java.nio.file.AccessDeniedException: /wh/data", StorageRefused),
+        ("software.amazon.awssdk.services.s3.model.S3Exception: (Service: S3, Status Code: 403, …", StorageRefused),
+        ("java.lang.OutOfMemoryError: Java heap space", OutOfMemory),
+        ("ExecutorLostFailure (executor 3 exited): Container exited with code 137", OutOfMemory),
+        ("ExecutorLostFailure (executor 1 exited caused by one of the running tasks)", EngineError),
+        ("java.net.SocketTimeoutException: Read timed out", EngineError),
+        ("org.apache.iceberg.exceptions.CommitFailedException: Cannot commit", EngineError),
+        ("org.apache.spark.shuffle.FetchFailedException", EngineError),
+    ],
+)
+def test_the_innermost_cause_decides(cause: str, kind: type[EngineError]) -> None:
+    """Wrapped as deep as Spark likes."""
+    found = meaning(FromJava(STAGE, "java.lang.RuntimeException: task failed", cause), "chunk c001", None)
+    assert type(found) is kind
+    assert "chunk c001" in found.message
+    assert found.retryable
+
+
+@pytest.mark.parametrize("text", ["org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO]", "ValueError: bad day"])
+def test_what_is_none_of_these_is_the_transforms_own(text: str) -> None:
+    """It is not tried again."""
+    assert meaning(FromJava(STAGE, text), "chunk c001", None) is None
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EDQUOT])
+def test_the_operating_system_says_no_room(number: int) -> None:
+    """Python's own errors count as well, also as the cause of another."""
+    try:
+        try:
+            raise OSError(number, "refused")
+        except OSError as error:
+            raise RuntimeError("could not unpack the code") from error
+    except RuntimeError as error:
+        assert isinstance(meaning(error, "chunk c001", None), StorageRefused)
+
+
+@pytest.mark.parametrize(("exit_code", "is_memory"), [(52, True), (137, True), (-9, True), (3, True), (1, None)])
+def test_a_dead_jvm_tells_by_its_exit(exit_code: int, is_memory: bool | None) -> None:
+    """Out of memory is told from other ends."""
+    found = meaning(ValueError("Answer from Java side is empty"), "chunk c001", exit_code)
+    assert isinstance(found, WorkerDied)
+    assert found.fields.get("memory") == is_memory
+
+
+def test_a_broken_connection_to_the_jvm_is_a_dead_worker() -> None:
+    """Even while its exit is not known yet."""
+    assert isinstance(meaning(ConnectionRefusedError(111, "refused"), "chunk c001", None), WorkerDied)
+
+
+def test_the_chain_has_python_and_java() -> None:
+    """Outermost first."""
+    assert list(chain(FromJava("a", "b"))) == ["FromJava: a", "a", "b"]
+    assert cause_of(FromJava("a", "b: said\n\tat somewhere")) == "b: said"
+    assert cause_of(ValueError()) == "ValueError"
