@@ -12,9 +12,12 @@ from errata.model.views import DeadlineView, PlanView
 __all__ = ["first_lines", "folded", "pace_lines", "units"]
 
 
+MOST_RANGES = 24
+
+
 def folded(grain: str, partitions: Sequence[str]) -> str:
-    """Partitions as ranges, whole."""
-    return fold_text(Grain(grain), partitions)
+    """Partitions as ranges; a scattered list is cut short, ``--json`` has it whole."""
+    return fold_text(Grain(grain), partitions, MOST_RANGES)
 
 
 def units(number: int, grain: str) -> str:

@@ -49,7 +49,7 @@ def _body(view: PlanView, width: int) -> Iterator[str]:
     total = len(view.partitions) - len(view.new_partitions) + view.untouched_partitions
     order = {"newest": "newest first", "oldest": "oldest first", "sequential": "one after the other"}
     replaced = len(view.partitions) - len(view.new_partitions)
-    scope = [f"{replaced} of {plural(total, 'partition')}", order.get(view.order, view.order)]
+    scope = [f"{exact(replaced)} of {plural(total, 'partition')}", order.get(view.order, view.order)]
     others = f"{exact(view.untouched_partitions)} others keep their files untouched"
     yield from labelled("replaces", [", ".join(scope), others if view.untouched_partitions else ""], width)
     if view.new_partitions:

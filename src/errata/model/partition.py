@@ -37,6 +37,8 @@ __all__ = [
 
 NULL = "null"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_DATE = EPOCH.date()
+_EPOCH_DAY = EPOCH.toordinal()
 
 
 class Grain(StrEnum):
@@ -101,9 +103,9 @@ def ordinal(grain: Grain, text: str) -> int:
     start = start_of(grain, text)
     match grain:
         case Grain.HOUR:
-            return (start - EPOCH) // timedelta(hours=1)
+            return (start.toordinal() - _EPOCH_DAY) * 24 + start.hour
         case Grain.DAY:
-            return (start - EPOCH).days
+            return start.toordinal() - _EPOCH_DAY
         case Grain.MONTH:
             return (start.year - 1970) * 12 + start.month - 1
         case Grain.YEAR:
@@ -120,9 +122,9 @@ def from_ordinal(grain: Grain, number: int) -> str:
     """
     match grain:
         case Grain.HOUR:
-            return _text(grain, EPOCH + timedelta(hours=number))
+            return f"{(_EPOCH_DATE + timedelta(days=number // 24)).isoformat()}T{number % 24:02d}"
         case Grain.DAY:
-            return _text(grain, EPOCH + timedelta(days=number))
+            return (_EPOCH_DATE + timedelta(days=number)).isoformat()
         case Grain.MONTH:
             return f"{1970 + number // 12:04d}-{number % 12 + 1:02d}"
         case Grain.YEAR:
@@ -182,16 +184,23 @@ def fold(grain: Grain, partitions: Iterable[str]) -> tuple[tuple[str, str], ...]
         return ()
     if not grain.is_time:
         return tuple((text, text) for text in ordered)
-    breaks = [
-        n for n, (a, b) in enumerate(pairwise(ordered), 1) if a == NULL or ordinal(grain, b) != ordinal(grain, a) + 1
-    ]
+    # NULL sorts first and is nobody's neighbour
+    numbers = [None if text == NULL else ordinal(grain, text) for text in ordered]
+    breaks = [n for n, (a, b) in enumerate(pairwise(numbers), 1) if a is None or b != a + 1]
     edges = [0, *breaks, len(ordered)]
     return tuple((ordered[a], ordered[b - 1]) for a, b in pairwise(edges))
 
 
-def fold_text(grain: Grain, partitions: Iterable[str]) -> str:
-    """Folded ranges for people: ``2026-01-01 … 2026-01-02, 2026-01-05``."""
-    return ", ".join(a if a == b else f"{a} … {b}" for a, b in fold(grain, partitions))
+def fold_text(grain: Grain, partitions: Iterable[str], most: int | None = None) -> str:
+    """Folded ranges for people: ``2026-01-01 … 2026-01-02, 2026-01-05``; after ``most`` of them, how many more.
+
+    >>> fold_text(Grain.VALUE, ["a", "b", "c", "d"], most=2)
+    'a, b and 2 more'
+    """
+    ranges = fold(grain, partitions)
+    shown = ranges if most is None or len(ranges) <= most else ranges[:most]
+    more = f" and {len(ranges) - len(shown):,} more" if len(shown) < len(ranges) else ""
+    return ", ".join(a if a == b else f"{a} … {b}" for a, b in shown) + more
 
 
 def list_text(grain: Grain, partitions: Iterable[str]) -> str:

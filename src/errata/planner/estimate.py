@@ -110,7 +110,7 @@ def busy_seconds(spans: Iterable[tuple[float, float]]) -> float:
     """How long at least one of these spans was open: pauses and overlaps do not count.
 
     >>> busy_seconds([(0, 10), (5, 12), (100, 101)])
-    13
+    13.0
     """
     busy, reached = 0.0, float("-inf")
     for start, end in sorted(spans):

@@ -23,6 +23,7 @@ __all__ = ["NOT_OVERRIDABLE", "Verdict", "World", "is_refused", "judge", "used_o
 
 NOT_OVERRIDABLE = frozenset({"schema"})
 _FEW_RETRIES = 10
+_SHOWN = 12
 _STREAMING = "streaming:"
 
 
@@ -52,8 +53,8 @@ class World:
     active_runs: Sequence[ActiveRun] = ()
 
     def folded(self, partitions: Sequence[str]) -> str:
-        """Partitions as people read them."""
-        return fold_text(self.product.target.grain, partitions)
+        """Partitions as people read them; verdicts are kept for good, so a scattered scope is cut short."""
+        return fold_text(self.product.target.grain, partitions, _SHOWN)
 
 
 def judge(world: World) -> tuple[Verdict, ...]:
@@ -90,11 +91,11 @@ def _set_aside(verdict: Verdict, why: str | None) -> Verdict:
 def _range(world: World) -> Iterator[Verdict]:
     count, most = len(world.partitions), world.limits.max_partitions
     if count > most:
-        yield Verdict("range", "refuse", f"{count} partitions asked for; max_partitions is {most}")
+        yield Verdict("range", "refuse", f"{count:,} partitions asked for; max_partitions is {most:,}")
     else:
         new = [name for name in world.partitions if name not in world.target.partitions]
-        gap = f"; {len(new)} not in the table yet: {world.folded(new)}" if new else ""
-        yield Verdict("range", "ok", f"{count} ≤ {most}{gap}")
+        gap = f"; {len(new):,} not in the table yet: {world.folded(new)}" if new else ""
+        yield Verdict("range", "ok", f"{count:,} ≤ {most:,}{gap}")
 
 
 def _recent(world: World) -> Iterator[Verdict]:
@@ -138,14 +139,14 @@ def _source_missing(world: World) -> Iterator[Verdict]:
     for facts in world.inputs.values():
         inside, around = _missing(world, facts)
         if inside:
-            count = f"{len(inside)} of {len(world.partitions)} partitions"
+            count = f"{len(inside):,} of {len(world.partitions):,} partitions"
             yield Verdict("source-missing", "refuse", f"{facts.name}: {count} missing: {world.folded(inside)}")
         if around:
             yield Verdict("source-missing", "warn", f"{facts.name}: look-back is short of {world.folded(around)}")
         complete = complete and not inside and not around
     if complete:
         total = len(world.partitions)
-        yield Verdict("source-missing", "ok", f"{total} of {total} partitions present in every partitioned source")
+        yield Verdict("source-missing", "ok", f"{total:,} of {total:,} partitions present in every partitioned source")
 
 
 def _source_retention(world: World) -> Iterator[Verdict]:
