@@ -78,4 +78,4 @@ def _deadline(found: DeadlineView) -> list[list[str]]:
         ]
     if found.measured:
         return [*lines, [f"(basis: {found.basis})"]]
-    return [*lines, [f"a guess: {found.basis}. Plan with --canary 1, run it, then ask again"]]
+    return [*lines, [f"a guess: {found.basis}; with --canary 1 the run measures itself first"]]

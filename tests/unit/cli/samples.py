@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from decimal import Decimal
+from itertools import pairwise
 
 from errata.executor.differing import DiffView
 from errata.model.audit import GENESIS, Actor, AuditEntry
@@ -12,6 +13,7 @@ from errata.model.views import (
     AuditView,
     ChunkView,
     CleanupView,
+    DeadlineView,
     DecisionView,
     EstimateView,
     HistoryView,
@@ -104,6 +106,62 @@ def plan(**changes: object) -> PlanView:
         "planned_at": "2026-02-14T08:55:10+00:00",
     }
     return PlanView(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def deadline(**changes: object) -> DeadlineView:
+    fields: dict[str, object] = {
+        "by": "2026-11-17T06:00Z",
+        "available_seconds": 28_800,
+        "cores_configured": 8,
+        "cores_needed": 5,
+        "seconds_configured": 17_000,
+        "seconds": 17_000,
+        "core_hours": "37.78",
+        "usd": "2.8600",
+        "meets": True,
+        "measured": True,
+        "basis": "run bf-20260101-daily-revenue-1a2b3c4d: 9.4 MiB or 256,000 rows per core-second",
+    }
+    missed = {
+        "cores_needed": 12,
+        "seconds_configured": 41_000,
+        "seconds": 27_600,
+        "core_hours": "92.00",
+        "usd": "6.9600",
+    }
+    late = missed if changes.get("meets") is False else {}
+    guess = {} if changes.get("measured", True) else {"basis": "no measured run yet: 8 MiB per core-second assumed"}
+    return DeadlineView(**{**fields, **late, **guess, **changes})  # type: ignore[arg-type]
+
+
+def long_plan(**changes: object) -> PlanView:
+    """Five years by day: a canary, chunks of all sizes, every limit, and the question whether there is time."""
+    names = days("2021-01-01", 1825)
+    edges = [0, 1, 3, *(53 + 50 * n + n % 7 for n in range(35)), 1824, 1825]
+    fat = {1824: 9_000_000_000}
+    chunks = tuple(
+        ChunkView(f"c{n:03d}", names[a:b], fat.get(a, 40_000_000 * (b - a)), 0, 0 if n <= 2 else 1)
+        for n, (a, b) in enumerate(pairwise(edges), 1)
+    )
+    fields: dict[str, object] = {
+        "partitions": names,
+        "chunks": chunks,
+        "order": "oldest",
+        "prove_determinism": 3,
+        "throttle": {
+            "chunks": 2,
+            "cores": 8,
+            "rows_per_minute": 2_000_000,
+            "bytes_per_minute": 2**30,
+            "commits_per_hour": 60,
+            "wave": 10,
+            "pause_seconds": 300,
+            "hours": ["22:00-06:00"],
+            "zone": "Europe/Berlin",
+        },
+        "deadline": deadline(),
+    }
+    return plan(**{**fields, **changes})
 
 
 def refused_plan() -> PlanView:

@@ -19,8 +19,8 @@ from unit.cli.desk import FakeClient, errata
 
 RUN, DIGEST = samples.RUN, samples.DIGEST
 PLAIN = (
-    "init adopt check doctor plan show approve decline run pause resume cancel retry validate diff publish rollback "
-    "status why cleanup"
+    "init adopt check doctor plan show approve decline run pause resume cancel retry submit validate diff publish "
+    "rollback status why cleanup"
 )
 NAMES = (*PLAIN.split(" "), "jars fetch", "jars archive", "jars check", "audit verify", "audit log")
 

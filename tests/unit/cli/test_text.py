@@ -66,6 +66,22 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
         ("plan", "p", "--partitions", "a", "--reason", "x"),
         {"plan": samples.plan(already=True, single_user=True, new_partitions=("2026-02-14",))},
     ),
+    "plan-long": (
+        ("plan", "p", "--from", "2021-01-01", "--to", "2026-01-01", "--reason", "x"),
+        {"plan": samples.long_plan()},
+    ),
+    "plan-deadline-missed": (
+        ("plan", "p", "--from", "2021-01-01", "--to", "2026-01-01", "--reason", "x"),
+        {"plan": samples.long_plan(deadline=samples.deadline(meets=False))},
+    ),
+    "plan-deadline-guessed": (
+        ("plan", "p", "--from", "2021-01-01", "--to", "2026-01-01", "--reason", "x"),
+        {"plan": samples.long_plan(deadline=samples.deadline(measured=False))},
+    ),
+    "plan-deadline-impossible": (
+        ("plan", "p", "--from", "2021-01-01", "--to", "2026-01-01", "--reason", "x"),
+        {"plan": samples.long_plan(deadline=samples.deadline(meets=False, cores_needed=None))},
+    ),
     "plan-refused": (("plan", "p", "--partitions", "a", "--reason", "x"), {"plan": refused()}),
     "plan-dry-run": (("plan", "p", "--partitions", "a", "--reason", "x"), {"plan": samples.plan(state="dry-run")}),
     "show": (("show", RUN), {"show": samples.plan(state="approved", already=True, approvals=(samples.APPROVAL,))}),
