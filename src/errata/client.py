@@ -71,7 +71,7 @@ class FileProblem(Protocol):
 class ProjectTools(Protocol):
     """What is asked about a project and not about a run."""
 
-    def doctor(self) -> tuple[DoctorCheck, ...]:
+    def doctor(self, *, deep: bool) -> tuple[DoctorCheck, ...]:
         """Java, jars, catalogs, ledger, guards."""
 
     def check(self) -> tuple[FileProblem, ...]:
@@ -200,9 +200,9 @@ class Client:
         """Remove branches and tags that nothing needs any more."""
         return cleaning.cleanup(self._desk, self._actor(as_), run_id, dry_run=dry_run)
 
-    def doctor(self) -> tuple[DoctorCheck, ...]:
+    def doctor(self, *, deep: bool = False) -> tuple[DoctorCheck, ...]:
         """Java, jars, catalogs, ledger, guards."""
-        return self._project.doctor()
+        return self._project.doctor(deep=deep)
 
     def check(self) -> tuple[FileProblem, ...]:
         """The project files against the transforms and the tables."""

@@ -17,6 +17,11 @@ __all__ = ["register"]
 
 PANEL = "Set up"
 
+Groups = Annotated[
+    list[str] | None,
+    typer.Option("--group", metavar="GROUP", help="Which jars: spark (default), postgres, s3; may be repeated."),
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
@@ -99,16 +104,19 @@ def check(session: Session) -> int:
     return 1 if problems else 0
 
 
-def doctor(session: Session) -> int:
-    """Look at Java, Spark, jars, the catalog and the ledger.
+def doctor(
+    session: Session,
+    deep: Annotated[bool, typer.Option("--deep", help="Also start Java and ask the catalogs from there.")] = False,
+) -> int:
+    """Look at Java, Spark, jars, the catalogs and the ledger.
 
     Exit code 1 when anything is missing, with what to do about it.
 
-    Example: errata doctor
+    Example: errata doctor --deep
     """
     try:
         with session.client() as client:
-            checks: list[Any] = list(client.doctor())
+            checks: list[Any] = list(client.doctor(deep=deep))
     except ErrataError as error:
         checks = _without_project(error)
     ok = all(check.ok for check in checks)
@@ -125,11 +133,11 @@ def _without_project(error: ErrataError) -> list[Any]:
 
 def jars_fetch(
     session: Session,
-    group: Annotated[list[str] | None, typer.Argument(metavar="GROUP", help="Groups; spark if none is named.")] = None,
+    group: Groups = None,
 ) -> None:
     """Download what is missing from the user cache, each file held against its SHA-256.
 
-    Example: errata jars fetch
+    Example: errata jars fetch --group s3
     """
     from errata.jars import fetch, listed
 
@@ -141,11 +149,11 @@ def jars_fetch(
 
 def jars_check(
     session: Session,
-    group: Annotated[list[str] | None, typer.Argument(metavar="GROUP", help="Groups; spark if none is named.")] = None,
+    group: Groups = None,
 ) -> None:
     """Verify the jars in the user cache without downloading anything.
 
-    Example: errata jars check
+    Example: errata jars check --group s3
     """
     from errata.jars import listed, require
 

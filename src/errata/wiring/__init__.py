@@ -59,11 +59,11 @@ class _Tools:
     ledger: Ledger
     engines: ProjectEngines
 
-    def doctor(self) -> tuple[DoctorCheck, ...]:
+    def doctor(self, *, deep: bool) -> tuple[DoctorCheck, ...]:
         """Java, jars, catalogs, ledger, guards."""
         from errata.wiring.doctor import examine
 
-        return examine(self.project, self.ledger, self.engines)
+        return examine(self.project, self.ledger, self.engines, deep=deep)
 
     def check(self) -> tuple[FileProblem, ...]:
         """The project files against the transforms and the tables."""

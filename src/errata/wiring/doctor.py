@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from errata.client import DoctorCheck
 from errata.errors import ErrataError
+from errata.jars import groups_for, listed, require
 from errata.ledger import Ledger
-from errata.model.product import Project
+from errata.model.product import Catalog, Project
 from errata.model.refs import GUARD
 
 if TYPE_CHECKING:
@@ -17,19 +19,29 @@ if TYPE_CHECKING:
 
 __all__ = ["examine"]
 
-
-def examine(project: Project, ledger: Ledger, engines: ProjectEngines) -> tuple[DoctorCheck, ...]:
-    """Every check, whatever the others found."""
-    return tuple(_checks(project, ledger, engines))
+_CATALOG_HINT = "check catalogs and storage in errata.yaml, and that the catalog can be reached from here"
 
 
-def _checks(project: Project, ledger: Ledger, engines: ProjectEngines) -> Iterator[DoctorCheck]:
+def examine(
+    project: Project, ledger: Ledger, engines: ProjectEngines, *, deep: bool = False
+) -> tuple[DoctorCheck, ...]:
+    """Every check, whatever the others found; ``deep`` starts a JVM to ask the catalogs from Java as well."""
+    return tuple(_checks(project, ledger, engines, deep=deep))
+
+
+def _checks(project: Project, ledger: Ledger, engines: ProjectEngines, *, deep: bool) -> Iterator[DoctorCheck]:
     yield _java()
     yield _spark()
-    yield _tried("jars", _jars, "errata jars fetch")
-    yield _tried("ledger", lambda: f"{len(ledger.runs())} runs, id {ledger.ledger_id}", "check the ledger url")
+    for group in groups_for(project):
+        yield _tried(f"jars {group}", partial(_jars, group), "errata jars fetch")
+    yield _tried("ledger", lambda: f"{ledger.database()}, {len(ledger.runs())} runs, id {ledger.ledger_id}",
+                 "check the ledger url")  # fmt: skip
     yield _rules(ledger)
     yield _audit(ledger)
+    for catalog in project.catalogs.values():
+        yield _tried(f"catalog {catalog.name}", partial(_catalog, catalog, engines), _CATALOG_HINT)
+        if deep:
+            yield _tried(f"catalog {catalog.name} in Java", partial(_in_java, catalog, engines), _CATALOG_HINT)
     for product in project.products.values():
         yield _tried(f"table {product.target.table}", lambda p=product: _table(engines, p.target.table), "errata check")  # type: ignore[misc]
     for hazard in ledger.open_hazards():
@@ -63,11 +75,17 @@ def _spark() -> DoctorCheck:
     return DoctorCheck("spark", ok, f"pyspark {found}", hint)
 
 
-def _jars() -> str:
-    from errata.jars import require
-
-    paths = require()
+def _jars(group: str) -> str:
+    paths = require(jars=listed(group))
     return f"{len(paths)} verified in {Path(paths[0]).parent}"
+
+
+def _catalog(catalog: Catalog, engines: ProjectEngines) -> str:
+    return f"{catalog.type}, answers; namespaces: {engines.catalogs.reach(catalog.name)}"
+
+
+def _in_java(catalog: Catalog, engines: ProjectEngines) -> str:
+    return f"{catalog.type}, answers; namespaces: {engines.java.reach(catalog.name)}"
 
 
 def _rules(ledger: Ledger) -> DoctorCheck:

@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from errata.engines.iceberg.catalogs import java_properties
-from errata.errors import NotFound
+from errata.errors import EngineError, NotFound
 from errata.model.manifest import ExpectedFile, TargetPin
 from errata.model.partition import NULL, Grain, fold, from_ordinal, shift, start_of, value_of, value_text
 from errata.model.product import Catalog
@@ -53,6 +53,15 @@ class JavaIceberg:
         if not catalog.tableExists(identifier):
             raise NotFound(f"table {table} is not in catalog {name}", table=table)
         return catalog.loadTable(identifier)
+
+    def reach(self, name: str) -> int:
+        """How many namespaces the catalog has at its top; raises when it does not answer."""
+        from py4j.protocol import Py4JError
+
+        try:
+            return int(self._catalog(name).listNamespaces().size())
+        except Py4JError as problem:
+            raise EngineError(f"catalog {name} did not answer: {java_words(problem)}", catalog=name) from problem
 
     def begin(self, table: str) -> tuple[Any, Any]:
         """A table handle and a transaction on it, both on one metadata version.
@@ -164,6 +173,13 @@ def _bounds(target: TargetPin, first: str, last: str) -> tuple[Any, Any]:
         return start_of(target.grain, first).date().isoformat(), start_of(target.grain, end).date().isoformat()
     zone = "+00:00" if target.column_type == "timestamptz" else ""
     return tuple(start_of(target.grain, text).replace(tzinfo=None).isoformat() + zone for text in (first, end))  # type: ignore[return-value]
+
+
+def java_words(problem: Exception) -> str:
+    """What Java said, in one line and without py4j's preface."""
+    thrown = getattr(problem, "java_exception", None)
+    text = str(problem) if thrown is None else str(thrown.toString())
+    return text.strip().partition("\n")[0]
 
 
 def java_paths(paths: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 from errata.errors import SetupError
 
-__all__ = ["class_path", "is_submitted", "java_version", "start_jvm", "submitted_settings"]
+__all__ = ["class_path", "is_submitted", "java_version", "public_settings", "start_jvm", "submitted_settings"]
 
 SUPPORTED_JAVA = (17, 21)
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
@@ -50,13 +50,16 @@ def start_jvm(conf: Mapping[str, str], log: Path) -> Any:
         SparkContext._ensure_initialized()  # noqa: SLF001
     elif SparkContext._gateway is None:  # noqa: SLF001
         _require_java()
-        # what is set here is on the JVM's command line, for everyone to read; the session is given the rest
-        public = [(key, value) for key, value in conf.items() if not _SECRET.search(key)]
-        settings = SparkConf(loadDefaults=False).setAll(public)
+        settings = SparkConf(loadDefaults=False).setAll(list(public_settings(conf).items()))
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         with _output_to(log):
             SparkContext._ensure_initialized(conf=settings)  # noqa: SLF001
     return SparkContext._gateway  # noqa: SLF001
+
+
+def public_settings(conf: Mapping[str, str]) -> dict[str, str]:
+    """What may be on the JVM's command line, for everyone on the machine to read; the session is given the rest."""
+    return {key: value for key, value in conf.items() if not _SECRET.search(key)}
 
 
 def is_submitted() -> bool:

@@ -1,0 +1,141 @@
+"""Warehouse and source files on S3: a whole correction against a moto server, and source objects that changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import fs
+
+from errata.errors import RunFailed
+from errata.jars import listed
+from support.jars import missing
+from support.lakes import Lake
+from support.moto import KEY, REGION, SECRET, MotoServer
+from support.world import PRODUCT_FILE, World, write_raw
+
+Make = Callable[..., World]
+
+PRODUCT = PRODUCT_FILE.replace('"raw/day={day}/*.parquet"', '"s3://raw/sales/day={day}/*.parquet"')
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[MotoServer]:
+    """An S3 with two buckets, raw and lake."""
+    if reason := missing("s3"):
+        pytest.skip(reason)
+    with MotoServer.running() as server:
+        for bucket in ("raw", "lake"):
+            server.client().create_bucket(Bucket=bucket)
+        yield server
+
+
+@pytest.fixture
+def make_lake(s3: MotoServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Lake]:
+    """A catalog in SQLite whose tables lie on S3."""
+    monkeypatch.setenv("ERRATA_TEST_S3_SECRET", SECRET)
+    keys = f'access_key_id: "{KEY}", secret_access_key: "${{ERRATA_TEST_S3_SECRET}}"'
+
+    def on_s3(root: Path) -> Lake:
+        warehouse = f"s3://lake/{tmp_path.name}"
+        return Lake(
+            yaml=f'{{type: jdbc, uri: "sqlite:///.errata/catalog.db", warehouse: "{warehouse}"}}',
+            storage=f'{{s3: {{endpoint: "{s3.endpoint}", region: {REGION}, path_style: true, {keys}}}}}',
+            pyiceberg={
+                "type": "sql", "uri": f"sqlite:///{root}/.errata/catalog.db", "warehouse": warehouse,
+                "s3.endpoint": s3.endpoint, "s3.region": REGION,
+                "s3.access-key-id": KEY, "s3.secret-access-key": SECRET,
+            },
+        )  # fmt: skip
+
+    return on_s3
+
+
+def upload(world: World, s3: MotoServer) -> None:
+    """The world's raw files as objects, and nothing else."""
+    client = s3.client()
+    for old in client.list_objects_v2(Bucket="raw").get("Contents", ()):
+        client.delete_object(Bucket="raw", Key=old["Key"])
+    for day in world.days:
+        file = world.root / f"raw/day={day}/part-0.parquet"
+        client.put_object(Bucket="raw", Key=f"sales/day={day}/part-0.parquet", Body=file.read_bytes())
+
+
+def read_apart(s3: MotoServer, days: tuple[str, ...]) -> list[tuple[str, str, Decimal, int]]:
+    """The right answer from the objects themselves, by pyarrow."""
+    system = fs.S3FileSystem(
+        access_key=KEY, secret_key=SECRET, region=REGION, endpoint_override=s3.endpoint.removeprefix("http://"),
+        scheme="http",
+    )  # fmt: skip
+    totals: dict[tuple[str, str], tuple[Decimal, int]] = {}
+    for day in days:
+        for row in pq.read_table(f"raw/sales/day={day}", filesystem=system, partitioning=None).to_pylist():
+            gross, n = totals.get((day, row["account"]), (Decimal(0), 0))
+            totals[day, row["account"]] = (gross + row["amount"], n + 1)
+    return sorted((day, account, gross, n) for (day, account), (gross, n) in totals.items())
+
+
+def test_a_correction_on_s3_reads_pinned_objects_and_is_published_and_taken_back(make_world: Make, s3: MotoServer):
+    """Raw objects through s3a, the table through S3FileIO; every live file is on S3, and no secret is anywhere."""
+    world = make_world(days=3, product=PRODUCT)
+    upload(world, s3)
+    run = world.to("validated")
+    manifest = world.client._desk.ledger.manifest(run)
+    (pin,) = manifest.inputs
+    files = json.loads(world.client._desk.ledger.get_part(str(pin.files_part)))
+    assert {file["version"] for part in files.values() for file in part} == {f"etag:{tag}" for tag in etags(s3)}
+    assert manifest.code.jars.items() >= {jar.coordinate: jar.sha256 for jar in listed("s3")}.items()
+    assert world.rows() == world.wrong()
+    assert world.client.publish(run, as_="bo").data_files_written == 0
+    assert world.rows() == read_apart(s3, world.days)
+    assert all(path.startswith("s3://lake/") for paths in world.files().values() for path in paths)
+    back = world.client.rollback(run, partitions=world.days[0], reason="undo", as_="bo")
+    assert back.data_files_written == 0
+    assert [row for row in world.rows() if row[0] == world.days[0]] == world.wrong(world.days[:1])
+    assert found_secrets(world.root) == []
+
+
+@pytest.mark.parametrize("what", ["overwritten", "missing"])
+def test_an_object_that_is_not_the_planned_one_fails_its_chunk_by_name(make_world: Make, s3: MotoServer, what: str):
+    """Also when it has the size it had: its ETag tells. The other chunks go on, and nothing reaches main."""
+    world = make_world(days=2, product=PRODUCT, chunk_bytes="1")
+    upload(world, s3)
+    run = world.to("approved")
+    key = f"sales/day={world.days[0]}/part-0.parquet"
+    content = (world.root / f"raw/day={world.days[0]}/part-0.parquet").read_bytes()
+    if what == "missing":
+        s3.client().delete_object(Bucket="raw", Key=key)
+    else:
+        other = write_raw(world.root / "other", world.days[1], 3).read_bytes()
+        assert other != content
+        s3.client().put_object(Bucket="raw", Key=key, Body=other[: len(content)].ljust(len(content), b"\0"))
+    with pytest.raises(RunFailed) as failed:
+        world.client.run(run, as_="ana")
+    view = failed.value.fields["run"]
+    assert view.chunks.done == 1
+    assert f"s3://raw/{key}" in view.failures[0]["error"]
+    assert ("is missing" if what == "missing" else "changed: etag:") in view.failures[0]["error"]
+    assert world.rows() == world.wrong()
+
+
+def etags(s3: MotoServer) -> list[str]:
+    """As the store itself says."""
+    return [entry["ETag"].strip('"') for entry in s3.client().list_objects_v2(Bucket="raw")["Contents"]]
+
+
+def found_secrets(root: Path) -> list[Any]:
+    """Where the secret key can be read: files of the project, and command lines of the machine."""
+    places = [*root.rglob("*"), *Path("/proc").glob("[0-9]*/cmdline")]
+    found = []
+    for place in places:
+        try:
+            if place.is_file() and SECRET.encode() in place.read_bytes():
+                found.append(place)
+        except OSError:
+            continue
+    return found
