@@ -41,7 +41,8 @@ def pace_lines(view: PlanView, width: int) -> Iterator[str]:
     if view.throttle:
         yield from labelled("throttle", _throttle(view), width)
     if view.deadline:
-        for n, told in enumerate(_deadline(view.deadline)):
+        has_canary = any(chunk.wave == 0 for chunk in view.chunks)
+        for n, told in enumerate(_deadline(view.deadline, has_canary=has_canary)):
             yield from labelled("" if n else "deadline", told, width)
 
 
@@ -60,22 +61,25 @@ def _throttle(view: PlanView) -> list[str]:
     return [text for key, text in worded.items() if key in said]
 
 
-def _deadline(found: DeadlineView) -> list[list[str]]:
+def _deadline(found: DeadlineView, *, has_canary: bool) -> list[list[str]]:
     by, cores = f"{moment(found.by)} UTC", plural(found.cores_configured, "core")
+    verb, negated = ("meets", "does not meet") if found.cores_configured == 1 else ("meet", "do not meet")
     has, needs = duration(found.available_seconds), duration(found.seconds_configured)
     cost = [f"{found.core_hours} core-hours", money(found.usd)]
     if found.meets:
         spare = duration(found.available_seconds - found.seconds_configured)
-        least = f"{plural(found.cores_needed, 'core')} would do" if found.cores_needed else ""
-        lines = [[f"{cores} meet {by}", f"at most {needs} of {has}", f"{spare} to spare"], [least, *cost]]
+        fewer = found.cores_needed is not None and found.cores_needed < found.cores_configured
+        least = f"{plural(found.cores_needed or 1, 'core')} would do" if fewer else ""
+        lines = [[f"{cores} {verb} {by}", f"at most {needs} of {has}", f"{spare} to spare"], [least, *cost]]
     elif found.cores_needed is None:
         lines = [[f"no number of cores meets {by}", f"up to {needs} with {cores}", f"{has} are there"], cost]
     else:
         told = f"{plural(found.cores_needed, 'core')} would do: at most {duration(found.seconds)}"
         lines = [
-            [f"{cores} do not meet {by}", f"up to {needs}", f"{has} are there"],
+            [f"{cores} {negated} {by}", f"up to {needs}", f"{has} are there"],
             [told, *cost, f"about as much as with {cores}"],
         ]
     if found.measured:
         return [*lines, [f"(basis: {found.basis})"]]
-    return [*lines, [f"a guess: {found.basis}; with --canary 1 the run measures itself first"]]
+    better = "the canary will tell" if has_canary else "with --canary 1 the run measures itself first"
+    return [*lines, [f"a guess: {found.basis}; {better}"]]

@@ -83,8 +83,8 @@ def _input(source: InputView, grain: str) -> list[str]:
     pieces = [source.table or source.files or source.name]
     if source.snapshot_id:
         pieces.append(f"@ {source.snapshot_id}")
-    if source.reference:
-        pieces.append(source.reference)
+    if source.reference or source.own:
+        pieces.append(source.reference or "its own output")
     if source.partitions:
         pieces += [folded(grain, source.partitions), units(len(source.partitions), grain)]
     pieces.append(plural(source.file_count, "file") + (" pinned" if source.files else ""))

@@ -188,5 +188,5 @@ def _input(pin: InputPin) -> InputView:
     is_table = pin.kind == "table"
     return InputView(
         pin.name, pin.location if is_table else None, None if is_table else pin.location, pin.snapshot_id,
-        pin.file_count, pin.rows, pin.bytes, pin.input_partitions, pin.reference,
+        pin.file_count, pin.rows, pin.bytes, pin.input_partitions, pin.reference, pin.own,
     )  # fmt: skip

@@ -47,6 +47,7 @@ class InputView:
     bytes: int
     partitions: tuple[str, ...]
     reference: str | None = None
+    own: bool = False  # the product's own earlier output
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,6 +150,10 @@ def _ends(found: Sequence[float]) -> tuple[float, float]:
     return min(found) * _SPREAD[0], max(found) * _SPREAD[1]
 
 
+def _cores(number: int) -> str:
+    return "1 core" if number == 1 else f"{number} cores"
+
+
 def dollars(core_hour_usd: str, core_seconds: float) -> str:
     """What so many core-seconds cost.
 
@@ -172,7 +176,7 @@ def estimate(work: Work, cores: int, core_hour_usd: str, rates: Rates) -> Estima
         low,
         high,
         dollars(core_hour_usd, high * cores),
-        f"{rates.basis}{unknown}, {cores} cores",
+        f"{rates.basis}{unknown}, {_cores(cores)}",
     )
 
 
@@ -186,7 +190,7 @@ def refine(
     if busy <= 0 or size <= 0:
         return planned
     taken = PastRun("", size, busy * cores, rows, sum(chunk.partitions for chunk in done), len(done), cores)
-    rates = _rates([taken], f"{len(done)} chunks of this run")
+    rates = _rates([taken], f"{len(done)} chunk{'s' if len(done) > 1 else ''} of this run")
     left = Work(
         sum(chunk.rows for chunk in remaining),
         sum(chunk.bytes for chunk in remaining),
@@ -198,4 +202,4 @@ def refine(
     serial = START_SECONDS + busy + left.jobs * JOB_SECONDS
     low, high = ceil(serial + fast / cores), ceil(serial + slow / cores)
     usd = dollars(core_hour_usd, high * cores)
-    return Estimate(planned.rows, planned.bytes, low, high, usd, f"{rates.basis}, {cores} cores")
+    return Estimate(planned.rows, planned.bytes, low, high, usd, f"{rates.basis}, {_cores(cores)}")

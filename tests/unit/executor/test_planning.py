@@ -48,3 +48,33 @@ def test_the_target_is_read_before_any_input(tmp_path: Path) -> None:
         with pytest.raises(Stop):
             make_plan(desk, Actor("ana", "u", "h"), request, dry_run=True)
     assert seen == ["target", "raw"]
+
+
+def test_own_output_is_known_from_the_target_and_never_read_again(tmp_path: Path) -> None:
+    """A second look at the table could see a later commit than the base that the run is pinned to."""
+    seen: list[str] = []
+
+    def read_input(source: Input, *_: Any) -> None:
+        seen.append(source.name)
+        raise Stop
+
+    facts = SimpleNamespace(
+        table="lake.n.t", partitions={}, partition_field=None, base_snapshot_id="7", base_timestamp_ms=1, table_uuid="u"
+    )
+    engines = SimpleNamespace(
+        targets=SimpleNamespace(read_target=lambda *_: facts), inputs=SimpleNamespace(read_input=read_input)
+    )
+    inputs = (
+        Input("before", table="lake.n.t", partition="d", lookback="1d", own=True),
+        Input("raw", table="lake.n.raw"),
+    )
+    product = Product("p", "o", Target("lake.n.t", "d", Grain.DAY), Transform("m:f", "1"), inputs)
+    people = {"ana": Person("ana", (Role.REQUESTER,))}
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        project = Project("x", str(tmp_path), "", {}, {"p": product}, people=people)
+        desk = Desk(project, ledger, engines, lambda: datetime(2026, 1, 1, tzinfo=UTC), print, lambda *_: None)  # type: ignore[arg-type,return-value]
+        with pytest.raises(Stop):
+            make_plan(
+                desk, Actor("ana", "u", "h"), Request("p", "reason", "ana", partitions="2026-01-01"), dry_run=True
+            )
+    assert seen == ["raw"]

@@ -94,7 +94,7 @@ def test_the_canary_corrects_the_estimate():
     assert planned.seconds_high < truth
     assert abs((found.seconds_low + found.seconds_high) / 2 / truth - 1) < 0.25
     assert found.bytes == planned.bytes
-    assert "1 chunks of this run" in found.basis
+    assert "1 chunk of this run" in found.basis
     assert refine(planned, [], chunks, 2, "1") == planned
 
 

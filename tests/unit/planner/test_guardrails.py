@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from errata.model.manifest import Override
-from errata.model.partition import Grain
+from errata.model.partition import Grain, from_ordinal
 from errata.model.product import Input, Limits
 from errata.planner.guardrails import NOT_OVERRIDABLE
 from errata.planner.ports import ActiveRun, PartitionSize
@@ -233,3 +233,14 @@ def test_unknown_rows_cannot_pass_a_limit_silently():
     made = plan(project=replace(PROJECT, limits=Limits(max_rows=10**9)))
     assert levels(made, "rows") == ["warn"]
     assert Decimal(made.estimate.usd) >= 0
+
+
+def test_a_scattered_scope_makes_no_endless_verdict():
+    """Verdicts are kept in the audit for good: ranges are named, and after a dozen they are counted."""
+    names = tuple(from_ordinal(Grain.HOUR, n) for n in range(0, 40_000, 2))
+    hourly = replace(PRODUCT, target=replace(PRODUCT.target, grain=Grain.HOUR))
+    facts = {name: replace(found, partitions={}, oldest=None) for name, found in INPUTS.items()}
+    made = plan(ask(partitions=names), product=hourly, inputs=facts)
+    assert "20,000 of 20,000 partitions missing" in message(made, "source-missing")
+    assert "and 19,988 more" in message(made, "source-missing")
+    assert max(len(verdict.message) for verdict in made.verdicts) < 500
