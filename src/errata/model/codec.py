@@ -17,12 +17,16 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 __all__ = ["plain", "typed"]
 
 T = TypeVar("T")
+_SCALARS = frozenset({str, int, bool, type(None)})
 
 
 def plain(value: Any) -> Any:
     """A value as JSON data: dataclasses become objects, tuples become arrays, enums their text."""
+    # most of a manifest is text and numbers, and a manifest of 43,800 hours has half a million of them
+    if type(value) in _SCALARS:
+        return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {name: plain(getattr(value, name)) for name in _names(type(value))}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
@@ -30,6 +34,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(item) for item in value]
     return value
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def typed(kind: type[T], data: Any) -> T:
