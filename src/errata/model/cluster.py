@@ -48,23 +48,24 @@ def capped_master(master: str, cores: int | None, available: int) -> str:
 def core_settings(kind: str, cores: int | None, conf: Mapping[str, str]) -> dict[str, str]:
     """The settings that hold one application to its cap; empty without a cap or on one machine.
 
-    On YARN and Kubernetes both ways of counting executors are set, because the cluster's own defaults decide whether
-    allocation is dynamic and Errata cannot see them.
+    On YARN and Kubernetes the cap counts executors of a known size. Both ways of counting them are set, because the
+    cluster's own defaults decide whether allocation is dynamic, and Errata cannot see them.
 
     >>> core_settings("standalone", 8, {"spark.cores.max": "4"})
     {'spark.cores.max': '4'}
     >>> core_settings("yarn", 8, {"spark.executor.cores": "4"})
-    {'spark.dynamicAllocation.maxExecutors': '2', 'spark.executor.instances': '2'}
+    {'spark.executor.cores': '4', 'spark.dynamicAllocation.maxExecutors': '2', 'spark.executor.instances': '2'}
     """
     if cores is None or kind == "local":
         return {}
     each = _number(conf, _EACH)
-    # an executor larger than the cap would never be granted, and the application would wait for ever
-    found = {_EACH: str(cores)} if each is not None and each > cores else {}
     if kind == "standalone":
-        return found | {_TOTAL: str(_least(cores, _number(conf, _TOTAL)))}
-    executors = max(1, cores // min(each or 1, cores))
-    return found | {key: str(_least(executors, _number(conf, key))) for key in (_DYNAMIC, _INSTANCES)}
+        # an executor larger than the cap would never be granted, and the application would wait for ever
+        small = {_EACH: str(cores)} if each is not None and each > cores else {}
+        return small | {_TOTAL: str(_least(cores, _number(conf, _TOTAL)))}
+    size = min(each or 1, cores)
+    counted = {key: str(_least(cores // size, _number(conf, key))) for key in (_DYNAMIC, _INSTANCES)}
+    return {_EACH: str(size)} | counted
 
 
 def _number(conf: Mapping[str, str], key: str) -> int | None:

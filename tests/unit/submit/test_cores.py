@@ -67,7 +67,16 @@ def test_an_executor_larger_than_the_cap_is_made_smaller():
 def test_on_yarn_and_kubernetes_the_cap_counts_executors(kind: str):
     """Executors times cores each stay within the cap, with static and with dynamic allocation."""
     found = core_settings(kind, 10, {"spark.executor.cores": "4", "spark.executor.instances": "1"})
-    assert found == {"spark.dynamicAllocation.maxExecutors": "2", "spark.executor.instances": "1"}
+    assert found == {
+        "spark.executor.cores": "4",
+        "spark.dynamicAllocation.maxExecutors": "2",
+        "spark.executor.instances": "1",
+    }
+
+
+def test_without_a_size_executors_have_one_core():
+    """A cluster's own default could be larger, and the cap would not hold."""
+    assert core_settings("yarn", 3, {})["spark.executor.cores"] == "1"
 
 
 def test_one_machine_reads_jars_from_the_class_path_and_a_cluster_is_sent_them():

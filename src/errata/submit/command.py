@@ -1,0 +1,88 @@
+"""A command as data, and as text for a shell. Pure.
+
+Words hold what a program is given; ``${NAME}`` of a variable of the project stays open in the text, so that the shell
+that runs the command fills it in and the text can be kept.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from errata.submit.job import Pinned
+
+__all__ = ["Blanks", "Command", "quoted", "script"]
+
+
+class Blanks:
+    """Placeholders handed out so far, with what belongs there."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, str] = {}
+
+    def fill(self, given: str | None, name: str, meaning: str) -> str:
+        """What was given, else ``<name>``, which is then listed."""
+        if given:
+            return given
+        self.found[f"<{name}>"] = meaning
+        return f"<{name}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command; ``lines`` are its words as they stand on lines of text."""
+
+    target: str
+    run_id: str
+    lines: tuple[tuple[str, ...], ...]
+    workers: int
+    waits: bool  # whether it ends with the worker
+    blanks: tuple[tuple[str, str], ...]
+    variables: tuple[str, ...]
+    jars: tuple[Pinned, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The words, for a program to start."""
+        return tuple(word for line in self.lines for word in line)
+
+
+def quoted(word: str, variables: Sequence[str] = ()) -> str:
+    """One word for a POSIX shell.
+
+    >>> quoted("a b"), quoted("k=${PW}", ["PW"]), quoted("k=${HOME}", ["PW"])
+    ("'a b'", 'k="${PW}"', "'k=${HOME}'")
+    """
+    names = "|".join(map(re.escape, variables))
+    pieces = re.split(rf"(\$\{{(?:{names})\}})", word) if names else [word]
+    known = {f"${{{name}}}" for name in variables}
+    return "".join(f'"{piece}"' if piece in known else shlex.quote(piece) for piece in pieces if piece) or "''"
+
+
+def script(command: Command) -> list[str]:
+    """The command as a shell script: to copy, or to keep; what is not the command is a comment."""
+    several = command.workers > 1
+    lines = [f"for worker in $(seq {command.workers}); do"] if several else []
+    lines += _lines(command, " &" if several and command.waits else "")
+    if several:
+        lines += ["done", *(["wait"] if command.waits else [])]
+    if command.blanks:
+        lines += ["", "# fill in", *_table(command.blanks)]
+    lines += ["", "# jars, as the run manifest pins them", *_table([(jar.sha256, jar.name) for jar in command.jars])]
+    if command.notes:
+        lines += ["", "# notes", *(f"#   {note}" for note in command.notes)]
+    return lines
+
+
+def _lines(command: Command, end: str) -> list[str]:
+    texts = [" ".join(quoted(word, command.variables) for word in line) for line in command.lines]
+    text = " \\\n".join([texts[0], *(f"  {later}" for later in texts[1:])])
+    return (text + end).split("\n")
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> list[str]:
+    width = max((len(first) for first, _ in rows), default=0)
+    return [f"#   {first.ljust(width)}  {second}" for first, second in rows]

@@ -1,0 +1,110 @@
+"""Which clusters there are, what each can and cannot do, and the command for it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from errata.errors import Refused, UsageError
+from errata.submit.command import Blanks, Command
+from errata.submit.emr import emr, emr_serverless
+from errata.submit.job import Job, Wishes
+from errata.submit.spark import kubernetes, standalone, yarn
+
+__all__ = ["TARGETS", "build"]
+
+Builder = Callable[[Job, Wishes, Blanks, str], tuple[tuple[str, ...], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One kind of cluster."""
+
+    builder: Builder
+    modes: tuple[str, ...]  # the first is the default
+    waits: bool  # whether the command ends with the worker
+    guide: str
+    advice: tuple[str, ...] = ()
+
+
+TARGETS = {
+    "emr-serverless": Target(
+        emr_serverless,
+        ("cluster",),
+        waits=False,
+        guide="run-on-emr-serverless.md",
+        advice=("the release of the application must have Spark 4.1",),
+    ),
+    "emr": Target(
+        emr,
+        ("cluster",),
+        waits=False,
+        guide="run-on-emr.md",
+        advice=(
+            "the release of the cluster must have Spark 4.1",
+            "steps run one after the other unless the cluster's step concurrency is as high as the workers",
+        ),
+    ),
+    "kubernetes": Target(kubernetes, ("cluster", "client"), waits=True, guide="run-on-kubernetes.md"),
+    "yarn": Target(yarn, ("cluster", "client"), waits=True, guide="run-on-yarn.md"),
+    "standalone": Target(standalone, ("client",), waits=True, guide="run-on-standalone.md"),
+}
+
+
+def build(target: str, job: Job, wishes: Wishes) -> Command:
+    """The command that starts one worker of the job on this kind of cluster."""
+    if target not in TARGETS:
+        raise UsageError(f"target {target!r} was refused; expected one of {', '.join(TARGETS)}")
+    chosen = TARGETS[target]
+    mode = wishes.deploy_mode or chosen.modes[0]
+    if mode not in chosen.modes:
+        raise UsageError(f"--deploy-mode {mode} was refused; {target} takes {' or '.join(chosen.modes)}")
+    if mode == "cluster" and job.only_here:
+        _refuse_here(target, chosen, job)
+    blanks = Blanks()
+    lines = chosen.builder(job, wishes, blanks, mode)
+    return Command(
+        target=target,
+        run_id=job.run_id,
+        lines=lines,
+        workers=wishes.workers,
+        waits=chosen.waits,
+        blanks=tuple(blanks.found.items()),
+        variables=job.variables,
+        jars=job.jars,
+        notes=(*_notes(job, wishes, target, mode), *chosen.advice),
+    )
+
+
+def _refuse_here(target: str, chosen: Target, job: Job) -> None:
+    client = " or --deploy-mode client, which starts the driver here;" if "client" in chosen.modes else ""
+    raise Refused(
+        f"a driver on {target} was refused; expected a ledger and catalogs in PostgreSQL or behind a server, found "
+        f"{' and '.join(job.only_here)} in a SQLite file of this machine, which another machine cannot see",
+        state="nothing was printed",
+        hint=f"ledger: postgresql+psycopg://… in errata.yaml;{client} docs/guides/{chosen.guide}",
+    )
+
+
+def _notes(job: Job, wishes: Wishes, target: str, mode: str) -> list[str]:
+    notes = [_cores(job, wishes)]
+    names = ", ".join(job.variables)
+    if job.variables and mode == "client":
+        notes.append(f"set where this runs: {names}")
+    elif job.variables and target in ("yarn", "emr"):
+        notes.append(f"the shell fills in {names}; whoever may see the application's settings can read them")
+    elif job.variables and target == "kubernetes":
+        notes.append(f"the Kubernetes secret `errata` has the keys {names}")
+    for key, text in job.withheld.items():
+        notes.append(f"left to errata.yaml, because it comes from the environment: {key}={text}")
+    if job.only_here:
+        notes.append(f"start every worker on this machine: {' and '.join(job.only_here)} in a SQLite file")
+    notes += [f"every machine of the cluster must see {place} at this path" for place in job.paths_here]
+    return notes
+
+
+def _cores(job: Job, wishes: Wishes) -> str:
+    if job.cores is None:
+        return "no cap on cores; throttle.cores in errata.yaml sets one"
+    total = f", {wishes.workers} workers {job.cores * wishes.workers}" if wishes.workers > 1 else ""
+    return f"a worker holds at most {job.cores} executor cores (throttle.cores){total}"
