@@ -7,6 +7,7 @@ when no other process migrates, so two that start together migrate once.
 from __future__ import annotations
 
 import secrets
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, inspect, text
 
@@ -16,7 +17,10 @@ from errata.ledger.database import Database
 from errata.ledger.dialect import Dialect
 from errata.model.audit import GENESIS
 
-__all__ = ["bring_up", "finish", "missing_triggers"]
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+__all__ = ["alembic_config", "bring_up", "finish", "missing_triggers"]
 
 
 def bring_up(database: Database, *, create: bool = True) -> str:
@@ -67,15 +71,21 @@ def _upgrade(conn: Connection, dialect: Dialect) -> None:
     if _ready(conn) is not None:
         return
     from alembic import command
-    from alembic.config import Config
 
     dialect.drop_triggers(conn)
+    command.upgrade(alembic_config(conn), "head")
+    finish(conn, dialect)
+
+
+def alembic_config(conn: Connection | None = None) -> Config:
+    """Where the migrations are, and the connection they run on."""
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", "errata.ledger:migrations")
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = conn
-    command.upgrade(config, "head")
-    finish(conn, dialect)
+    return config
 
 
 def finish(conn: Connection, dialect: Dialect) -> None:

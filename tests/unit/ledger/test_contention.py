@@ -11,14 +11,16 @@ from typing import Any
 import pytest
 
 from errata.errors import EngineError
-from errata.ledger import Ledger, database, owner_is_dead, sqlite, this_owner
-from errata.model.run import RunState
+from errata.ledger import Ledger, database, owner_is_dead, postgres, sqlite, this_owner
+from errata.model.run import AttemptState, RunState
 from unit.ledger import contenders
-from unit.ledger.steps import ANA, actions, adopt, bring, plan, run_in
+from unit.ledger.steps import ANA, actions, adopt, bring, claim, must_claim, plan, run_in
 
 # One server imports everything once; each contender is a clean fork of it.
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["pytest", "alembic.command", "tenacity", "errata.ledger"])
+SERVER.set_forkserver_preload(
+    ["pytest", "alembic.command", "tenacity", "sqlalchemy.dialects.postgresql.psycopg", "errata.ledger"]
+)
 
 
 def together(count: int, target: Callable[..., None], url: str) -> list[Any]:
@@ -27,7 +29,7 @@ def together(count: int, target: Callable[..., None], url: str) -> list[Any]:
     processes = [SERVER.Process(target=target, args=(url, start, results)) for _ in range(count)]
     for process in processes:
         process.start()
-    found = [results.get(timeout=120) for _ in processes]
+    found = [results.get(timeout=500) for _ in processes]
     for process in processes:
         process.join(60)
         assert process.exitcode == 0
@@ -36,25 +38,40 @@ def together(count: int, target: Callable[..., None], url: str) -> list[Any]:
     return found
 
 
-def test_no_chunk_is_claimed_twice(ledger: Ledger, url: str):
-    """Eight processes share 200 chunks: each is computed by exactly one, once."""
-    plan(ledger, chunks=200)
+@pytest.mark.parametrize(
+    "processes, chunks",
+    [(16, 160), pytest.param(16, 1000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])],
+)
+def test_no_chunk_is_claimed_twice(ledger: Ledger, url: str, processes: int, chunks: int):
+    """Processes that start together share the chunks: each is computed by exactly one, once."""
+    plan(ledger, chunks=chunks)
     bring(ledger, "bf-1", RunState.RUNNING)
-    taken = together(8, contenders.work, url)
+    taken = together(processes, contenders.work, url)
     attempts = [attempt for one in taken for attempt in one]
-    assert len(attempts) == len(set(attempts)) == 200
+    assert len(attempts) == len(set(attempts)) == chunks
     counts = ledger.counts("bf-1")
-    assert (counts.done, counts.recomputed, counts.rows) == (200, 0, 200)
+    assert (counts.done, counts.recomputed, counts.rows) == (chunks, 0, chunks)
     assert ledger.verify_audit().ok
 
 
-def test_a_new_ledger_is_created_and_a_plan_recorded_once(tmp_path: Path):
+def test_two_reapers_spend_one_attempt(ledger: Ledger, url: str):
+    """Everyone sees the same expired lease at the same moment; one takes over, and one attempt is spent."""
+    plan(ledger, chunks=1)
+    bring(ledger, "bf-1", RunState.RUNNING)
+    must_claim(ledger, lease=0)
+    found = together(4, contenders.reap, url)
+    assert sorted(found, key=str) == [2, None, None, None]
+    assert [attempt.state for attempt in ledger.attempts("bf-1")] == [AttemptState.LOST, AttemptState.RUNNING]
+    assert ledger.chunks("bf-1")[0].tries == 2
+    assert actions(ledger).count("attempt.lost") == 1
+
+
+def test_a_new_ledger_is_created_and_a_plan_recorded_once(new_url: str):
     """Four processes that all find nothing make one ledger and one run."""
-    url = f"sqlite:///{tmp_path}/new/ledger.db"
-    found = together(4, contenders.create_and_plan, url)
+    found = together(4, contenders.create_and_plan, new_url)
     assert len({(ledger_id, digest) for ledger_id, digest, _ in found}) == 1
     assert sorted(already for _, _, already in found) == [False, True, True, True]
-    with Ledger.open(url, create=False) as ledger:
+    with Ledger.open(new_url, create=False) as ledger:
         assert actions(ledger) == ["run.planned"]
         assert ledger.missing_triggers() == ()
 
@@ -92,6 +109,7 @@ def test_a_killed_worker_is_taken_over_at_once(ledger: Ledger, url: str, tmp_pat
 def test_a_lock_held_for_long_is_waited_for(ledger: Ledger, url: str, monkeypatch: pytest.MonkeyPatch):
     """A busy database is tried again as a whole transaction; for ever is not waited."""
     monkeypatch.setattr(sqlite, "_BUSY_TIMEOUT_SECONDS", 0.01)
+    monkeypatch.setitem(postgres._OPTIONS, "lock_timeout", "10ms")
     monkeypatch.setattr(database, "_BUSY_SECONDS", 0.5)
     with Ledger.open(url) as other:
         calls: list[int] = []
@@ -101,9 +119,26 @@ def test_a_lock_held_for_long_is_waited_for(ledger: Ledger, url: str, monkeypatc
             return tx.head_seq
 
         def hold(tx: database.Tx) -> None:
-            with pytest.raises(EngineError, match="locked"):
+            with pytest.raises(EngineError, match="lock"):
                 other._database.write(work)
 
         ledger._database.write(hold)
         assert calls == []
         assert other._database.write(work) == 0
+
+
+@pytest.mark.parametrize("skew", [-600, 600])
+def test_a_worker_s_own_clock_decides_nothing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, skew: int):
+    """Ten minutes wrong either way: no lease is taken early, none is given longer, and an expired one is taken."""
+    plan(ledger, chunks=1)
+    bring(ledger, "bf-1", RunState.RUNNING)
+    must_claim(ledger, lease=60)
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + skew)
+    monkeypatch.setattr(time, "time_ns", lambda: int((real() + skew) * 1e9))
+    assert claim(ledger) is None
+    assert ledger.heartbeat(ledger.open_attempts("bf-1")[0], 0)
+    mine = must_claim(ledger, lease=60)
+    assert mine.fence == 2
+    assert abs(mine.lease_until - (real() + 60) * 1000) < 30_000
+    assert abs(ledger.now_ms() - real() * 1000) < 30_000

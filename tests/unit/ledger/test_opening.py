@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, inspect, text
 
 from errata.errors import NotFound, SetupError, UsageError
 from errata.ledger import Ledger, migrate, owner_is_dead, schema, this_owner
+from errata.ledger.database import Database
+from errata.ledger.dialect import Dialect
 from errata.ledger.filesystem import file_system_of, refuse_network
 from errata.ledger.records import Owner
 from errata.model.run import RunState
-from unit.ledger.steps import plan, run_in
+from unit.ledger.only import sqlite_only
+from unit.ledger.steps import adopt, must_claim, plan, run_in
 
 MOUNTS = """\
 21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -27,20 +31,20 @@ MOUNTS = """\
 """
 
 
-def test_a_ledger_is_created_once_with_its_directory(tmp_path: Path):
-    """The parent directory is made, and the id stays the same ever after."""
-    url = f"sqlite:///{tmp_path}/a/b/ledger.db"
-    with Ledger.open(url) as first, Ledger.open(url, create=False) as second:
+def test_a_ledger_is_created_once(new_url: str, tmp_path: Path):
+    """A file's directory is made, and the id stays the same ever after."""
+    with Ledger.open(new_url) as first, Ledger.open(new_url, create=False) as second:
         assert first.ledger_id == second.ledger_id
         assert len(first.ledger_id) == 16
     with Ledger.open(f"sqlite:///{tmp_path}/other.db") as other:
         assert other.ledger_id != first.ledger_id
 
 
-def test_a_ledger_that_is_not_there_is_not_created_unasked(tmp_path: Path):
-    """``create=False`` leaves no file and no directory."""
-    with pytest.raises(NotFound):
-        Ledger.open(f"sqlite:///{tmp_path}/a/ledger.db", create=False)
+def test_a_ledger_that_is_not_there_is_not_created_unasked(new_url: str, tmp_path: Path):
+    """``create=False`` leaves no file, no directory and no table."""
+    for _ in range(2):
+        with pytest.raises(NotFound, match="there is no ledger at"):
+            Ledger.open(new_url, create=False)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -75,6 +79,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path):
     assert path.read_bytes() == before
 
 
+@sqlite_only
 def test_a_commit_survives_power_loss(ledger: Ledger):
     """Write-ahead log, full synchronisation, foreign keys on."""
     found = ledger._read(
@@ -98,11 +103,12 @@ def test_a_network_file_system_is_refused():
 
 def test_an_up_to_date_ledger_opens_without_alembic(url: str):
     """Commands with a tight start-up budget do not pay for migrations, retries or another dialect."""
+    other = "sqlite3" if url.startswith("postgresql") else "sqlalchemy.dialects.postgresql"
     code = (
-        "import sys; from errata.ledger import Ledger; Ledger.open(sys.argv[1]).runs();"
-        "print([m for m in ('alembic', 'tenacity', 'sqlalchemy.dialects.postgresql') if m in sys.modules])"
+        "import sys; from errata.ledger import Ledger; ledger = Ledger.open(sys.argv[1]); ledger.runs();"
+        "print([m for m in ('alembic', 'tenacity', sys.argv[2]) if m in sys.modules]); ledger.close()"
     )
-    done = subprocess.run([sys.executable, "-c", code, url], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code, url, other], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
@@ -123,28 +129,25 @@ def test_the_migrations_make_the_declared_schema(ledger: Ledger):
         return list(compare_metadata(MigrationContext.configure(conn, opts=options), schema.metadata))  # type: ignore[arg-type]
 
     assert ledger._read(compare) == []
+    sqlite = "SELECT sql FROM sqlite_master WHERE name = :name AND tbl_name = :table"
+    postgres = "SELECT indexdef FROM pg_indexes WHERE indexname = :name AND tablename = :table"
+    query = text(sqlite if ledger._database.engine.name == "sqlite" else postgres)
     for name, (table, _, where) in schema.PARTIAL.items():
-        query = text("SELECT sql FROM sqlite_master WHERE name = :n AND tbl_name = :t")
-        made = ledger._read(lambda conn, n=name, t=table, q=query: conn.execute(q, {"n": n, "t": t}).scalar())
+        made = ledger._read(lambda conn, wanted={"name": name, "table": table}: conn.execute(query, wanted).scalar())
         assert "UNIQUE" in made
-        assert where in made
+        assert where in made.replace("::text", "")
 
 
 def test_the_newest_migration_is_the_one_the_code_expects():
     """``KNOWN`` lists the migrations in order."""
-    from alembic.config import Config
     from alembic.script import ScriptDirectory
 
-    config = Config()
-    config.set_main_option("script_location", "errata.ledger:migrations")
-    config.set_main_option("path_separator", "os")
-    scripts = ScriptDirectory.from_config(config)
+    scripts = ScriptDirectory.from_config(migrate.alembic_config())
     assert [script.revision for script in scripts.walk_revisions()] == list(reversed(schema.KNOWN))
 
 
-def test_a_migration_that_dies_leaves_nothing_half_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """All of it is one transaction: the next one finds an empty file and starts over."""
-    url = f"sqlite:///{tmp_path}/ledger.db"
+def test_a_migration_that_dies_leaves_nothing_half_made(new_url: str, monkeypatch: pytest.MonkeyPatch):
+    """All of it is one transaction: the next one finds nothing and starts over."""
 
     def die(_: object) -> None:
         raise KeyboardInterrupt
@@ -152,10 +155,49 @@ def test_a_migration_that_dies_leaves_nothing_half_made(tmp_path: Path, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(migrate, "_seed", die)
         with pytest.raises(KeyboardInterrupt):
-            Ledger.open(url)
-    with Ledger.open(url) as ledger:
+            Ledger.open(new_url)
+    with Ledger.open(new_url) as ledger:
         assert ledger.missing_triggers() == ()
         assert ledger.verify_audit().ok
+
+
+def test_a_ledger_of_an_older_errata_goes_on(new_url: str, empty_ledger: Path, tmp_path: Path):
+    """A run in flight under the first schema is migrated, and its worker finishes as if nothing had been."""
+    with Ledger.open(f"sqlite:///{shutil.copy(empty_ledger, tmp_path / 'source.db')}") as source:
+        run_in(source, RunState.RUNNING)
+        attempt = must_claim(source)
+        older = Database(new_url)
+        older.bare(lambda conn: _as_first_errata(source, conn, older.dialect))
+        before = source.audit_entries()
+    older.close()
+    with Ledger.open(new_url, create=False) as ledger:
+        assert ledger.missing_triggers() == ()
+        assert ledger.audit_entries() == before
+        assert ledger.heartbeat(attempt, 60)
+        adopt(ledger, attempt)
+        assert must_claim(ledger).chunk_id == "c0001"
+        assert ledger.counts("bf-1").done == 1
+        assert ledger.verify_audit().ok
+
+
+def _as_first_errata(source: Ledger, conn: Connection, dialect: Dialect) -> None:
+    """The rows of ``source`` as the first schema has them, with the triggers it can have."""
+    from alembic import command
+
+    config = migrate.alembic_config(conn)
+    command.upgrade(config, "0001")
+    for table in schema.metadata.sorted_tables:
+        if not inspect(conn).has_table(table.name):
+            continue
+        columns = {column["name"] for column in inspect(conn).get_columns(table.name)}
+        rows = source._read(lambda read, table=table: read.execute(table.select()).mappings().all())
+        older = [{name: row[name] for name in columns} for row in rows]
+        if older:
+            conn.execute(table.insert(), older)
+    for trigger in dialect.triggers(conn):
+        if trigger.name != "chunk_fixed" and not trigger.name.startswith("fact_"):
+            for statement in trigger.statements:
+                conn.exec_driver_sql(statement)
 
 
 def test_migrating_again_keeps_the_rows_and_renews_the_rules(ledger: Ledger, url: str):
