@@ -239,7 +239,8 @@ class TestExamples:
         """A project file that a page shows whole loads as it stands."""
         for block in (b for b in _blocks(path, "yaml") if b.startswith("# errata.yaml")):
             (tmp_path / "errata.yaml").write_text(block, encoding="utf-8")
-            assert load_project(tmp_path).catalogs
+            variables = dict.fromkeys(re.findall(r"\$\{(\w+)\}", block), "value")
+            assert load_project(tmp_path, environ=variables).catalogs
 
     @pytest.mark.parametrize("path", PAGES, ids=_name)
     def test_python_blocks_are_python(self, path: Path):
