@@ -15,6 +15,7 @@ from errata.ledger import Ledger
 from errata.model.audit import Actor
 from errata.model.manifest import Code
 from errata.model.product import Product, Project, Role
+from errata.model.throttle import Throttle
 from errata.planner.ports import InputReader, TableReader, TargetReader
 from errata.publisher.ports import ContentPort, PublishTable
 from errata.staging.ports import StagingTable
@@ -52,6 +53,9 @@ class Engines(Protocol):
 
     @property
     def content(self) -> ContentPort: ...
+
+    def hold_to(self, throttle: Throttle) -> None:
+        """Cores and pool of the run at hand; counts for a Spark that is not started yet."""
 
     @property
     def chunks(self) -> ChunkEngine: ...

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +18,7 @@ from errata.ledger import Ledger
 from errata.model.manifest import Code, TargetPin
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
+from errata.model.throttle import Throttle
 from errata.planner.ports import InputFacts, InputReader, TableReader, TargetReader
 
 if TYPE_CHECKING:
@@ -166,12 +169,16 @@ class ProjectEngines:
 
         return IcebergPublishing(self.java, _Rewriter(self))
 
+    def hold_to(self, throttle: Throttle) -> None:
+        """Cores and pool of the run at hand."""
+        self.runtime.hold_to(throttle)
+
     @cached_property
     def chunks(self) -> SparkChunks:
         """Chunks on Spark."""
         from errata.engines.spark.stage import SparkChunks
 
-        return SparkChunks(self.runtime, self.sources, Path(self._project.root) / ".errata" / "cache")
+        return SparkChunks(self.runtime, self.sources, _code_cache(Path(self._project.root)))
 
     @cached_property
     def measurer(self) -> SparkMeasurer:
@@ -230,6 +237,13 @@ class _Rewriter:
     def copy_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], branch: str) -> None:
         """Rows of a snapshot as new files on a branch."""
         self.engines.chunks.copy_rows(target, snapshot_id, partitions, branch)
+
+
+def _code_cache(root: Path) -> Path:
+    """Beside the project; elsewhere when that cannot be written, as where a cluster unpacked an archive."""
+    own = root / ".errata" / "cache"
+    there = next(place for place in (own, *own.parents) if place.exists())
+    return own if os.access(there, os.W_OK) else Path(tempfile.mkdtemp(prefix="errata-code-"))
 
 
 _conforms: type[Engines] = ProjectEngines

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from errata.engines.spark.placing import driver_settings
+from errata.engines.spark.session import SparkRuntime
 from errata.model import cluster
 from errata.model.cluster import capped_master, core_settings, kind_of
 from errata.model.product import Project
@@ -135,3 +136,11 @@ def test_kinds_are_told_by_the_master():
     """Only Spark's own spellings of a local master are local."""
     assert kind_of("localhost") != "local"
     assert kind_of("local[*, 2]") != "local"
+
+
+def test_the_limits_of_a_run_hold_its_driver():
+    """A product may have a throttle of its own, and it is known only when its run starts."""
+    runtime = SparkRuntime(project(STANDALONE, 8), (), Path("/nowhere/spark.log"))
+    assert runtime._settings["spark.cores.max"] == "8"
+    runtime.hold_to(Throttle(cores=2))
+    assert runtime._settings["spark.cores.max"] == "2"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from errata.engines.spark.archive import archive_options
 from errata.engines.spark.jvm import start_jvm, submitted_settings
 from errata.engines.spark.placing import driver_settings
 from errata.model.product import Project
+from errata.model.throttle import Throttle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,6 +57,11 @@ class SparkRuntime:
         """How the JVM that was started here ended; None while it lives."""
         process = getattr(self.__dict__.get("gateway"), "proc", None)
         return None if process is None else process.poll()
+
+    def hold_to(self, throttle: Throttle) -> None:
+        """The limits of the run at hand instead of the project's; a session that is there already keeps its cores."""
+        self._project = replace(self._project, throttle=throttle)
+        self.__dict__.pop("_settings", None)
 
     @property
     def pool(self) -> str | None:
