@@ -60,6 +60,7 @@ def run_chunks(
         progress.advance(sum(len(chunk.partitions) for chunk in staged), 0)
     product = desk.project.products.get(manifest.product)
     throttle = (product.throttle if product else None) or desk.project.throttle
+    desk.engines.hold_to(throttle)
     health = (*desk.project.health, *(product.health if product else ()))
     if throttle != Throttle() or health:
         signals = [signal.name for signal in health]
