@@ -69,9 +69,10 @@ def submit(
     )  # fmt: skip
     loaded = load_project(session.directory)
     with session.client() as client:
-        run_id = client.show(run).run_id
+        shown = client.show(run)
+        run_id = shown.run_id
         manifest = json.loads(client.manifest_bytes(run_id))
-    built = build(target, job_of(loaded, manifest, run_id, session.person, _here()), wishes)
+    built = build(target, job_of(loaded, manifest, run_id, session.person, _here(), state=shown.state), wishes)
     data = {
         "run_id": run_id,
         "target": target,

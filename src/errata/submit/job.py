@@ -68,6 +68,8 @@ class Job:
     conf: Mapping[str, str]
     jars: tuple[Pinned, ...]
     here: Here
+    state: str = "approved"
+    own_jars: tuple[str, ...] = ()  # ``spark.jars`` of errata.yaml
     cores: int | None = None
     variables: tuple[str, ...] = ()  # environment variables that the project files read
     withheld: Mapping[str, str] = field(default_factory=dict)  # setting → the text with ${NAME}
@@ -84,7 +86,9 @@ class Job:
         return ("-C", root, "--as", self.person, "run", self.run_id, "--parallel", str(parallel))
 
 
-def job_of(project: Project, manifest: Mapping[str, Any], run_id: str, person: str, here: Here) -> Job:
+def job_of(
+    project: Project, manifest: Mapping[str, Any], run_id: str, person: str, here: Here, *, state: str = "approved"
+) -> Job:
     """The job of a sealed run; the project gives settings and limits, the manifest the jars."""
     product = project.products.get(manifest["product"])
     if product is None:
@@ -104,6 +108,8 @@ def job_of(project: Project, manifest: Mapping[str, Any], run_id: str, person: s
         conf={key: value for key, value in plain.items() if key not in held},
         jars=tuple(Pinned(_file_name(coordinate), digest) for coordinate, digest in manifest["code"]["jars"].items()),
         here=here,
+        state=state,
+        own_jars=tuple(filter(None, project.spark_conf.get("spark.jars", "").split(","))),
         cores=throttle.cores,
         variables=tuple(sorted(project.secrets)),
         withheld={key: project.redact(value) for key, value in held.items()},

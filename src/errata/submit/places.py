@@ -32,7 +32,7 @@ def from_here(job: Job, wishes: Wishes) -> Places:
     """Client mode: the driver is a process of this machine."""
     archives = (f"{wishes.env}#{ENVIRONMENT}",) if wishes.env else ()
     python = f"./{ENVIRONMENT}/bin/python" if wishes.env else job.here.python
-    jars = tuple(f"{job.here.jars}/{jar.name}" for jar in job.jars)
+    jars = (*(f"{job.here.jars}/{jar.name}" for jar in job.jars), *job.own_jars)
     return Places(job.here.application, job.root, jars, python, job.here.python, archives)
 
 
@@ -42,7 +42,7 @@ def unpacked(job: Job, wishes: Wishes, blanks: Blanks, at: str | None) -> Places
     project = wishes.project or (at and f"{at}/{PROJECT}.tar.gz")
     env = blanks.fill(env, "environment.tar.gz", "the packed Python environment, Errata in it (--env)")
     project = blanks.fill(project, "project.tar.gz", "the packed project directory (--project)")
-    jars = tuple(f"{at}/jars/{jar.name}" if at else f"{job.here.jars}/{jar.name}" for jar in job.jars)
+    jars = (*(f"{at}/jars/{jar.name}" if at else f"{job.here.jars}/{jar.name}" for jar in job.jars), *job.own_jars)
     application = f"{at}/application.py" if at else job.here.application
     python = f"./{ENVIRONMENT}/bin/python"
     return Places(application, f"./{PROJECT}", jars, python, python, (f"{env}#{ENVIRONMENT}", f"{project}#{PROJECT}"))
@@ -51,6 +51,6 @@ def unpacked(job: Job, wishes: Wishes, blanks: Blanks, at: str | None) -> Places
 def in_image(job: Job, at: str) -> Places:
     """Cluster mode with an image that holds everything below one directory."""
     place = f"local://{at}"
-    jars = tuple(f"{place}/jars/{jar.name}" for jar in job.jars)
+    jars = (*(f"{place}/jars/{jar.name}" for jar in job.jars), *job.own_jars)
     python = f"{at}/{ENVIRONMENT}/bin/python"
     return Places(f"{place}/application.py", f"{at}/{PROJECT}", jars, python, python)

@@ -87,7 +87,7 @@ def _refuse_here(target: str, chosen: Target, job: Job) -> None:
 
 
 def _notes(job: Job, wishes: Wishes, target: str, mode: str) -> list[str]:
-    notes = [_cores(job, wishes)]
+    notes = [*_state(job), _cores(job, wishes)]
     names = ", ".join(job.variables)
     if job.variables and mode == "client":
         notes.append(f"set where this runs: {names}")
@@ -101,6 +101,16 @@ def _notes(job: Job, wishes: Wishes, target: str, mode: str) -> list[str]:
         notes.append(f"start every worker on this machine: {' and '.join(job.only_here)} in a SQLite file")
     notes += [f"every machine of the cluster must see {place} at this path" for place in job.paths_here]
     return notes
+
+
+def _state(job: Job) -> list[str]:
+    if job.state in ("approved", "running", "paused"):
+        return []
+    reason = {
+        "planned": "a worker is refused until somebody approves it",
+        "failed": f"errata retry {job.run_id} first",
+    }.get(job.state, "a worker has nothing to do")
+    return [f"the run is {job.state.replace('_', ' ')}: {reason}"]
 
 
 def _cores(job: Job, wishes: Wishes) -> str:

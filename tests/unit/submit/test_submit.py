@@ -184,6 +184,22 @@ def test_kubernetes_takes_archives_when_they_are_given():
     assert worker_of(built)[1] == "./project"
 
 
+def test_jars_of_the_project_are_shipped_too():
+    """Beside the pinned ones, as the project names them."""
+    job = samples.job(spark_conf={"spark.jars": "s3://lake/own.jar"})
+    for target in TARGETS:
+        built = build(target, job, Wishes())
+        assert "postgresql-42.7.8.jar,s3://lake/own.jar" in " ".join(built.argv)
+
+
+@pytest.mark.parametrize(
+    "state, said", [("planned", "approves"), ("failed", "errata retry"), ("staged", "nothing to do")]
+)
+def test_a_run_that_no_worker_can_help_is_pointed_out(state: str, said: str):
+    """The command is printed all the same: it may be prepared before."""
+    assert said in build("yarn", replace(samples.job(), state=state), Wishes()).notes[0]
+
+
 def test_local_data_is_pointed_out():
     """A path says nothing about which machines see it."""
     job = samples.job(catalogs={"lake": Catalog("lake", "rest", "https://c", "/mnt/lake")})

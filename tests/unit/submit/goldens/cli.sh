@@ -17,5 +17,6 @@ wait
 #   2a32a9dc2a32a9dc2a32a9dc2a32a9dc2a32a9dc2a32a9dc2a32a9dc2a32a9dc  postgresql-42.7.8.jar
 
 # notes
+#   the run is planned: a worker is refused until somebody approves it
 #   no cap on cores; throttle.cores in errata.yaml sets one
 #   set where this runs: LEDGER_PASSWORD
