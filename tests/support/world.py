@@ -107,6 +107,7 @@ class World:
         rows: int = 3,
         properties: Mapping[str, str] | None = None,
         history: bool = True,
+        project: str = "",
         lake: Lake | None = None,
     ) -> World:
         """Files, table and client. The history is wrong: every gross is doubled."""
@@ -115,7 +116,7 @@ class World:
         text = PROJECT
         for word, value in words.items():
             text = text.replace(word, value)
-        _write(root / "errata.yaml", text)
+        _write(root / "errata.yaml", text + project)
         _write(root / "products/sales.yaml", product)
         _write(root / "transforms/sales.py", transform)
         names = tuple((FIRST + timedelta(days=n)).isoformat() for n in range(days))
@@ -131,6 +132,14 @@ class World:
         if history:
             world.write_history(names)
         return world
+
+    def configure(self, old: str, new: str) -> None:
+        """Change the project file and open it again."""
+        place = self.root / "errata.yaml"
+        assert old in place.read_text()
+        place.write_text(place.read_text().replace(old, new))
+        self.client.close()
+        self.client = errata.open(str(self.root), spark=self.spark, narrate=self.said.append)
 
     def create(self, spec: str, properties: Mapping[str, str]) -> None:
         """The target table."""

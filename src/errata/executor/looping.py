@@ -21,10 +21,10 @@ from errata.executor.resizing import resize_waiting
 from errata.executor.retrying import after_loss
 from errata.failpoints import failpoint
 from errata.ledger import AttemptRecord, Owner
-from errata.model.run import RunState
+from errata.model.run import ChunkState, RunState
 from errata.model.throttle import Signal, Throttle
 
-__all__ = ["work_until_done"]
+__all__ = ["is_blocked", "work_until_done"]
 
 _POLL_SECONDS = 1.0
 _BUDGET_SECONDS = 10.0
@@ -180,8 +180,13 @@ def _is_over(loop: _Loop, waited: float) -> bool:
     if counts.running:
         _say(loop, f"{counts.running} chunks are in other hands; waiting for them")
         return False
-    if judge_canary(loop.job):
-        return False
-    # what waits for its backoff, a hold, or an earlier chunk that failed
-    in_order = loop.job.manifest.order == "sequential"
-    return in_order and bool(counts.failed or counts.quarantined)
+    # else a chunk waits for its backoff or for a hold to end
+    return not judge_canary(loop.job) and is_blocked(loop.job)
+
+
+def is_blocked(job: Job) -> bool:
+    """Whether what waits stands behind a chunk that only a person can put back in line."""
+    chunks = job.desk.ledger.chunks(job.run.run_id)
+    behind_all = job.manifest.order == "sequential"
+    stuck = (ChunkState.FAILED, ChunkState.QUARANTINED)
+    return any(chunk.state in stuck and (behind_all or chunk.wave == 0) for chunk in chunks)

@@ -12,7 +12,7 @@ import time
 from errata.errors import RunExpired, RunFailed, StateRefused
 from errata.executor.attempting import Job
 from errata.executor.desk import Desk
-from errata.executor.looping import work_until_done
+from errata.executor.looping import is_blocked, work_until_done
 from errata.executor.proving import prove
 from errata.executor.settling import settle_open
 from errata.executor.views import counts_view, failures_view
@@ -71,7 +71,7 @@ def run_chunks(
         work_until_done(job, owner, parallel=parallel, max_chunks=max_chunks, throttle=throttle, health=health)
     finally:
         progress.close()
-    return _finish(desk, actor, run, started)
+    return _finish(job, started)
 
 
 def _start(desk: Desk, actor: Actor, run: RunRecord) -> RunRecord:
@@ -118,14 +118,15 @@ def _parts(desk: Desk, manifest: Manifest) -> dict[str, bytes]:
     return {digest: desk.ledger.get_part(digest) for digest in digests}
 
 
-def _finish(desk: Desk, actor: Actor, run: RunRecord, started: float) -> RunView:
-    run = desk.ledger.run(run.run_id)
+def _finish(job: Job, started: float) -> RunView:
+    desk, actor = job.desk, job.actor
+    run = desk.ledger.run(job.run.run_id)
     counts = desk.ledger.counts(run.run_id)
     try:
         if run.state is S.RUNNING and counts.done == counts.total:
             failpoint("run.before_staged")
             run = desk.ledger.move(run.run_id, S.STAGED, actor=actor, body={"rows": counts.rows})
-        elif run.state is S.RUNNING and not counts.pending and not counts.running:
+        elif run.state is S.RUNNING and not counts.running and (not counts.pending or is_blocked(job)):
             body = {"failed": counts.failed + counts.quarantined}
             run = desk.ledger.move(run.run_id, S.FAILED, actor=actor, body=body)
     except StateRefused:

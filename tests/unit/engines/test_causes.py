@@ -37,7 +37,7 @@ STAGE = "org.apache.spark.SparkException: Job aborted due to stage failure"
 
 
 @pytest.mark.parametrize(
-    ("cause", "kind"),
+    "cause, kind",
     [
         ("java.io.IOException: No space left on device", StorageRefused),
         ("java.nio.file.AccessDeniedException: /wh/data", StorageRefused),
@@ -67,16 +67,12 @@ def test_what_is_none_of_these_is_the_transforms_own(text: str) -> None:
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EDQUOT])
 def test_the_operating_system_says_no_room(number: int) -> None:
     """Python's own errors count as well, also as the cause of another."""
-    try:
-        try:
-            raise OSError(number, "refused")
-        except OSError as error:
-            raise RuntimeError("could not unpack the code") from error
-    except RuntimeError as error:
-        assert isinstance(meaning(error, "chunk c001", None), StorageRefused)
+    error = RuntimeError("could not unpack the code")
+    error.__cause__ = OSError(number, "refused")
+    assert isinstance(meaning(error, "chunk c001", None), StorageRefused)
 
 
-@pytest.mark.parametrize(("exit_code", "is_memory"), [(52, True), (137, True), (-9, True), (3, True), (1, None)])
+@pytest.mark.parametrize("exit_code, is_memory", [(52, True), (137, True), (-9, True), (3, True), (1, None)])
 def test_a_dead_jvm_tells_by_its_exit(exit_code: int, is_memory: bool | None) -> None:
     """Out of memory is told from other ends."""
     found = meaning(ValueError("Answer from Java side is empty"), "chunk c001", exit_code)

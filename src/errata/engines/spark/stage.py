@@ -19,7 +19,7 @@ from errata.engines.spark.lineage import deterministic_id, lineage_values, stamp
 from errata.engines.spark.measure import content_of
 from errata.engines.spark.session import SparkRuntime
 from errata.engines.spark.transforms import load_transform, ship
-from errata.errors import EngineError, ErrataError, SourceChanged, TransformFailed
+from errata.errors import EngineError, ErrataError, SourceChanged, TransformFailed, UsageError
 from errata.executor.ports import ChunkEngine, ChunkWork
 from errata.failpoints import failpoint
 from errata.model.context import Context, Mode
@@ -106,7 +106,13 @@ class SparkChunks:
         columns = sorted(set(target.columns) - set(work.manifest.lineage_columns))
         with _set(session, {"spark.sql.shuffle.partitions": str(parallelism)}):
             output = self._output(work, spread=parallelism)
-            found = self._blaming_the_chunk(work, partial(content_of, output, target, work.chunk.partitions, columns))
+            try:
+                found = self._blaming_the_chunk(
+                    work, partial(content_of, output, target, work.chunk.partitions, columns)
+                )
+            except UsageError as error:
+                # what cannot be summed up here is the transform's output, not a check
+                raise TransformFailed(f"chunk {work.chunk.chunk_id}: {error.message}") from error
         return {name: f"{digest.rows}:{digest.a}:{digest.b}" for name, digest in found.items()}
 
     def _blaming_the_chunk(self, work: ChunkWork, act: Callable[[], Any]) -> Any:
