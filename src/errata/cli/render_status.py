@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from errata.cli.grid import SIGNS, calendar_lines, word_of
-from errata.cli.human import count, duration, exact, moment, plural
+from errata.cli.human import count, duration, exact, moment, money, plural, size
 from errata.cli.layout import columns, flow, labelled, next_lines, wrap
 from errata.cli.render_plan import approval_lines, folded
 from errata.cli.render_run import counts_text, failure_lines
 from errata.cli.steps import next_commands
-from errata.model.views import RunLine, StatusView
+from errata.model.views import CostView, RunLine, StatusView
 
 __all__ = ["publication_lines", "run_status_lines", "runs_lines", "status_lines"]
 
@@ -48,6 +48,10 @@ def run_status_lines(view: StatusView, width: int) -> list[str]:
         rows = [f"{count(view.rows)} rows"] if view.rows else []
         again = [f"{view.recomputed} recomputed"] if view.recomputed else []
         lines += flow([*counts_text(view.chunks), *again, *rows], width, "  ")
+    if view.cost:
+        lines += _cost_lines(view.cost, width)
+    lines += _facts_lines(view, width)
+    lines += wrap(view.held, width, "! ") if view.held else []
     lines += ["", *_calendar(view, width)]
     if view.attempts or view.failures:
         lines += ["", *_work(view, width)]
@@ -61,6 +65,29 @@ def run_status_lines(view: StatusView, width: int) -> list[str]:
         lines += wrap(warning, width, "! ")
     upcoming = (view.next,) if view.next else next_commands(view.state or "", view.run_id or "")
     return [*lines, "", *next_lines(*upcoming)] if upcoming else lines
+
+
+def _facts_lines(view: StatusView, width: int) -> list[str]:
+    lines: list[str] = []
+    if view.canary:
+        days, warned = folded(view.grain, list(view.canary["partitions"])), view.canary["warnings"]
+        told = f"passed {view.canary['checks']} checks" + (f", warned on {', '.join(warned)}" if warned else "")
+        lines += labelled("canary", [days, told], width, 10)
+    if view.determinism:
+        proven = plural(len(view.determinism["chunks"]), "sample chunk")
+        lines += labelled("proof", [f"{proven} computed twice, same content"], width, 10)
+    return lines
+
+
+def _cost_lines(cost: CostView, width: int) -> list[str]:
+    low, high = cost.estimated_seconds
+    took = f"{duration(cost.seconds)} with a chunk in hand, {count(cost.core_seconds)} core-seconds, {money(cost.usd)}"
+    expected = f"expected {duration(low)} … {duration(high)}, {money(cost.estimated_usd)} ({cost.basis})"
+    moved = [f"{size(cost.input_bytes)} read", f"{size(cost.shuffle_bytes)} shuffled"]
+    moved += [f"{size(cost.output_bytes)} in {plural(cost.output_file_count, 'file')}"]
+    moved += [plural(cost.commit_count, "commit"), plural(cost.attempt_count, "attempt")]
+    lines = labelled("took", [took, expected], width, 10)
+    return lines + labelled("moved", [", ".join([*moved, f"by {plural(cost.worker_count, 'worker')}"])], width, 10)
 
 
 def _calendar(view: StatusView, width: int) -> Iterator[str]:

@@ -1,28 +1,74 @@
-"""What a run has cost so far, and the hard stop at the cap of its plan."""
+"""What a run has cost so far beside what was estimated, and the hard stop at the cap of its plan."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from errata.errors import CostCapReached, StateRefused
 from errata.executor.attempting import Job
+from errata.executor.desk import Desk
 from errata.ledger import AttemptRecord
-from errata.model.run import RunState
+from errata.model.manifest import Manifest
+from errata.model.run import AttemptState, RunState
+from errata.model.views import CostView
 from errata.planner.estimate import busy_seconds, cores_for, dollars
 
-__all__ = ["core_seconds", "stop_at_cap"]
+__all__ = ["core_seconds", "cost_view", "stop_at_cap"]
 
 
 def core_seconds(attempts: Iterable[AttemptRecord], cores: int, now: str) -> float:
     """Seconds in which each worker had a chunk in hand, times its cores: what a cluster charges for. Pure."""
     spans: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for attempt in attempts:
-        start, end = (datetime.fromisoformat(at).timestamp() for at in (attempt.started_at, attempt.ended_at or now))
+        start, end = _at(attempt.started_at), _at(attempt.ended_at or now)
         spans[f"{attempt.owner.host}/{attempt.owner.pid}/{attempt.owner.started}"].append((start, end))
     return sum(busy_seconds(worker) for worker in spans.values()) * cores
+
+
+def cost_view(
+    desk: Desk, manifest: Manifest, attempts: Sequence[AttemptRecord], facts: Mapping[str, Mapping[str, Any]]
+) -> CostView | None:
+    """Estimate and actual side by side; None before anything was computed."""
+    if not attempts:
+        return None
+    now = desk.ledger.now()
+    product = desk.project.products.get(manifest.product)
+    cores = cores_for(desk.project, product) if product else 1
+    spent = core_seconds(attempts, cores, now)
+    adopted = [attempt for attempt in attempts if attempt.state is AttemptState.ADOPTED]
+    spans = [(_at(a.started_at), _at(a.ended_at or now)) for a in attempts]
+    refined = facts.get("canary", {})
+    planned = manifest.estimate
+    return CostView(
+        seconds=round(busy_seconds(spans)),
+        core_seconds=round(spent),
+        usd=dollars(desk.project.core_hour_usd, spent),
+        estimated_seconds=(
+            int(refined.get("seconds_low", planned.seconds_low)),
+            int(refined.get("seconds_high", planned.seconds_high)),
+        ),
+        estimated_usd=str(refined.get("usd", planned.usd)),
+        basis=str(refined.get("basis", planned.basis)),
+        worker_count=len({(a.owner.host, a.owner.pid, a.owner.started) for a in attempts}),
+        attempt_count=len(attempts),
+        commit_count=len(adopted),
+        input_bytes=_sum(adopted, "input_bytes"),
+        shuffle_bytes=_sum(adopted, "shuffle_bytes"),
+        output_bytes=sum(attempt.bytes or 0 for attempt in adopted),
+        output_file_count=sum(attempt.files or 0 for attempt in adopted),
+    )
+
+
+def _sum(attempts: Iterable[AttemptRecord], name: str) -> int:
+    return sum(int(attempt.cost.get(name, 0)) for attempt in attempts)
+
+
+def _at(instant: str) -> float:
+    return datetime.fromisoformat(instant).timestamp()
 
 
 def stop_at_cap(job: Job) -> None:

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from errata.errors import NotFound
+from errata.executor.budget import cost_view
 from errata.executor.desk import Desk
 from errata.executor.views import approvals_view, counts_view, failures_view, stored_plan_view
-from errata.ledger import AcceptanceRecord, ChunkRecord, PartitionState, PublicationRecord, RunRecord
+from errata.ledger import AcceptanceRecord, AttemptRecord, ChunkRecord, PartitionState, PublicationRecord, RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.partition import oldest_first, parse
 from errata.model.refs import undo_branch
-from errata.model.run import ChunkState, PublicationState, RunState
+from errata.model.run import AttemptState, ChunkState, PublicationState, RunState
 from errata.model.views import HistoryView, PartitionView, PlanView, RunLine, StatusView, WhyView
 from errata.validator.ports import CANDIDATE, PRIOR, ROW_COUNT
 
@@ -37,6 +38,8 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
     chunks = desk.ledger.chunks(run.run_id)
     counts = desk.ledger.counts(run.run_id)
     publications = desk.ledger.publications(run.run_id)
+    attempts, facts = desk.ledger.attempts(run.run_id), desk.ledger.facts(run.run_id)
+    now_ms = desk.ledger.now_ms()
     return StatusView(
         run_id=run.run_id,
         product=run.product,
@@ -47,7 +50,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         recomputed=counts.recomputed,
         rows=counts.rows,
         partitions=_partitions(desk, run, manifest, chunks),
-        attempts=tuple(_attempt(desk, a) for a in desk.ledger.open_attempts(run.run_id)),
+        attempts=tuple(_attempt(a, now_ms) for a in attempts if a.state is AttemptState.RUNNING),
         failures=failures_view(chunks),
         approvals=approvals_view(desk, run.run_id),
         publications=tuple(_publication(p) for p in publications),
@@ -57,6 +60,10 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
             for p in publications
             if p.state is PublicationState.INTENDED
         ),
+        cost=cost_view(desk, manifest, attempts, facts),
+        canary=facts.get("canary"),
+        determinism=facts.get("determinism"),
+        held=_held(desk, run),
     )
 
 
@@ -116,7 +123,22 @@ def _partitions(
     return tuple(PartitionView(name, words.get(name, "waiting")) for name in ordered)
 
 
-def _attempt(desk: Desk, attempt: Any) -> Mapping[str, Any]:
+def _held(desk: Desk, run: RunRecord) -> str:
+    """The last word of a health signal, while it holds the run."""
+    if run.state is not S.RUNNING:
+        return ""
+    told = [entry for entry in desk.ledger.audit_entries(run.run_id) if entry.action in _HOLDS]
+    if not told or told[-1].action == "throttle.go":
+        return ""
+    body = told[-1].body
+    found = "cannot be read" if body.get("reading") is None else f"is {body['reading']}"
+    return f"{_HOLDS[told[-1].action]}: {body['signal']} {found} since {told[-1].at}"
+
+
+_HOLDS = {"throttle.go": "", "throttle.slow": "one chunk at a time", "throttle.pause": "no new chunk"}
+
+
+def _attempt(attempt: AttemptRecord, now_ms: int) -> Mapping[str, Any]:
     return {
         "chunk_id": attempt.chunk_id,
         "fence": attempt.fence,
@@ -124,7 +146,7 @@ def _attempt(desk: Desk, attempt: Any) -> Mapping[str, Any]:
         "partitions": list(attempt.partitions),
         "started_at": attempt.started_at,
         "heartbeat_at": attempt.heartbeat_at,
-        "lease_left_seconds": round((attempt.lease_until - desk.ledger.now_ms()) / 1000, 1),
+        "lease_left_seconds": round((attempt.lease_until - now_ms) / 1000, 1),
     }
 
 

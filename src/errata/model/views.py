@@ -14,6 +14,7 @@ __all__ = [
     "AuditView",
     "ChunkView",
     "CleanupView",
+    "CostView",
     "DeadlineView",
     "DecisionView",
     "EstimateView",
@@ -288,6 +289,25 @@ class RunLine:
 
 
 @dataclass(frozen=True, slots=True)
+class CostView:
+    """What a run took so far, beside what was expected (by the canary, once it has run)."""
+
+    seconds: int  # in which some chunk was in hand
+    core_seconds: int
+    usd: str
+    estimated_seconds: tuple[int, int]
+    estimated_usd: str
+    basis: str
+    worker_count: int
+    attempt_count: int
+    commit_count: int
+    input_bytes: int
+    shuffle_bytes: int
+    output_bytes: int
+    output_file_count: int
+
+
+@dataclass(frozen=True, slots=True)
 class StatusView:
     """All runs, or one run whole."""
 
@@ -307,6 +327,10 @@ class StatusView:
     publications: tuple[Mapping[str, Any], ...] = ()
     next: str = ""
     warnings: tuple[str, ...] = ()
+    cost: CostView | None = None
+    canary: Mapping[str, Any] | None = None
+    determinism: Mapping[str, Any] | None = None
+    held: str = ""  # why nothing new starts, as a worker said last
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from errata.model.views import (
     AuditView,
     ChunkView,
     CleanupView,
+    CostView,
     DeadlineView,
     DecisionView,
     EstimateView,
@@ -327,7 +328,14 @@ def status(**changes: object) -> StatusView:
         "approvals": (APPROVAL,),
         "publications": (),
         "next": f"errata run {RUN}",
+        "cost": CostView(154, 308, "0.0065", (110, 150), "0.0063", "1 chunk of this run: 6.1 MiB per core-second",
+                         2, 3, 1, 640_000_000, 21_000_000, 9_400_000, 15),
+        "canary": {"partitions": ["2026-02-14"], "checks": 9, "warnings": ["sum(revenue_usd)"]},
+        "determinism": {"chunks": {"c0001": "9be2"}, "parallelism": [3, 8]},
+        "held": "no new chunk: live-lag is 950 since 2026-02-14T10:00:30Z",
     }  # fmt: skip
+    if changes.get("grain", "day") != "day":
+        fields["canary"] = None
     return StatusView(**{**fields, **changes})  # type: ignore[arg-type]
 
 
