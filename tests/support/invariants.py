@@ -1,5 +1,6 @@
 """The independent checker: reads the ledger database, table metadata and files, and never product code.
 
+I0  every partition of a run is in exactly one chunk that others did not replace
 I1  at most one adopted attempt per chunk, and a chunk that is done has one
 I2  fences of a chunk are 1, 2, 3 …, and the chunk carries the last
 I4  an adopted snapshot added exactly the rows and files that the ledger says
@@ -50,7 +51,7 @@ def violations(root: Path, catalog: Mapping[str, str] | None = None) -> list[str
         return []
     with closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as db:
         db.row_factory = sqlite3.Row
-        found = [*_attempts(db), *_audit(db), *_approvals(db), *_locks(db)]
+        found = [*_coverage(db), *_attempts(db), *_audit(db), *_approvals(db), *_locks(db)]
         for (name,) in db.execute("SELECT DISTINCT table_name FROM run"):
             table = _table(root, name, catalog)
             found += [*_staged(db, table, name), *_publications(db, table, name), *_files_exist(table)]
@@ -82,6 +83,16 @@ def _attempts(db: sqlite3.Connection) -> list[str]:
             found.append(f"I2 {name} has fences {[row['fence'] for row in rows]} and says {chunk['fence']}")
         if sum(row["state"] == "running" for row in rows) != (chunk["state"] == "running"):
             found.append(f"I1 {name} is {chunk['state']} and its attempts are {[row['state'] for row in rows]}")
+    return found
+
+
+def _coverage(db: sqlite3.Connection) -> list[str]:
+    found = []
+    for run in db.execute("SELECT run_id, partitions FROM run"):
+        chunks = db.execute("SELECT partitions FROM chunk WHERE run_id=? AND state != 'replaced'", (run["run_id"],))
+        have = Counter(name for chunk in chunks for name in json.loads(chunk["partitions"]))
+        if have != Counter(json.loads(run["partitions"])):
+            found.append(f"I0 the chunks of {run['run_id']} do not have its partitions once each")
     return found
 
 
