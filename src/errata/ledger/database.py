@@ -66,7 +66,7 @@ class Database:
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Run ``work`` on one consistent view of the database."""
-        return self._whole(lambda: self._once(work, write=False))
+        return self._whole(lambda: self.transact(work, write=False))
 
     def write(self, work: Callable[[Tx], T]) -> T:
         """Run ``work`` in one write transaction: all of it is kept, once, or nothing."""
@@ -75,7 +75,7 @@ class Database:
 
     def bare(self, work: Callable[[Connection], T]) -> T:
         """Run ``work``, which must be idempotent, in a write transaction on a database that may have no tables yet."""
-        return self._whole(lambda: self._once(work, write=True))
+        return self._whole(lambda: self.transact(work, write=True))
 
     def clock(self, conn: Connection) -> tuple[str, int]:
         """The database's time, as an ISO instant and as milliseconds since 1970."""
@@ -95,12 +95,14 @@ class Database:
         """Give back every connection."""
         self.engine.dispose()
 
-    def _once(self, work: Callable[[Connection], T], *, write: bool) -> T:
+    def transact(self, work: Callable[[Connection], T], *, write: bool) -> T:
+        """Run ``work`` in one transaction, once."""
         with self.engine.connect().execution_options(errata_write=write) as conn, conn.begin():
             return work(conn)
 
     def _on_begin(self, conn: Connection) -> None:
-        conn.exec_driver_sql(self.dialect.begin(write=conn.get_execution_options().get("errata_write", False)))
+        for statement in self.dialect.begin(write=conn.get_execution_options().get("errata_write", False)):
+            conn.exec_driver_sql(statement)
 
     def _whole(self, once: Callable[[], T], unsure: Callable[[], bool] = lambda: False) -> T:
         try:
@@ -162,15 +164,23 @@ class _Write(Generic[T]):
     def __init__(self, database: Database, work: Callable[[Tx], T]) -> None:
         self._database, self._work = database, work
         self.sent: _Sent[T] | None = None
+        self._kept = False
 
     def once(self) -> T:
-        result = self._database._once(self._inside, write=True)  # noqa: SLF001
+        try:
+            result = self._database.transact(self._inside, write=True)
+        except self._database.dialect.errors:
+            if self.sent is None or not self._kept:
+                raise
+            # A try that only looked need not be committed.
+            result = self.sent.result
         self.sent = None
         return result
 
     def _inside(self, conn: Connection) -> T:
         tx = self._database.begun(conn)
         if self.sent is not None and self.sent.is_kept(conn):
+            self._kept = True
             return self.sent.result
         self.sent = None
         before = tx.head_seq

@@ -45,8 +45,8 @@ class Dialect(Protocol):
         """An engine; with ``create`` the place for a new ledger is made where that is the client's business."""
         ...
 
-    def begin(self, *, write: bool) -> str:
-        """The statement that begins a transaction: one consistent view, or the only writer."""
+    def begin(self, *, write: bool) -> tuple[str, ...]:
+        """The statements that begin a transaction: one consistent view, or the only writer (also to migrate)."""
         ...
 
     def trouble(self, error: BaseException) -> Trouble:
@@ -63,10 +63,6 @@ class Dialect(Protocol):
 
     def version(self, conn: Connection) -> str:
         """Name and version of the database."""
-        ...
-
-    def alone(self, conn: Connection) -> None:
-        """Wait until no other process migrates this ledger; holds until the transaction ends."""
         ...
 
     def triggers(self, conn: Connection) -> tuple[Trigger, ...]:

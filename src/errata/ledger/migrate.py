@@ -1,7 +1,7 @@
 """Brings a ledger to the newest schema, forward only, in one transaction.
 
 The usual case (the version is the newest) is one look and does not import Alembic. Otherwise the version is read again
-when no other process migrates, so two that start together migrate once.
+by the only writer, so two processes that start together migrate once.
 """
 
 from __future__ import annotations
@@ -67,7 +67,6 @@ def _ready(conn: Connection) -> str | None:
 
 
 def _upgrade(conn: Connection, dialect: Dialect) -> None:
-    dialect.alone(conn)
     if _ready(conn) is not None:
         return
     from alembic import command

@@ -1,7 +1,8 @@
 """A ledger in a PostgreSQL database, shared by workers on many machines.
 
-Writers queue on the row of ``audit_head``, which each write transaction locks first: so the audit chain is linear, and
-what a writer reads stays true until it commits. Readers see one snapshot and hold nobody up. A client that stops in
+Writers queue for one advisory lock, first come, first served, and then lock the row of ``audit_head``: so the audit
+chain is linear, and what a writer reads stays true until it commits. The row alone would do, but among many workers
+the wait for a row that keeps changing is not fair. Readers see one snapshot and hold nobody up. A client that stops in
 the middle of a transaction (a frozen machine) is thrown out by the server, so that it cannot hold the queue for ever.
 
 The URL's own settings (``sslmode``, ``connect_timeout``, ``options`` …) win over the defaults given here. One setting
@@ -29,7 +30,7 @@ _PATIENCE_SECONDS = 120.0
 # One worker needs two connections: its work and its heartbeat. More are opened at need and closed after use.
 _KEPT_CONNECTIONS, _MORE_CONNECTIONS = 2, 8
 _OPTIONS = {
-    "lock_timeout": "5s",
+    "lock_timeout": "20s",
     "statement_timeout": "60s",
     "idle_in_transaction_session_timeout": "30s",
     "client_min_messages": "warning",
@@ -55,8 +56,9 @@ _FOR_GOOD = re.compile(
 )
 _DENIED = "42501"
 
-# Any number will do that other users of advisory locks in this database do not use: "errata" in ASCII.
-_MIGRATION_LOCK = 0x657272617461
+# Any number will do that nobody else uses for advisory locks in this database: "errata" in ASCII.
+_WRITE = ("BEGIN ISOLATION LEVEL READ COMMITTED", f"SELECT pg_advisory_xact_lock({0x657272617461})")
+_READ = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
 
 _TIME = (
     "to_char(now AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'),"
@@ -103,8 +105,8 @@ class Postgres:
                 hint='pip install "errata[postgres]"',
             ) from missing
 
-    def begin(self, *, write: bool) -> str:
-        return "BEGIN ISOLATION LEVEL READ COMMITTED" if write else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    def begin(self, *, write: bool) -> tuple[str, ...]:
+        return _WRITE if write else _READ
 
     def trouble(self, error: BaseException) -> Trouble:
         code = _code(error)
@@ -154,9 +156,6 @@ class Postgres:
 
     def version(self, conn: Connection) -> str:
         return f"PostgreSQL {conn.execute(text('SHOW server_version')).scalar_one()}".split(" (")[0]
-
-    def alone(self, conn: Connection) -> None:
-        conn.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
 
     def triggers(self, conn: Connection) -> tuple[Trigger, ...]:
         return postgres_triggers(conn.execute(text("SELECT quote_ident(current_schema())")).scalar_one())

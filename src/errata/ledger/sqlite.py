@@ -58,8 +58,8 @@ class Sqlite:
         event.listen(engine, "connect", _on_connect)
         return engine
 
-    def begin(self, *, write: bool) -> str:
-        return "BEGIN IMMEDIATE" if write else "BEGIN"
+    def begin(self, *, write: bool) -> tuple[str, ...]:
+        return ("BEGIN IMMEDIATE",) if write else ("BEGIN",)
 
     def trouble(self, error: BaseException) -> Trouble:
         return Trouble.BUSY if _code(error) in _BUSY_CODES else Trouble.FINAL
@@ -84,9 +84,6 @@ class Sqlite:
 
     def version(self, conn: Connection) -> str:
         return f"SQLite {conn.execute(text('SELECT sqlite_version()')).scalar_one()}"
-
-    def alone(self, conn: Connection) -> None:
-        """The write transaction is alone already."""
 
     def triggers(self, conn: Connection) -> tuple[Trigger, ...]:  # noqa: ARG002
         return sqlite_triggers()
