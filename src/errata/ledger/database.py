@@ -13,6 +13,7 @@ Work must not have effects outside its transaction. Nothing in here knows what t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,10 @@ T = TypeVar("T")
 _BUSY_SECONDS = 60.0
 _OPENING_SECONDS = 10.0
 """A person waits for an answer: a server that is not there at all is told soon."""
+
+
+# The escape, and not a backslash that is followed by the same letters.
+_NULL_IN_JSON = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 @dataclass(slots=True)
@@ -88,8 +93,8 @@ class Database:
         return Tx(conn, at, now_ms, seq, head, self.redact)
 
     def redact(self, message: str) -> str:
-        """``message`` without secrets, and without the null characters that PostgreSQL cannot keep."""
-        return self._redact(message).replace("\x00", "\ufffd")
+        """``message``, also as JSON, without secrets and without the null characters that PostgreSQL cannot keep."""
+        return _NULL_IN_JSON.sub("\\1\ufffd", self._redact(message).replace("\x00", "\ufffd"))
 
     def close(self) -> None:
         """Give back every connection."""

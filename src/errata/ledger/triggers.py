@@ -79,7 +79,6 @@ def _no_replace() -> Iterator[Rule]:
 
 _POSTGRES_WORDS = {
     "differs": "IS DISTINCT FROM",
-    # json and not jsonb, which refuses the escape of a null character anywhere in the text
     "from": "(body::json #>> '{move,from}')",
     "to": "(body::json #>> '{move,to}')",
 }
