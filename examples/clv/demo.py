@@ -47,6 +47,7 @@ class Demo:
     project: Path
     days: int
     errata: Errata
+    run: str = ""
     workers: list[Worker] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     in_flight: list[str] = field(default_factory=list)
@@ -68,7 +69,7 @@ class Demo:
         end = FIRST_DAY + timedelta(self.days)
         scope = ("--from", FIRST_DAY.isoformat(), "--to", end.isoformat())
         said = self.errata.show("ana", "plan", PRODUCT, *scope, "--reason", REASON)
-        run = first(RUN_ID, said)
+        run = self.run = first(RUN_ID, said)
         heading("Bo approves exactly that plan")
         self.errata.show("bo", "approve", run, "--digest", first(DIGEST, said))
         return run
@@ -78,7 +79,7 @@ class Demo:
         heading("Worker A starts; it will not finish")
         worker = self.start("a", run)
         started = time.monotonic()
-        while (done := independent.partitions_done(self.ledger)) < at:
+        while (done := independent.partitions_done(self.ledger, run)) < at:
             if worker.ended:
                 raise DemoError(f"worker a ended by itself at {done} days; see {worker.log}")
             if time.monotonic() - started > LIMIT_SECONDS:
@@ -89,7 +90,9 @@ class Demo:
         self.done_at_kill = {chunk for chunk, _, _, state in self.attempts() if state == "adopted"}
         self.in_flight = [chunk for chunk, _, _, state in self.attempts() if state == "running"]
         say(f"Worker A and its JVM are gone, {time.monotonic() - started:.0f} s after they started.")
-        say(f"{independent.partitions_done(self.ledger):,} days were done; in flight: {', '.join(self.in_flight)}.")
+        say(
+            f"{independent.partitions_done(self.ledger, run):,} days were done; in flight: {', '.join(self.in_flight)}."
+        )
         heading("What is left, according to the ledger")
         self.errata.show("ana", "status", run)
 
@@ -118,7 +121,7 @@ class Demo:
 
     def attempts(self) -> Sequence[tuple[str, int, str, str]]:
         """Every attempt in the ledger."""
-        return independent.attempts(self.ledger)
+        return independent.attempts(self.ledger, self.run)
 
     def claims_of_recovery(self, status: Any, both: Sequence[Worker]) -> list[Claim]:
         """What was computed again, by whom."""

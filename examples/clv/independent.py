@@ -89,18 +89,18 @@ def data_files_on_disk(lake: Lake) -> set[str]:
     return {str(path) for path in (lake.warehouse / "crm" / "customer_value").rglob("*.parquet")}
 
 
-def partitions_done(ledger: Path) -> int:
+def partitions_done(ledger: Path, run: str) -> int:
     """Days whose chunk is done, read from the ledger's file while workers write to it."""
-    query = "SELECT sum(json_array_length(partitions)) FROM chunk WHERE state = 'done'"
+    query = "SELECT sum(json_array_length(partitions)) FROM chunk WHERE run_id = ? AND state = 'done'"
     with closing(sqlite3.connect(f"{ledger.as_uri()}?mode=ro", uri=True, timeout=30)) as db:
-        return int(db.execute(query).fetchone()[0] or 0)
+        return int(db.execute(query, [run]).fetchone()[0] or 0)
 
 
-def attempts(ledger: Path) -> list[tuple[str, int, str, str]]:
-    """Every attempt at every chunk: chunk, fence, worker, how it ended."""
-    query = "SELECT chunk_id, fence, owner, state FROM attempt ORDER BY chunk_id, fence"
+def attempts(ledger: Path, run: str) -> list[tuple[str, int, str, str]]:
+    """Every attempt at every chunk of a run: chunk, fence, worker, how it ended."""
+    query = "SELECT chunk_id, fence, owner, state FROM attempt WHERE run_id = ? ORDER BY chunk_id, fence"
     with closing(sqlite3.connect(f"{ledger.as_uri()}?mode=ro", uri=True, timeout=30)) as db:
-        return db.execute(query).fetchall()
+        return db.execute(query, [run]).fetchall()
 
 
 def _open(lake: Lake) -> duckdb.DuckDBPyConnection:

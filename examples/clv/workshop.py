@@ -23,7 +23,13 @@ def lay_out(project: Path, *, chunk_kilobytes: int) -> None:
         if not (project / MARKER).exists():
             raise DemoError(f"{project} is not empty and not a demo; choose another --directory")
         shutil.rmtree(project)
-    (project / "logs").mkdir(parents=True)
+    project.mkdir(parents=True, exist_ok=True)
+    lay_out_over(project, chunk_kilobytes=chunk_kilobytes)
+
+
+def lay_out_over(project: Path, *, chunk_kilobytes: int) -> None:
+    """The project files beside what is there, with this chunk size."""
+    (project / "logs").mkdir()
     (project / MARKER).touch()
     (project / ".gitignore").write_text("".join(f"{line}\n" for line in IGNORED), encoding="utf-8")
     settings = (HERE / "errata.yaml").read_text(encoding="utf-8")
