@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -121,6 +124,31 @@ def test_an_object_that_is_not_the_planned_one_fails_its_chunk_by_name(make_worl
     assert f"s3://raw/{key}" in view.failures[0]["error"]
     assert ("is missing" if what == "missing" else "changed: etag:") in view.failures[0]["error"]
     assert world.rows() == world.wrong()
+
+
+@pytest.mark.slow
+def test_processes_of_their_own_work_on_s3_and_show_no_secret(make_world: Make, s3: MotoServer):
+    """Each command starts its own Java with the jars of S3; no command line on the machine has the secret meanwhile."""
+    world = make_world(days=2, product=PRODUCT)
+    upload(world, s3)
+    run = world.to("approved")
+    place = world.root / "errata.yaml"
+    memory = "    spark.driver.memory: 1g\n"
+    given = f'{memory}    spark.hadoop.fs.s3a.secret.key: "${{ERRATA_TEST_S3_SECRET}}"\n'
+    assert memory in place.read_text()
+    place.write_text(place.read_text().replace(memory, given))
+    for command, person in (["doctor", "--deep"], "ana"), (["run", run], "ana"), (["validate", run], "ana"):
+        started = subprocess.Popen(
+            [sys.executable, "-m", "errata", "-C", str(world.root), "--as", person, *command],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        while started.poll() is None:
+            assert found_secrets(world.root) == []
+            time.sleep(0.2)
+        said, _ = started.communicate()
+        assert started.returncode == 0, said
+    assert world.client.publish(run, as_="bo").state == "published"
+    assert world.rows() == read_apart(s3, world.days)
 
 
 def etags(s3: MotoServer) -> list[str]:

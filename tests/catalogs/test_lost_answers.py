@@ -1,0 +1,65 @@
+"""A catalog that did what it was asked and whose answer was lost: the outcome is looked up, never guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from errata.failpoints import arm
+from support.lakes import Lake, rest_lake
+from support.rest import LosingProxy, RestCatalogServer
+from support.world import World
+
+Make = Callable[..., World]
+
+
+@pytest.fixture
+def proxies() -> list[LosingProxy]:
+    """The proxies of this test's lakes."""
+    return []
+
+
+@pytest.fixture
+def make_lake(rest_catalogs: RestCatalogServer, proxies: list[LosingProxy]) -> Iterator[Callable[[Path], Lake]]:
+    """A REST catalog behind a proxy that can lose answers."""
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+
+        def behind_proxy(root: Path) -> Lake:
+            place = root / ".errata"
+            place.mkdir(parents=True)
+            proxies.append(stack.enter_context(LosingProxy.before(rest_catalogs.catalog(place))))
+            return rest_lake(proxies[-1].address)
+
+        yield behind_proxy
+
+
+@pytest.mark.parametrize("act", ["publish", pytest.param("rollback", marks=pytest.mark.slow)])
+def test_a_commit_whose_answer_was_lost_is_found_and_not_made_again(
+    make_world: Make, proxies: list[LosingProxy], act: str
+):
+    """The server committed and the connection broke: one snapshot, and the command says so."""
+    world = make_world(days=2)
+    run = world.to("validated" if act == "publish" else "published")
+    before = len(world.table().snapshots())
+    (proxy,) = proxies
+
+    def lose_the_next_commit() -> None:
+        proxy.loses = lambda method, path: method == "POST" and path.endswith("/tables/sales") and not proxy.lost
+
+    with arm(f"{act}.before_commit", lose_the_next_commit):
+        if act == "publish":
+            view = world.client.publish(run, as_="bo")
+        else:
+            view = world.client.rollback(run, reason="undo", as_="bo")
+    assert [line.rpartition(" ")[2] for line in proxy.lost] == ["200"]
+    assert view.state == ("published" if act == "publish" else "rolled_back")
+    assert world.rows() == (world.expected() if act == "publish" else world.wrong())
+    main = [
+        s for s in world.table().snapshots() if s.summary and "errata.publication" in s.summary.additional_properties
+    ]
+    assert len(main) == (1 if act == "publish" else 2)
+    assert len(world.table().snapshots()) > before
