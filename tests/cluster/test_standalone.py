@@ -1,6 +1,6 @@
 """Many drivers on one run, on a real standalone cluster: core caps, a killed executor, a killed driver, exact results.
 
-The ledger is in PostgreSQL, as it is wherever workers run on several machines.
+Ledger and catalog are in PostgreSQL, as they are wherever workers run on several machines.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import pytest
 
 import errata
 from cluster.standalone import Cluster, cluster, environment, until
+from support import jars
+from support.lakes import Lake, postgres_lake
 from support.postgres import PostgresServer
 from support.world import World
 
@@ -70,16 +72,24 @@ def spark_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
 
 
 @pytest.fixture
+def make_lake(postgres: PostgresServer, tmp_path: Path) -> Callable[[Path], Lake]:
+    """A catalog in PostgreSQL: its driver is a jar that came with ``spark-submit``, not one of the JVM's own."""
+    if why := jars.missing("postgres"):
+        pytest.skip(why)
+    return lambda root: postgres_lake(root, postgres.create_database(f"lake_{tmp_path.name}".lower()[-60:]))
+
+
+@pytest.fixture
 def world(
     make_world: Make, base_spark: SparkSession, spark_cluster: Cluster, postgres: PostgresServer, tmp_path: Path
 ) -> Iterator[World]:
-    """Ten wrong days in ten chunks, a ledger in PostgreSQL; the invariants are checked on a copy of it."""
+    """Ten wrong days in ten chunks, everything in PostgreSQL; the invariants are checked on a copy of it."""
     made = make_world(days=10, chunk_bytes="1", transform=SLOW)
     made.client.close()
     for file in (made.root / ".errata").glob("ledger.db*"):
         file.unlink()
     (made.root / "transforms/pace.py").write_text("SECONDS = 0.4\n")
-    database = f"cluster_{tmp_path.name.replace('-', '_')}"
+    database = f"ledger_{tmp_path.name}".lower()[-60:]
     url = postgres.create_database(database)
     place = made.root / "errata.yaml"
     text = place.read_text()
