@@ -9,7 +9,15 @@ from errata.errors import NotFound
 from errata.executor.budget import cost_view
 from errata.executor.desk import Desk
 from errata.executor.views import approvals_view, counts_view, failures_view, stored_plan_view
-from errata.ledger import AcceptanceRecord, AttemptRecord, ChunkRecord, PartitionState, PublicationRecord, RunRecord
+from errata.ledger import (
+    AcceptanceRecord,
+    AttemptRecord,
+    ChunkRecord,
+    Counts,
+    PartitionState,
+    PublicationRecord,
+    RunRecord,
+)
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.partition import oldest_first, parse
@@ -32,7 +40,10 @@ def show(desk: Desk, actor: Actor, run_id: str) -> PlanView:
 def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
     """All runs, or one run with its chunks, partitions, decisions and the next command."""
     if run_id is None:
-        return StatusView(runs=tuple(_line(desk, run) for run in desk.ledger.runs()))
+        all_counts = desk.ledger.all_counts()
+        return StatusView(
+            runs=tuple(_line(run, all_counts.get(run.run_id, Counts())) for run in desk.ledger.runs())
+        )  # fmt: skip
     run = desk.ledger.run(run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
     chunks = desk.ledger.chunks(run.run_id)
@@ -90,11 +101,11 @@ def next_command(run: RunRecord) -> str:
             return ""
 
 
-def _line(desk: Desk, run: RunRecord) -> RunLine:
+def _line(run: RunRecord, counts: Counts) -> RunLine:
     ordered = run.partitions
     return RunLine(
         run.run_id, run.product, run.state.value, len(ordered), ordered[0], ordered[-1], run.planned_by, run.reason,
-        run.planned_at, counts_view(desk.ledger.counts(run.run_id)),
+        run.planned_at, counts_view(counts),
     )  # fmt: skip
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, func, select
+from sqlalchemy import ColumnElement, Connection, Row, case, func, select, true
 
 from errata.ledger.records import AttemptRecord, ChunkRecord, Counts, Owner, Pace
 from errata.ledger.schema import attempt as attempt_table
@@ -39,28 +41,26 @@ class Progress(Store):
         return self._attempts(run_id, open_only=True)
 
     def counts(self, run_id: str) -> Counts:
-        """Chunks by state, in one grouped query."""
-        replaced = chunk_table.c.state == ChunkState.REPLACED.value
-        again = (chunk_table.c.fence > 1) | (replaced & (chunk_table.c.fence > 0))
-        recomputed = func.sum(case((again, 1), else_=0))
-        rows = func.coalesce(func.sum(chunk_table.c.output_rows), 0)
-        query = (
-            select(chunk_table.c.state, func.count().label("chunks"), recomputed.label("again"), rows.label("output"))
-            .where(chunk_table.c.run_id == run_id)
-            .group_by(chunk_table.c.state)
-        )
-        found = self._read(lambda conn: conn.execute(query).all())
-        by_state = {row.state: int(row.chunks) for row in found}
-        return Counts(
-            total=sum(n for state, n in by_state.items() if state != ChunkState.REPLACED),
-            recomputed=sum(int(row.again) for row in found),
-            rows=sum(int(row.output) for row in found),
-            **{state.value: by_state.get(state.value, 0) for state in ChunkState if state is not ChunkState.REPLACED},
-        )
+        """Chunks by state."""
+        return self._counts(chunk_table.c.run_id == run_id).get(run_id, Counts())
+
+    def all_counts(self) -> dict[str, Counts]:
+        """Chunks by state for every run that has some, in one grouped query."""
+        return self._counts(true())
 
     def pace(self, run_id: str) -> Pace:
         """How the run has been going, for limits over all its workers."""
         return self._read(lambda conn: _pace(conn, run_id, self._database.clock(conn)[1]))
+
+    def _counts(self, where: ColumnElement[bool]) -> dict[str, Counts]:
+        replaced = chunk_table.c.state == ChunkState.REPLACED.value
+        again = (chunk_table.c.fence > 1) | (replaced & (chunk_table.c.fence > 0))
+        recomputed = func.sum(case((again, 1), else_=0)).label("again")
+        rows = func.coalesce(func.sum(chunk_table.c.output_rows), 0).label("output")
+        keys = (chunk_table.c.run_id, chunk_table.c.state)
+        query = select(*keys, func.count().label("chunks"), recomputed, rows).where(where).group_by(*keys)
+        found = self._read(lambda conn: conn.execute(query.order_by(*keys)).all())
+        return {run_id: _counts(list(group)) for run_id, group in groupby(found, lambda row: row.run_id)}
 
     def _attempts(self, run_id: str, *, open_only: bool) -> tuple[AttemptRecord, ...]:
         joined = attempt_table.join(
@@ -76,6 +76,16 @@ class Progress(Store):
         if open_only:
             query = query.where(attempt_table.c.state == AttemptState.RUNNING.value)
         return self._read(lambda conn: tuple(attempt_record(row, row.partitions) for row in conn.execute(query)))
+
+
+def _counts(states: Sequence[Row[Any]]) -> Counts:
+    by_state = {row.state: int(row.chunks) for row in states if row.state != ChunkState.REPLACED}
+    return Counts(
+        total=sum(by_state.values()),
+        recomputed=sum(int(row.again) for row in states),
+        rows=sum(int(row.output) for row in states),
+        **{state.value: by_state.get(state.value, 0) for state in ChunkState if state is not ChunkState.REPLACED},
+    )
 
 
 def _pace(conn: Connection, run_id: str, now_ms: int) -> Pace:

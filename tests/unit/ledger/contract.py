@@ -6,6 +6,7 @@ import itertools
 from dataclasses import replace
 
 import pytest
+from sqlalchemy.event import listen
 
 from errata.canonical import sha256
 from errata.errors import (
@@ -394,6 +395,19 @@ class ChunkContract:
         counts = ledger.counts("bf-1")
         assert (counts.total, counts.done, counts.failed, counts.running, counts.pending) == (4, 1, 1, 2, 0)
         assert (counts.recomputed, counts.rows, counts.quarantined) == (1, 5, 0)
+
+    def test_the_counts_of_all_runs_are_one_query(self, ledger: Ledger):
+        """However many runs there are, their counts cost one statement, and are those of each run."""
+        for name, chunks in (("bf-1", 2), ("bf-2", 3), ("bf-3", 0)):
+            plan(ledger, name, chunks=chunks)
+        bring(ledger, "bf-2", S.RUNNING)
+        adopt(ledger, must_claim(ledger, "bf-2"), rows=5)
+        said: list[str] = []
+        listen(ledger._database.engine, "before_cursor_execute", lambda *args: said.append(args[2]))
+        counts = ledger.all_counts()
+        assert [sql.split()[0] for sql in said] == ["BEGIN", "SELECT"]
+        assert counts == {name: ledger.counts(name) for name in ("bf-1", "bf-2")}
+        assert ledger.counts("bf-3").total == 0
 
 
 class CandidateContract:
