@@ -23,6 +23,7 @@ from errata.errors import (
     WorkerDied,
 )
 from errata.executor.desk import Desk
+from errata.executor.patience import patiently
 from errata.executor.ports import ChunkWork, Progress
 from errata.executor.retrying import after_error
 from errata.failpoints import failpoint
@@ -93,16 +94,21 @@ def _adopt(job: Job, attempt: AttemptRecord, work: ChunkWork) -> None:
         raise
     except Exception as error:
         raise engine.explain(work, error) from error
-    job.desk.ledger.adopt(
-        attempt,
-        snapshot_id=staged.snapshot_id,
-        rows=staged.rows,
-        files=len(staged.files),
-        bytes=staged.bytes,
-        seconds=time.monotonic() - started,
-        actor=job.actor,
-        cost=cost,
-    )
+    seconds = time.monotonic() - started
+
+    def adopt() -> None:
+        job.desk.ledger.adopt(
+            attempt,
+            snapshot_id=staged.snapshot_id,
+            rows=staged.rows,
+            files=len(staged.files),
+            bytes=staged.bytes,
+            seconds=seconds,
+            actor=job.actor,
+            cost=cost,
+        )
+
+    patiently(adopt, job.desk.narrate)
     failpoint("stage.after_adopt")
     job.progress.advance(len(work.chunk.partitions), staged.rows)
 
@@ -111,17 +117,22 @@ def _record(job: Job, attempt: AttemptRecord, error: ErrataError, *, was_taken: 
     ledger, actor = job.desk.ledger, job.actor
     if job.stop.is_set() or isinstance(error, StorageRefused):
         # not the chunk's fault
-        ledger.release(attempt, actor=actor, reason=error.code if isinstance(error, StorageRefused) else "interrupted")
+        reason = error.code if isinstance(error, StorageRefused) else "interrupted"
+        ledger.release(attempt, actor=actor, reason=reason)
     else:
         try:
             lost_worker = isinstance(error, (WorkerDied, OutOfMemory))
-            fate = ledger.fail(
-                attempt,
-                error_code=OutOfMemory.code if error.fields.get("memory") else error.code,
-                message=error.message,
-                actor=actor,
-                fate=after_error(error, job.attempts),
-                lost_worker=lost_worker,
+            code = OutOfMemory.code if error.fields.get("memory") else error.code
+            fate = patiently(
+                lambda: ledger.fail(
+                    attempt,
+                    error_code=code,
+                    message=error.message,
+                    actor=actor,
+                    fate=after_error(error, job.attempts),
+                    lost_worker=lost_worker,
+                ),
+                job.desk.narrate,
             )
             told = f"; {fate.why}" if fate.why else f"; again in {fate.wait_seconds:.0f} s" if fate.wait_seconds else ""
             job.desk.narrate(f"chunk {attempt.chunk_id} failed: {error.message}{told}")

@@ -10,12 +10,12 @@ import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
-from errata.errors import LedgerUnavailable
 from errata.executor.attempting import LEASE_SECONDS, Job, attempt_chunk, work_of
 from errata.executor.budget import stop_at_cap
 from errata.executor.canary import judge_canary
 from errata.executor.health import Level, Reading, Watch
 from errata.executor.pacing import Hold, hold
+from errata.executor.patience import patiently
 from errata.executor.ports import ChunkWork
 from errata.executor.resizing import resize_waiting
 from errata.executor.retrying import after_loss
@@ -30,8 +30,6 @@ _POLL_SECONDS = 1.0
 _BUDGET_SECONDS = 10.0
 PAUSED_SECONDS = 600.0
 """How long a worker waits for a paused run before it gives its cores back."""
-LEDGER_SECONDS = 1800.0
-"""How long it waits for a ledger that does not answer."""
 
 
 @dataclass(slots=True)
@@ -111,33 +109,27 @@ def _take(loop: _Loop) -> AttemptRecord | None:
     """The next chunk, if this worker has a hand free and nothing holds the run."""
     if len(loop.flying) >= loop.parallel or (loop.max_chunks is not None and loop.taken >= loop.max_chunks):
         return None
-    ledger, run_id = loop.job.desk.ledger, loop.job.run.run_id
-    patience = time.monotonic() + LEDGER_SECONDS
-    while True:
-        try:
-            _watch_budget(loop)
-            most, held = _most(loop), _held(loop)
-            if held is not None:
-                _say(loop, f"holding: {held.reason}")
-                return None
-            attempt = ledger.claim(
-                run_id,
-                loop.owner,
-                lease_seconds=LEASE_SECONDS,
-                actor=loop.job.actor,
-                after_loss=after_loss(loop.job.attempts),
-                max_running=most,
-                in_order=loop.job.manifest.order == "sequential",
-            )
-        except LedgerUnavailable as error:
-            if time.monotonic() > patience:
-                raise
-            _say(loop, f"the ledger does not answer, waiting: {error.message}")
-            time.sleep(_POLL_SECONDS * 5)
-        else:
-            if attempt is not None:
-                loop.said = ""
-            return attempt
+    attempt = patiently(lambda: _claim(loop), loop.job.desk.narrate)
+    if attempt is not None:
+        loop.said = ""
+    return attempt
+
+
+def _claim(loop: _Loop) -> AttemptRecord | None:
+    _watch_budget(loop)
+    most, held = _most(loop), _held(loop)
+    if held is not None:
+        _say(loop, f"holding: {held.reason}")
+        return None
+    return loop.job.desk.ledger.claim(
+        loop.job.run.run_id,
+        loop.owner,
+        lease_seconds=LEASE_SECONDS,
+        actor=loop.job.actor,
+        after_loss=after_loss(loop.job.attempts),
+        max_running=most,
+        in_order=loop.job.manifest.order == "sequential",
+    )
 
 
 def _watch_budget(loop: _Loop) -> None:
@@ -171,7 +163,7 @@ def _is_over(loop: _Loop, waited: float) -> bool:
     if loop.max_chunks is not None and loop.taken >= loop.max_chunks:
         return True
     ledger, run_id = loop.job.desk.ledger, loop.job.run.run_id
-    state, counts = ledger.run(run_id).state, ledger.counts(run_id)
+    state, counts = patiently(lambda: (ledger.run(run_id).state, ledger.counts(run_id)), loop.job.desk.narrate)
     if state is RunState.PAUSED:
         _say(loop, f"the run is paused; errata resume {run_id}")
         return waited > PAUSED_SECONDS

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from errata.errors import EngineError, ErrataError, SetupError, UsageError
+from errata.errors import ErrataError, LedgerUnavailable, SetupError, UsageError
 from errata.ledger.dialect import Trouble
 from errata.ledger.schema import metadata
 from errata.ledger.triggers import PREFIX, Trigger, postgres_seen, postgres_triggers
@@ -139,7 +139,7 @@ class Postgres:
             if unsure
             else "the transaction was rolled back; nothing was changed"
         )
-        return EngineError(
+        return LedgerUnavailable(
             f"the ledger at {self.place} could not be used: {cause}",
             state=state,
             hint="repeat the command when the database is back; what was recorded is not done twice",

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
-from errata.errors import EngineError, ErrataError, NotFound, SetupError
+from errata.errors import ErrataError, LedgerUnavailable, NotFound, SetupError, StorageRefused
 from errata.ledger.dialect import Trouble
 from errata.ledger.filesystem import refuse_network
 from errata.ledger.triggers import Trigger, sqlite_triggers
@@ -22,6 +22,7 @@ __all__ = ["Sqlite"]
 
 _BUSY_TIMEOUT_SECONDS = 5.0
 _BUSY_CODES = frozenset({5, 6})  # SQLITE_BUSY, SQLITE_LOCKED; extended codes keep them in the low byte
+_STORAGE_CODES = frozenset({8, 10, 13, 14})  # SQLITE_READONLY, SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN
 _BROKEN_CODES = frozenset({11, 26})  # SQLITE_CORRUPT, SQLITE_NOTADB
 
 # SQLite before 3.42 has no sub-second unixepoch; julianday keeps milliseconds.
@@ -72,7 +73,8 @@ class Sqlite:
                 state="nothing was changed",
                 hint="restore it from a backup; without the ledger published tables stay as they are",
             )
-        return EngineError(
+        kind = StorageRefused if _code(error) in _STORAGE_CODES else LedgerUnavailable
+        return kind(
             f"the ledger {self.place} could not be used: {cause}",
             state="the transaction was rolled back; nothing was changed",
             hint="free the disk or the lock and repeat the command",
