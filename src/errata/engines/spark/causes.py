@@ -74,7 +74,7 @@ def meaning(error: BaseException, where: str, exit_code: int | None) -> ErrataEr
             state="the chunk was given back; chunks that were adopted are kept; main is unchanged",
             hint="make room or mend the permission, then repeat the command: it goes on where it stopped",
         )
-    if _has(told, _MEMORY):
+    if any(isinstance(one, MemoryError) for one in _python_chain(error)) or _has(told, _MEMORY):
         return OutOfMemory(
             f"{where} ran out of memory: {cause_of(error)}",
             state="nothing of this chunk was adopted; main is unchanged",
