@@ -48,6 +48,6 @@ def refuse_network(path: Path, mounts: str | None = None) -> None:
         raise SetupError(
             f"the ledger was not opened; expected a local disk, found {kind} under {path}",
             state="nothing was written",
-            hint="keep the ledger on a local disk; a PostgreSQL ledger is not supported yet",
+            hint="keep the ledger on a local disk, or use a PostgreSQL ledger",
             file_system=kind,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -17,12 +18,7 @@ from unit.ledger.shell import Shell, refused
 from unit.ledger.steps import ANA, actions, adopt, bring, must_claim, plan, publish, run_in
 
 SECRET = "s3cr3t-p4ssword"
-GRANTS = (
-    "GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO app",
-    "GRANT UPDATE ON audit_head, run, chunk, attempt, candidate, publication, hazard, scope_lock TO app",
-    "GRANT DELETE ON measurement, scope_lock TO app",
-    "GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO app",
-)
+GUIDE = Path(__file__).parents[3] / "docs/guides/postgresql-ledger.md"
 
 
 def test_a_missing_driver_is_named_with_its_install_line(monkeypatch: pytest.MonkeyPatch):
@@ -127,7 +123,9 @@ def test_an_application_role_works_but_cannot_lift_the_rules(url: str, postgres:
     role = f"app_{name}"
     try:
         postgres.execute(f"CREATE ROLE {role} LOGIN")
-        postgres.execute(*(grant.replace("TO app", f"TO {role}") for grant in GRANTS), database=name)
+        grants = [line for line in GUIDE.read_text().splitlines() if line.startswith("GRANT ")]
+        assert len(grants) == 4
+        postgres.execute(*(grant.replace("TO errata_app", f"TO {role}") for grant in grants), database=name)
         mine = postgres.url(name, role=role)
         with Ledger.open(mine) as ledger:
             run_in(ledger, RunState.VALIDATED)
