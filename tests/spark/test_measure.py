@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,13 @@ import pytest
 
 from errata.engines.spark.measure import SparkMeasurer
 from errata.errors import RunExpired, UsageError
-from errata.model.manifest import Manifest
+from errata.model.manifest import ExpectedFile, Manifest
 from errata.model.partition import Grain
 from errata.model.product import Check, Comparison, Metric, Reconciliation, Threshold
+from errata.model.table import DataFile
 from errata.validator.compile import compile_plan
 from errata.validator.names import content_columns
-from errata.validator.ports import CANDIDATE, CONTENT_A, CONTENT_B, PRIOR, ROW_COUNT
+from errata.validator.ports import CANDIDATE, CONTENT_A, CONTENT_B, PRIOR, ROW_COUNT, MeasurePlan, Scan
 from unit.validator.manifests import input_pin, manifest, target_pin
 
 if TYPE_CHECKING:
@@ -164,6 +166,26 @@ def test_every_metric_is_what_a_naive_reader_counts(spark: SparkSession, lake: d
             )
     assert {name for m in _values(found, CANDIDATE).values() for name in m} > {"check.same_ks", CONTENT_A, CONTENT_B}
     assert "0" in {m[ROW_COUNT] for m in _values(found, CANDIDATE).values()}
+
+
+def test_rows_are_counted_from_metadata_where_that_is_exact(spark: SparkSession, lake: dict[str, Any]) -> None:
+    """Whole files are counted without a Spark job; with delete files, or files of no one partition, rows are read."""
+    rules = _manifest(lake)
+    counted = Counter(str(row[0]) for row in lake["prior"])
+    whole = [DataFile(day, rows, 1, day) for day, rows in counted.items()]
+    deleted = replace(whole[0], rows=1000, deletes=(ExpectedFile("gone", 1, "position_deletes"),))
+    jobs = {}
+    for name, files in {"whole": whole, "deleted": [deleted], "scattered": [replace(whole[0], partition=None)]}.items():
+        spark.sparkContext.setJobGroup(name, name)
+        measurer = SparkMeasurer(spark, _nothing, lambda *_, files=files: files)
+        plan = MeasurePlan((Scan(PRIOR, {ROW_COUNT: "COUNT(*)"}),))
+        found = measurer.measure(rules, plan, candidate_snapshot=lake["ids"][1], prior_snapshot=lake["ids"][0])
+        assert {day: int(m[ROW_COUNT]) for day, m in _values(found, PRIOR).items()} == {
+            day: counted.get(day, 0) for day in lake["days"]
+        }
+        jobs[name] = len(spark.sparkContext.statusTracker().getJobIdsForGroup(name))
+    assert jobs["whole"] == 0
+    assert jobs["deleted"] == jobs["scattered"] > 0
 
 
 def _jobs(spark: SparkSession, lake: dict[str, Any], checks: tuple[Check, ...], days: int) -> int:

@@ -105,4 +105,4 @@ class Measurer(Protocol):
         sample: int,
         measurements: Sequence[Measurement] = (),
     ) -> Diff:
-        """Old against new. Checksums among ``measurements`` spare the scan that finds the partitions that differ."""
+        """Old against new. Checksums of the candidate among ``measurements`` spare one of two scans that find where."""

@@ -185,7 +185,7 @@ class ProjectEngines:
         """Measurements on Spark."""
         from errata.engines.spark.measure import SparkMeasurer
 
-        return SparkMeasurer(self.runtime.session, self._ledger.get_part)
+        return SparkMeasurer(self.runtime.session, self._ledger.get_part, self.publishing.files_of)
 
     @cached_property
     def probes(self) -> SignalProbes:

@@ -64,7 +64,7 @@ def test_the_whole_plan_of_a_product() -> None:
             {"check.keys": ("account_id", "currency")},
             CONTENT,
         ),
-        Scan("prior", {"rowCount": "COUNT(*)", "compare.revenue": "COALESCE(SUM(`gross`), 0)"}, content=CONTENT),
+        Scan("prior", {"rowCount": "COUNT(*)", "compare.revenue": "COALESCE(SUM(`gross`), 0)"}),
         Scan(
             "input:transactions",
             {
@@ -77,11 +77,11 @@ def test_the_whole_plan_of_a_product() -> None:
 
 
 def test_a_product_without_rules_is_still_counted_and_checksummed() -> None:
-    """Row counts and content are evidence, asked for or not; no input is scanned for nothing."""
+    """Row counts and the candidate's content are evidence, asked for or not; nothing else is scanned for nothing."""
     plan = compile_plan(manifest(inputs=(RAW,)))
     assert [(scan.scope, dict(scan.aggregates), bool(scan.content)) for scan in plan.scans] == [
         ("candidate", {"rowCount": "COUNT(*)"}, True),
-        ("prior", {"rowCount": "COUNT(*)"}, True),
+        ("prior", {"rowCount": "COUNT(*)"}, False),
     ]
 
 

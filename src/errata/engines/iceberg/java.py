@@ -21,6 +21,7 @@ from errata.model.table import DataFile
 
 __all__ = ["JavaIceberg", "partition_text", "rows_of"]
 
+_ABSENT = frozenset({"NoSuchTableException", "NoSuchNamespaceException"})
 _FIELD, _NONE = "\x1f", "\x00"
 _CONTENT = {"POSITION_DELETES": "position_deletes", "EQUALITY_DELETES": "equality_deletes", "DATA": "data"}
 
@@ -47,12 +48,17 @@ class JavaIceberg:
 
     def load(self, table: str) -> Any:
         """A fresh table handle; nothing is cached."""
+        from py4j.protocol import Py4JJavaError
+
         name, *rest = table.split(".")
         identifier = self.jvm.org.apache.iceberg.catalog.TableIdentifier.parse(".".join(rest))
-        catalog = self._catalog(name)
-        if not catalog.tableExists(identifier):
-            raise NotFound(f"table {table} is not in catalog {name}", table=table)
-        return catalog.loadTable(identifier)
+        # tableExists() would load the table, too
+        try:
+            return self._catalog(name).loadTable(identifier)
+        except Py4JJavaError as problem:
+            if problem.java_exception.getClass().getSimpleName() not in _ABSENT:
+                raise
+            raise NotFound(f"table {table} is not in catalog {name}", table=table) from None
 
     def reach(self, name: str) -> int:
         """How many namespaces the catalog has at its top; raises when it does not answer."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from errata.engines.iceberg.java import JavaIceberg, java_paths, partition_text, rows_of
-from errata.engines.iceberg.refs import DAY_MS, age_for, ensure_guard, main_head, refs_of, retrying
+from errata.engines.iceberg.refs import DAY_MS, age_for, ensure_guard, main_head, names_of, ref_of, retrying
 from errata.errors import EngineError, RunExpired
 from errata.model.manifest import TargetPin
 from errata.model.refs import pre_tag, pub_tag, undo_branch
@@ -57,7 +57,7 @@ class IcebergVersion:
     @property
     def refs(self) -> frozenset[str]:
         """Names of all branches and tags."""
-        return frozenset(refs_of(self._table))
+        return names_of(self._java, self._table)
 
     def live(self, partitions: Sequence[str]) -> tuple[DataFile, ...]:
         """Data files live at main's head in these partitions, wholly or in part."""
@@ -125,9 +125,9 @@ class IcebergVersion:
             before, age_for(self._table, head, publication.pre_days)
         )
         manage = manage.createTag(after, int(made)).setMaxRefAgeMs(after, PUB_TAG_DAYS * DAY_MS)
-        refs = refs_of(self._table)
         for ref, days in publication.keep_refs.items():
-            if ref not in refs:
+            head_of_ref = ref_of(self._table, ref)
+            if head_of_ref is None:
                 raise RunExpired(
                     f"ref {ref} of {self._target.table} is gone, and this commit relies on it",
                     state=_UNCHANGED,
@@ -136,7 +136,7 @@ class IcebergVersion:
             # a REST catalog asserts only the refs a commit touches, so touch the ones this commit relies on;
             # a promise is only ever prolonged
             present = self._table.refs().get(ref).maxRefAgeMs()
-            manage = manage.setMaxRefAgeMs(ref, max(present or 0, age_for(self._table, refs[ref], days)))
+            manage = manage.setMaxRefAgeMs(ref, max(present or 0, age_for(self._table, head_of_ref, days)))
         manage.commit()
 
 
@@ -166,7 +166,7 @@ class IcebergPublishing:
     def look(self, target: TargetPin, publication_id: str) -> Landed:
         """By the tag, and only when its snapshot carries this publication's id; then by what the table remembers."""
         table = self._java.load(target.table)
-        tagged = refs_of(table).get(pub_tag(publication_id))
+        tagged = ref_of(table, pub_tag(publication_id))
         if tagged is not None:
             summary = table.snapshot(int(tagged)).summary()
             if summary.get("errata.publication") == publication_id:
@@ -184,7 +184,7 @@ class IcebergPublishing:
         def act() -> None:
             table = self._java.load(target.table)
             tag = pub_tag(publication_id)
-            if tag not in refs_of(table):
+            if ref_of(table, tag) is None:
                 age = age_for(table, guard, PUB_TAG_DAYS)
                 table.manageSnapshots().createTag(tag, int(guard)).setMaxRefAgeMs(tag, age).commit()
 
@@ -215,7 +215,7 @@ class IcebergPublishing:
         guard, _ = ensure_guard(java, target.table)
         table, transaction = java.begin(target.table)
         manage = transaction.manageSnapshots()
-        if branch in refs_of(table):
+        if ref_of(table, branch) is not None:
             manage = manage.replaceBranch(branch, int(guard))
         else:
             manage = manage.createBranch(branch, int(guard))
@@ -226,7 +226,10 @@ class IcebergPublishing:
             raise EngineError(f"not every file to be kept for the undo of {publication_id} is in {from_snapshot}")
         append.commit()
         transaction.commitTransaction()
-        return refs_of(java.load(target.table))[branch]
+        made = ref_of(java.load(target.table), branch)
+        if made is None:
+            raise EngineError(f"branch {branch} of {target.table} was dropped while it was written", state=_UNCHANGED)
+        return made
 
     def ensure_guard(self, target: TargetPin) -> tuple[str, bool]:
         """The guard's snapshot id, and whether it had to be made."""
@@ -238,14 +241,14 @@ class IcebergPublishing:
 
         def start() -> None:
             table = self._java.load(target.table)
-            if branch not in refs_of(table):
+            if ref_of(table, branch) is None:
                 age = age_for(table, guard, PUB_TAG_DAYS)
                 table.manageSnapshots().createBranch(branch, int(guard)).setMaxRefAgeMs(branch, age).commit()
 
         retrying(start)
         self._rows.copy_rows(target, from_snapshot, partitions, branch)
         table = self._java.load(target.table)
-        head = refs_of(table).get(branch)
+        head = ref_of(table, branch)
         if head is None or str(table.snapshot(int(head)).parentId()) != guard:
             # dropped meanwhile, an append brings a branch back from main: its files would be everyone's
             raise EngineError(f"branch {branch} of {target.table} was dropped while it was written", state=_UNCHANGED)

@@ -24,7 +24,8 @@ __all__ = [
     "ensure_branch",
     "ensure_guard",
     "main_head",
-    "refs_of",
+    "names_of",
+    "ref_of",
     "retrying",
 ]
 
@@ -34,14 +35,15 @@ FOR_EVER_DAYS = 36_500
 T = TypeVar("T")
 
 
-def refs_of(table: Any) -> dict[str, str]:
-    """Name → snapshot id of every ref, main included."""
-    entries = table.refs().entrySet().iterator()
-    found = {}
-    while entries.hasNext():
-        entry = entries.next()
-        found[str(entry.getKey())] = str(entry.getValue().snapshotId())
-    return found
+def ref_of(table: Any, name: str) -> str | None:
+    """The snapshot a ref points to; a table may have thousands of refs, and each costs a call from here."""
+    ref = table.refs().get(name)
+    return None if ref is None else str(ref.snapshotId())
+
+
+def names_of(java: JavaIceberg, table: Any) -> frozenset[str]:
+    """Names of all refs, main included, in one call."""
+    return frozenset(str(java.jvm.java.lang.String.join("\n", table.refs().keySet())).split("\n")) - {""}
 
 
 def main_head(table: Any) -> str | None:
@@ -118,14 +120,15 @@ def _make_guard(java: JavaIceberg, name: str) -> None:
         transaction.manageSnapshots().setMaxRefAgeMs(GUARD, age).setMaxSnapshotAgeMs(GUARD, age).commit()
         transaction.commitTransaction()
         table = java.load(name)
-    parent = table.snapshot(int(refs_of(table)[GUARD])).parentId()
-    if parent is not None and str(parent) not in refs_of(table).values():
+    parent = table.snapshot(int(ref_of(table, GUARD) or 0)).parentId()
+    heads = {ref_of(table, ref) for ref in names_of(java, table)} if parent is not None else set()
+    if parent is not None and str(parent) not in heads:
         _forget_snapshot(java, table, parent)
 
 
 def _needs_content(table: Any) -> bool:
     """Whether the guard is missing or still lists files; a parent alone is only forgotten."""
-    head = refs_of(table).get(GUARD)
+    head = ref_of(table, GUARD)
     snapshot = table.snapshot(int(head)) if head else None
     return snapshot is None or bool(snapshot.allManifests(table.io()).size())
 
@@ -134,8 +137,8 @@ def _empty_root(table: Any) -> str | None:
     """The guard's snapshot, if it has neither files nor a parent."""
     if _needs_content(table):
         return None
-    head = refs_of(table)[GUARD]
-    parent = table.snapshot(int(head)).parentId()
+    head = ref_of(table, GUARD)
+    parent = table.snapshot(int(head or 0)).parentId()
     return head if parent is None or table.snapshot(parent) is None else None
 
 
@@ -153,7 +156,7 @@ def ensure_branch(java: JavaIceberg, name: str, branch: str, snapshot_id: str, d
 
     def act() -> None:
         table = java.load(name)
-        if branch in refs_of(table):
+        if ref_of(table, branch) is not None:
             return
         age = age_for(table, snapshot_id, days)
         manage = table.manageSnapshots().createBranch(branch, int(snapshot_id))

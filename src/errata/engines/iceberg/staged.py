@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from errata.engines.iceberg.java import JavaIceberg, java_paths, partition_text, rows_of
-from errata.engines.iceberg.refs import age_for, drop_refs, ensure_branch, ensure_guard, main_head, refs_of, retrying
+from errata.engines.iceberg.refs import age_for, drop_refs, ensure_branch, ensure_guard, main_head, ref_of, retrying
 from errata.errors import EngineError, RunExpired
 from errata.failpoints import failpoint
 from errata.model.manifest import TargetPin
@@ -68,7 +68,7 @@ class IcebergStaging:
     def find_candidate(self, target: TargetPin, branch: str) -> Candidate | None:
         """The branch's head, if it is the snapshot that was made for it."""
         table = self._java.load(target.table)
-        head = refs_of(table).get(branch)
+        head = ref_of(table, branch)
         if head is None:
             return None
         snapshot = table.snapshot(int(head))
@@ -101,7 +101,7 @@ class IcebergStaging:
             return found
         java = self._java
         table, transaction = java.begin(target.table)
-        head, run_head = main_head(table), refs_of(table).get(run_branch(run_id))
+        head, run_head = main_head(table), ref_of(table, run_branch(run_id))
         if head is None or run_head is None:
             raise RunExpired(
                 f"the run branch {run_branch(run_id)} of {target.table} is gone", state="main is unchanged"
