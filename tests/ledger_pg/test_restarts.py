@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from errata.errors import EngineError
+from errata.errors import LedgerUnavailable
 from errata.ledger import Ledger
 from errata.model.run import RunState
 from ledger_pg import workers
@@ -73,7 +73,7 @@ def test_a_server_that_stays_away_is_told(own: PostgresServer):
         plan(ledger)
         own.stop()
         for act in (ledger.runs, lambda: ledger.note(None, ANA, "note")):
-            with pytest.raises(EngineError) as gone:
+            with pytest.raises(LedgerUnavailable) as gone:
                 act()
             assert "nothing was changed" in str(gone.value.state)
             assert gone.value.retryable

@@ -18,7 +18,7 @@ __all__ = ["CommitProxy", "Loss"]
 
 Loss = Literal["before", "after", "late"]
 """The server never saw the commit; it did it and the answer was lost; it does it after the client was told nothing."""
-_LATE_SECONDS = 1.0
+_LATE_SECONDS = 0.4
 
 
 class CommitProxy:
@@ -75,12 +75,12 @@ class CommitProxy:
             # The answer would go the other way: take that way from under it first.
             client.shutdown(socket.SHUT_WR)
             server.sendall(commit)
-            time.sleep(0.2)
+            time.sleep(0.05)
         _end(client)
         if how == "late":
             time.sleep(_LATE_SECONDS)
             server.sendall(commit)
-            time.sleep(0.2)
+            time.sleep(0.05)
         _end(server)
 
 

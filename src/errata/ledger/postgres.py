@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from errata.errors import ErrataError, LedgerUnavailable, SetupError, UsageError
+from errata.errors import EngineError, ErrataError, LedgerUnavailable, SetupError, UsageError
 from errata.ledger.dialect import Trouble
 from errata.ledger.schema import metadata
 from errata.ledger.triggers import PREFIX, Trigger, postgres_seen, postgres_triggers
@@ -55,6 +55,8 @@ _FOR_GOOD = re.compile(
     re.IGNORECASE,
 )
 _DENIED = "42501"
+_WRONG = frozenset({"22", "42"})
+"""A value or a statement that will not be taken tomorrow either."""
 
 # Any number will do that nobody else uses for advisory locks in this database: "errata" in ASCII.
 _WRITE = ("BEGIN ISOLATION LEVEL READ COMMITTED", f"SELECT pg_advisory_xact_lock({0x657272617461})")
@@ -139,7 +141,8 @@ class Postgres:
             if unsure
             else "the transaction was rolled back; nothing was changed"
         )
-        return LedgerUnavailable(
+        kind = EngineError if _code(error)[:2] in _WRONG else LedgerUnavailable
+        return kind(
             f"the ledger at {self.place} could not be used: {cause}",
             state=state,
             hint="repeat the command when the database is back; what was recorded is not done twice",

@@ -483,10 +483,16 @@ class CandidateContract:
         assert actions(ledger)[-1] == "verdict.recorded"
 
     def test_a_run_that_is_not_staged_is_not_judged(self, ledger: Ledger):
-        """No candidate and no verdict before staging, or after the run is over."""
+        """No candidate before the run runs or after it is over; a canary's candidate in between gets no verdict."""
+        for number, state in enumerate((S.APPROVED, S.CANCELLED), 2):
+            run_in(ledger, state, f"bf-{number}")
+            with pytest.raises(StateRefused):
+                ledger.intend_candidate(f"bf-{number}", "d" * 64, ANA)
         run_in(ledger, S.RUNNING)
+        ledger.intend_candidate("bf-1", "d" * 64, ANA)
+        ledger.record_candidate("bf-1", 1, None, "5", ANA)
         with pytest.raises(StateRefused):
-            ledger.intend_candidate("bf-1", "d" * 64, ANA)
+            judge(ledger, passed=True)
 
 
 class PublicationContract:

@@ -40,7 +40,7 @@ def together(count: int, target: Callable[..., None], url: str) -> list[Any]:
 
 @pytest.mark.parametrize(
     "processes, chunks",
-    [(16, 160), pytest.param(16, 1000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])],
+    [(16, 96), pytest.param(16, 1000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])],
 )
 def test_no_chunk_is_claimed_twice(ledger: Ledger, url: str, processes: int, chunks: int):
     """Processes that start together share the chunks: each is computed by exactly one, once."""

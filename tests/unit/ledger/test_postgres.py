@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from errata.errors import EngineError, SetupError, UsageError
+from errata.errors import EngineError, LedgerUnavailable, SetupError, UsageError
 from errata.ledger import Ledger, postgres
 from errata.ledger.database import Database, Tx
 from errata.ledger.rules import APPEND_ONLY, KEPT, REMEASURED
@@ -190,6 +190,14 @@ def test_a_statement_that_runs_too_long_is_ended(url: str):
         pytest.raises(EngineError, match="statement timeout"),
     ):
         ledger._database.write(lambda tx: tx.conn.exec_driver_sql("SELECT pg_sleep(5)"))
+
+
+@postgres_only
+def test_a_wrong_query_is_not_waited_for(ledger: Ledger):
+    """A worker waits for a ledger that is unavailable; a query that is wrong will be wrong tomorrow."""
+    with pytest.raises(EngineError, match="syntax error") as wrong:
+        ledger.scalar("SELEKT 1")
+    assert not isinstance(wrong.value, LedgerUnavailable)
 
 
 def test_no_text_of_an_error_shows_the_url():
