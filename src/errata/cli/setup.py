@@ -162,15 +162,17 @@ def jars_check(
     _jars(session, wanted)
 
 
-def jars_archive(session: Session) -> None:
+def jars_archive(session: Session, group: Groups = None) -> None:
     """Make the class archive that lets Java start in a third of the time; one minute, once per machine.
 
-    Example: errata jars archive
+    An archive serves projects that need exactly these groups, with spark always among them.
+
+    Example: errata jars archive --group s3
     """
     from errata.wiring.archive import prepare_archive
 
     with session.busy("making the class archive"):
-        place = prepare_archive()
+        place = prepare_archive(*(group or ()))
     session.answer({"ok": True, "archive": str(place)}, lambda _width: [f"class archive {place}"])
 
 
