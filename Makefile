@@ -38,7 +38,7 @@ check: setup ## formatting, lint, types, import contracts, no addresses in locks
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	@scripts/no-addresses $(LOCKS) $(JARS)
+	@scripts/no-addresses $(LOCKS) $(JARS) tests/support/rest-jars.toml
 
 fix: setup ## let ruff format the code and repair what it can
 	$(BIN)/ruff check --fix .
