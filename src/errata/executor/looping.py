@@ -7,8 +7,11 @@ while, and for a ledger that does not answer; it leaves when the run is over, or
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 from errata.executor.attempting import LEASE_SECONDS, Job, attempt_chunk, work_of
 from errata.executor.budget import stop_at_cap
@@ -25,6 +28,8 @@ from errata.model.run import ChunkState, RunState
 from errata.model.throttle import Signal, Throttle
 
 __all__ = ["is_blocked", "work_until_done"]
+
+T = TypeVar("T")
 
 _POLL_SECONDS = 1.0
 _BUDGET_SECONDS = 10.0
@@ -43,6 +48,8 @@ class _Loop:
     flying: dict[Future[None], ChunkWork] = field(default_factory=dict)
     taken: int = 0
     said: str = ""
+    is_held: bool = False
+    paused_since: float | None = None
     next_budget: float = 0.0
 
 
@@ -77,23 +84,23 @@ _DOES = {Level.GO: "going on", Level.SLOW: "one chunk at a time", Level.PAUSE: "
 
 
 def _go(loop: _Loop, pool: ThreadPoolExecutor) -> None:
-    waited_since: float | None = None
     while True:
         attempt = _take(loop)
         if attempt is not None:
-            waited_since = None
             loop.taken += 1
             failpoint("chunk.after_claim")
-            work = work_of(loop.job, attempt)
+            work = _patiently(loop, partial(work_of, loop.job, attempt))
             loop.flying[pool.submit(attempt_chunk, loop.job, attempt, work)] = work
         elif loop.flying:
-            waited_since = None
             _collect(loop)
+        elif _is_over(loop):
+            return
         else:
-            waited_since = waited_since or time.monotonic()
-            if _is_over(loop, time.monotonic() - waited_since):
-                return
             time.sleep(_POLL_SECONDS)
+
+
+def _patiently(loop: _Loop, act: Callable[[], T]) -> T:
+    return patiently(act, loop.job.desk.narrate)
 
 
 def _collect(loop: _Loop) -> None:
@@ -102,14 +109,14 @@ def _collect(loop: _Loop) -> None:
         del loop.flying[future]
         future.result()
     if done:
-        resize_waiting(loop.job)
+        _patiently(loop, lambda: resize_waiting(loop.job))
 
 
 def _take(loop: _Loop) -> AttemptRecord | None:
     """The next chunk, if this worker has a hand free and nothing holds the run."""
     if len(loop.flying) >= loop.parallel or (loop.max_chunks is not None and loop.taken >= loop.max_chunks):
         return None
-    attempt = patiently(lambda: _claim(loop), loop.job.desk.narrate)
+    attempt = _patiently(loop, lambda: _claim(loop))
     if attempt is not None:
         loop.said = ""
     return attempt
@@ -118,9 +125,11 @@ def _take(loop: _Loop) -> AttemptRecord | None:
 def _claim(loop: _Loop) -> AttemptRecord | None:
     _watch_budget(loop)
     most, held = _most(loop), _held(loop)
+    loop.is_held = held is not None
     if held is not None:
         _say(loop, f"holding: {held.reason}")
-        return None
+        # nothing starts, but chunks of dead workers meet their fate: they count as in flight and would hold for ever
+        most = 0
     return loop.job.desk.ledger.claim(
         loop.job.run.run_id,
         loop.owner,
@@ -158,22 +167,25 @@ def _say(loop: _Loop, text: str) -> None:
         loop.job.desk.narrate(text)
 
 
-def _is_over(loop: _Loop, waited: float) -> bool:
+def _is_over(loop: _Loop) -> bool:
     """Whether an idle worker may leave; a finished canary is judged first."""
     if loop.max_chunks is not None and loop.taken >= loop.max_chunks:
         return True
     ledger, run_id = loop.job.desk.ledger, loop.job.run.run_id
-    state, counts = patiently(lambda: (ledger.run(run_id).state, ledger.counts(run_id)), loop.job.desk.narrate)
+    state, counts = _patiently(loop, lambda: (ledger.run(run_id).state, ledger.counts(run_id)))
     if state is RunState.PAUSED:
         _say(loop, f"the run is paused; errata resume {run_id}")
-        return waited > PAUSED_SECONDS
+        loop.paused_since = loop.paused_since or time.monotonic()
+        return time.monotonic() - loop.paused_since > PAUSED_SECONDS
+    loop.paused_since = None
     if state is not RunState.RUNNING or not (counts.pending or counts.running):
         return True
     if counts.running:
-        _say(loop, f"{counts.running} chunks are in other hands; waiting for them")
+        if not loop.is_held:
+            _say(loop, f"{counts.running} chunks are in other hands; waiting for them")
         return False
     # else a chunk waits for its backoff or for a hold to end
-    return not judge_canary(loop.job) and is_blocked(loop.job)
+    return _patiently(loop, lambda: not judge_canary(loop.job) and is_blocked(loop.job))
 
 
 def is_blocked(job: Job) -> bool:

@@ -13,11 +13,12 @@ from errata.errors import RunExpired, RunFailed, StateRefused
 from errata.executor.attempting import Job
 from errata.executor.desk import Desk
 from errata.executor.looping import is_blocked, work_until_done
+from errata.executor.patience import patiently
 from errata.executor.proving import prove
 from errata.executor.settling import settle_open
 from errata.executor.views import counts_view, failures_view
 from errata.failpoints import failpoint
-from errata.ledger import RunRecord, this_owner
+from errata.ledger import Counts, RunRecord, this_owner
 from errata.model.audit import Actor
 from errata.model.codec import plain
 from errata.model.manifest import Manifest
@@ -118,7 +119,8 @@ def _parts(desk: Desk, manifest: Manifest) -> dict[str, bytes]:
     return {digest: desk.ledger.get_part(digest) for digest in digests}
 
 
-def _finish(job: Job, started: float) -> RunView:
+def _settle(job: Job) -> tuple[RunRecord, Counts]:
+    """Staged, failed, or left as it is for others."""
     desk, actor = job.desk, job.actor
     run = desk.ledger.run(job.run.run_id)
     counts = desk.ledger.counts(run.run_id)
@@ -132,6 +134,12 @@ def _finish(job: Job, started: float) -> RunView:
     except StateRefused:
         # another worker finished at the same moment and said so first
         run = desk.ledger.run(run.run_id)
+    return run, counts
+
+
+def _finish(job: Job, started: float) -> RunView:
+    desk = job.desk
+    run, counts = patiently(lambda: _settle(job), desk.narrate)
     view = _view(desk, run, already=False, started=started)
     if run.state is S.FAILED:
         first = view.failures[0] if view.failures else {}

@@ -1,0 +1,180 @@
+"""The worker's loop with a real ledger and an engine that computes nothing: who is waited for, and when it ends."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from errata.canonical import canonical_bytes
+from errata.errors import CostCapReached, LedgerUnavailable
+from errata.executor import looping
+from errata.executor.attempting import Job
+from errata.executor.looping import work_until_done
+from errata.ledger import Ledger, Owner, this_owner
+from errata.model.audit import Actor
+from errata.model.manifest import Chunk
+from errata.model.partition import Grain
+from errata.model.run import RunState
+from errata.model.throttle import Throttle
+from errata.staging.ports import StagedOutput
+
+ANA = Actor("ana", "ana-os", "desk")
+RUN = "bf-1"
+DAYS = tuple(f"2026-01-0{n}" for n in range(1, 5))
+ELSEWHERE = Owner("w9", "elsewhere", 1, "boot/ns/1")
+
+
+class Engine:
+    """Computes nothing, and always succeeds."""
+
+    def __init__(self) -> None:
+        self.computed: list[tuple[str, ...]] = []
+
+    def check_sources(self, work: Any) -> None:
+        pass
+
+    def append(self, work: Any) -> None:
+        self.computed.append(work.chunk.partitions)
+
+    def cost(self, work: Any) -> dict[str, int]:
+        return {}
+
+    def cancel(self, work: Any) -> None:
+        pass
+
+    def find_attempt(self, target: Any, attempt: str) -> StagedOutput:
+        return StagedOutput(f"s-{attempt}", ())
+
+
+class Small:
+    """A run of four days, a day a chunk, and a desk to work on it."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger, self.engine, self.said = ledger, Engine(), list[str]()
+        chunks = [Chunk(f"c{n:03d}", (day,), 10, 100) for n, day in enumerate(DAYS, 1)]
+        ledger.record_run(
+            RUN,
+            canonical_bytes({"format": "errata.manifest/1", "reason": "x"}),
+            product="p", table="t", partitions=DAYS, chunks=chunks, parts={}, actor=ANA,
+        )  # fmt: skip
+        ledger.move(RUN, RunState.APPROVED, actor=ANA)
+        ledger.move(RUN, RunState.RUNNING, actor=ANA)
+        self.manifest = SimpleNamespace(
+            order="newest", inputs=(), partitions=DAYS, overrides=(), product="p",
+            target=SimpleNamespace(grain=Grain.DAY), limits=SimpleNamespace(max_usd=None),
+        )  # fmt: skip
+        self.project = SimpleNamespace(chunk_bytes=1, core_hour_usd="0")
+
+    def job(self) -> Job:
+        engines = SimpleNamespace(chunks=self.engine, staging=self.engine, probes=SimpleNamespace(read=None))
+        desk = SimpleNamespace(
+            ledger=self.ledger, engines=engines, narrate=self.said.append, project=self.project, product=lambda _: None
+        )
+        progress = SimpleNamespace(show=lambda *_: None, advance=lambda *_: None)
+        run: Any = self.ledger.run(RUN)
+        return Job(desk, ANA, run, self.manifest, {}, progress, 5)  # type: ignore[arg-type]
+
+    def work(self, seconds: float = 20.0, **options: Any) -> None:
+        """Work on the run; a loop that does not end fails the test."""
+        wanted: dict[str, Any] = {"parallel": 1, "max_chunks": None, "throttle": Throttle(), "health": ()}
+        failed: list[BaseException] = []
+
+        def go() -> None:
+            try:
+                work_until_done(self.job(), this_owner("w1"), **(wanted | options))
+            except BaseException as error:  # noqa: BLE001 - raised again below
+                failed.append(error)
+
+        worker = threading.Thread(target=go, daemon=True)
+        worker.start()
+        worker.join(seconds)
+        if worker.is_alive():
+            self.ledger.move(RUN, RunState.CANCELLED, actor=ANA)
+            pytest.fail(f"the worker does not come to an end; it said {self.said}")
+        if failed:
+            raise failed[0]
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Small]:
+    monkeypatch.setattr(looping, "_POLL_SECONDS", 0.05)
+    monkeypatch.setattr("errata.executor.patience._PAUSE_SECONDS", 0.05)
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        yield Small(ledger)
+
+
+@pytest.mark.parametrize("throttle", [Throttle(chunks=1), Throttle(wave=1), Throttle(commits_per_hour=100, chunks=1)])
+def test_a_limit_does_not_keep_the_chunk_of_a_dead_worker(small: Small, throttle: Throttle) -> None:
+    """What its worker left counts as in flight until another worker looks after it, however tight the limits."""
+    attempt = small.ledger.claim(RUN, ELSEWHERE, lease_seconds=0.0, actor=ANA, is_dead=lambda _: False)
+    assert attempt is not None
+    small.work(throttle=throttle)
+    assert small.ledger.counts(RUN).done == 4
+    assert len(small.said) < 20, "a worker that waits says so once"
+
+
+def test_a_run_at_its_cap_with_nothing_left_is_not_stopped(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cap keeps chunks from starting; where none is left there is nothing to stop."""
+    monkeypatch.setattr("errata.executor.budget.cores_for", lambda *_: 1)
+    small.work()
+    small.manifest.limits.max_usd, small.project.core_hour_usd = "0.01", "99999999"
+    small.work()
+    assert small.ledger.run(RUN).state is RunState.RUNNING
+
+
+def test_a_run_at_its_cap_stops_while_chunks_are_left(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is paused, and the error is the cap's."""
+    monkeypatch.setattr("errata.executor.budget.cores_for", lambda *_: 1)
+    small.work(max_chunks=1)
+    small.manifest.limits.max_usd, small.project.core_hour_usd = "0.01", "99999999"
+    with pytest.raises(CostCapReached):
+        small.work()
+    assert small.ledger.run(RUN).state is RunState.PAUSED
+
+
+@pytest.mark.parametrize("name", ["counts", "chunks", "attempts"])
+def test_a_ledger_that_does_not_answer_for_a_while_costs_no_chunk(
+    small: Small, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Wherever the loop asks it: the worker waits, and what is in flight goes on."""
+    small.project.chunk_bytes = None
+    monkeypatch.setattr("errata.executor.resizing.LOOKS", (1, 2, 3, 4))
+    monkeypatch.setattr("errata.executor.resizing.cores_for", lambda *_: 1)
+    small.project.chunk_seconds = 120
+    small.manifest.inputs = (SimpleNamespace(own=False),)
+    whole, calls = getattr(small.ledger, name), list[str]()
+
+    def shaky(*args: Any, **options: Any) -> Any:
+        calls.append(name)
+        if len(calls) % 2:
+            raise LedgerUnavailable("not now")
+        return whole(*args, **options)
+
+    monkeypatch.setattr(type(small.ledger), name, lambda _, *args, **options: shaky(*args, **options))
+    small.work(parallel=2)
+    monkeypatch.undo()
+    assert calls
+    assert sorted(day for days in small.engine.computed for day in days) == list(DAYS)
+
+
+def test_a_worker_waits_for_a_paused_run_from_the_pause_on(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it waited before for other reasons does not count."""
+    monkeypatch.setattr(looping, "PAUSED_SECONDS", 1.5)
+    held = [True]
+    monkeypatch.setattr(looping, "_held", lambda _: looping.Hold("not yet") if held else None)
+
+    def control() -> None:
+        threading.Event().wait(2.0)
+        small.ledger.move(RUN, RunState.PAUSED, actor=ANA)
+        threading.Event().wait(0.5)
+        held.clear()
+        small.ledger.move(RUN, RunState.RUNNING, actor=ANA)
+
+    threading.Thread(target=control, daemon=True).start()
+    small.work()
+    assert small.ledger.counts(RUN).done == 4
