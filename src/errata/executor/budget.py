@@ -72,20 +72,24 @@ def _at(instant: str) -> float:
 
 
 def stop_at_cap(job: Job) -> None:
-    """Pause the run and raise when it has cost what its plan allows; a plan that set the rule aside goes on."""
+    """Pause the run and raise when it has cost what its plan allows and would start more chunks.
+
+    A plan that set the rule aside goes on.
+    """
     cap, price = job.manifest.limits.max_usd, job.desk.project.core_hour_usd
     if cap is None or Decimal(price) == 0 or any(override.rule == "cost" for override in job.manifest.overrides):
         return
     ledger, run_id = job.desk.ledger, job.run.run_id
     cores = cores_for(job.desk.project, job.desk.product(job.manifest.product))
     spent = dollars(price, core_seconds(ledger.attempts(run_id), cores, ledger.now()))
-    if Decimal(spent) < Decimal(cap):
+    if Decimal(spent) < Decimal(cap) or not ledger.counts(run_id).pending:
         return
     try:
         ledger.move(run_id, RunState.PAUSED, actor=job.actor, action="cost.capped", body={"usd": spent, "cap": cap})
     except StateRefused:
-        # paused, cancelled or finished by someone else: no chunk is taken either way
-        pass
+        # paused by a worker that saw the same, or ended by someone: no chunk is taken either way
+        if ledger.run(run_id).state is not RunState.PAUSED:
+            return
     raise CostCapReached(
         f"run {run_id} was stopped; expected at most {cap} USD, found {spent} USD spent",
         state="what was computed is kept; main is unchanged",
