@@ -46,6 +46,7 @@ _SPARK_TYPES = {
     "int": "int",
     "long": "bigint",
 }
+_FLAGS = 62
 _TIME_TYPES = frozenset({"date", "timestamp", "timestamptz"})
 # to_json would round timestamps to milliseconds and leave NULL fields out
 _JSON = {
@@ -230,10 +231,10 @@ def _needs_work(kind: T.DataType) -> bool:
 
 
 def content_hashes(frame: DataFrame, columns: Sequence[str]) -> tuple[Column, Column]:
-    """Two 64-bit hashes of a row over these columns; each value is followed by its is-NULL flag.
+    """Two 64-bit hashes of a row over these columns and over which of them are NULL.
 
     Spark's hashes leave the seed unchanged on NULL, also inside arrays and structs, so nested values are hashed as
-    their JSON text with NULLs written out.
+    their JSON text with NULLs written out. The NULL flags of many columns are one number: hashing each one costs more.
     """
     kinds = {field.name: field.dataType for field in frame.schema.fields}
     parts: list[Column] = []
@@ -241,8 +242,15 @@ def content_hashes(frame: DataFrame, columns: Sequence[str]) -> tuple[Column, Co
         value = comparable(F.col(quoted(name)), kinds[name])
         if isinstance(kinds[name], (T.ArrayType, T.MapType, T.StructType)):
             value = F.to_json(F.struct(value.alias("v")), _JSON)
-        parts += [value, F.col(quoted(name)).isNull()]
+        parts.append(value)
+    parts += [_null_flags(columns[start : start + _FLAGS]) for start in range(0, len(columns), _FLAGS)]
     return F.xxhash64(F.lit("errata/a"), *parts), F.xxhash64(F.lit("errata/b"), *parts)
+
+
+def _null_flags(columns: Sequence[str]) -> Column:
+    zero = F.lit(0).cast("bigint")
+    flags = [F.when(F.col(quoted(name)).isNull(), F.lit(1 << n).cast("bigint")) for n, name in enumerate(columns)]
+    return reduce(Column.bitwiseOR, (flag.otherwise(zero) for flag in flags))
 
 
 def hash_sums(hashes: Mapping[str, Column]) -> dict[str, Column]:
