@@ -1,5 +1,6 @@
-"""Ratios against bare Spark and bare scripts, measured in one run; never timed tests.
+"""Ratios against bare Spark, bare scripts and another tool; never timed tests.
 
-``make bench`` runs all of them and prints Markdown: wall and CPU seconds (this process and its JVM), median and worst
-of the repetitions, alternating order, and the load of the machine beside each number.
+One module per question; each is run in a process of its own by ``python -m benchmarks`` and prints Markdown. ``clock``
+measures one act, ``rounds`` alternates acts, ``report`` turns samples and goals into tables, ``lake`` makes tables to
+measure on, ``process`` runs whole commands.
 """

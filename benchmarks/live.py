@@ -1,0 +1,138 @@
+"""A live one-day job beside a backfill: each on a core of its own, with and without a throttle that watches the job.
+
+The live job runs in one process for the whole benchmark, so that it is warm; the backfill is ``errata run``.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+from statistics import median, quantiles
+
+from benchmarks.lake import Lake, Shape, make, write_project
+from benchmarks.process import errata, pinned
+from benchmarks.report import Goal, goals, heading, lines
+from benchmarks.rounds import Ratio
+
+__all__ = ["main"]
+
+WARM_SECONDS = 25
+ALONE_SECONDS = 25
+HEALTH = """
+health:
+  - name: live
+    command: [cat, delay.txt]
+    slow_above: 1.2
+    pause_above: 1.5
+    resume_below: 1.25
+    every: 2s
+"""
+
+
+def main(root: Path, *, quick: bool) -> None:
+    """Goal 14."""
+    rows = 20_000 if quick else 100_000
+    shape = Shape(30, rows, rows // 4, chunk="1", cores=1)
+    lake = make(root / "lake", shape)
+    live = _start_live(lake.root)
+    try:
+        time.sleep(10 if quick else WARM_SECONDS)
+        began = time.time()
+        time.sleep(8 if quick else ALONE_SECONDS)
+        alone = _between(lake.root, began, time.time())
+        (lake.root / "alone.txt").write_text(str(median(alone)))
+        _signal(live, signal.SIGSTOP)
+        base = _backfill(lake)
+        _signal(live, signal.SIGCONT)
+        beside = {"own core, no throttle": _beside(lake)}
+        write_project(lake.root, Shape(**{**_fields(shape), "extra": HEALTH}))
+        beside["own core, throttle watches the job"] = _beside(lake)
+        write_project(lake.root, Shape(**{**_fields(shape), "cores": 2}))
+        beside["no core of its own, no throttle"] = _beside(lake, core=None)
+    finally:
+        for pid in _family(live.pid):
+            os.kill(pid, signal.SIGKILL)
+        live.wait()
+    heading(
+        f"A live job beside a backfill: {rows:,} rows a day",
+        "The live job (one day, over and over) is pinned to one core, the backfill (`errata run`, 30 chunks, one core "
+        "in Spark) to the other. p95 is over the jobs that ran while chunks did. Rate is chunks per second, against "
+        "the backfill alone.",
+    )
+    table = [("alone", *_times(alone, alone), f"{base:.2f}", "1")]
+    table += [
+        (name, *_times(times, alone), f"{rate:.2f}", f"{rate / base:.2f}") for name, (times, rate) in beside.items()
+    ]
+    lines(("live job", "jobs", "median s", "÷ alone", "p95 ÷ alone", "backfill chunks/s", "÷ alone"), table)
+    times, rate = beside["own core, throttle watches the job"]
+    goals(
+        Goal("live job beside a throttled backfill ÷ alone, median", _ratio(times, alone, 0.5), at_most=1.25),
+        Goal("the same, p95", _ratio(times, alone, 0.95), at_most=1.5),
+        Goal("the backfill's rate ÷ alone", Ratio.of([rate / base]), at_least=0.5),
+    )
+    lake.close()
+
+
+def _fields(shape: Shape) -> dict[str, object]:
+    return {name: getattr(shape, name) for name in Shape.__slots__}
+
+
+def _start_live(root: Path) -> subprocess.Popen[bytes]:
+    with (root / "live.log").open("wb") as log:
+        command = [*pinned(0), sys.executable, "-m", "benchmarks.live_job", str(root)]
+        return subprocess.Popen(command, stdout=log, stderr=log)
+
+
+def _beside(lake: Lake, core: int | None = 1) -> tuple[list[float], float]:
+    """Seconds of the live jobs while chunks ran, and the backfill's rate."""
+    span: list[float] = []
+    rate = _backfill(lake, core, span)
+    return _between(lake.root, span[0], span[1]), rate
+
+
+def _backfill(lake: Lake, core: int | None = 1, span: list[float] | None = None) -> float:
+    """Chunks per second of one backfill, from its first finished chunk to its last."""
+    planned = errata(lake.root, "plan", "bench.daily", "--from", "2020-01-01", "--to", "2020-01-31", "--reason",
+                     f"bench {time.time()}").answer  # fmt: skip
+    run_id = planned["run_id"]
+    errata(lake.root, "approve", run_id, "--digest", planned["manifest_digest"])
+    errata(lake.root, "run", run_id, core=core)
+    entries = lake.client.audit_log(run_id)
+    at = [datetime.fromisoformat(e.at).timestamp() for e in entries if e.action == "chunk.adopted"]
+    lake.client.cancel(run_id)
+    if span is not None:
+        span += [at[0], at[-1]]
+    return (len(at) - 1) / (at[-1] - at[0])
+
+
+def _between(root: Path, start: float, end: float) -> list[float]:
+    pairs = [map(float, line.split()) for line in (root / "live.txt").read_text().splitlines()]
+    return [seconds for began, seconds in pairs if began >= start and began + seconds <= end]
+
+
+def _times(times: list[float], alone: list[float]) -> tuple[str, str, str, str]:
+    half, high = _ratio(times, alone, 0.5).value, _ratio(times, alone, 0.95).value
+    return str(len(times)), f"{median(times):.2f}", f"{half:.2f}", f"{high:.2f}"
+
+
+def _ratio(times: list[float], alone: list[float], quantile: float) -> Ratio:
+    cut = quantiles(times, n=20, method="inclusive")[round(quantile * 20) - 1]
+    return Ratio.of([cut / median(alone)])
+
+
+def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    for pid in _family(process.pid):
+        os.kill(pid, number)
+
+
+def _family(pid: int) -> list[int]:
+    pids = [pid]
+    for one in pids:
+        for task in Path(f"/proc/{one}/task").glob("*/children"):
+            pids += [int(child) for child in task.read_text().split()]
+    return pids

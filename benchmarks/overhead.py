@@ -1,0 +1,96 @@
+"""What governance costs: ÷ one job with the same settings, ÷ the job as a user writes it. 45 days × 200,000 rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from benchmarks.lake import PLAIN, TABLE, Lake, Shape, make
+from benchmarks.report import Goal, cases, goals, heading, lines, note
+from benchmarks.rounds import REPS, Ratio, alternate
+
+__all__ = ["Recalled", "main"]
+
+NAMES = {
+    "bare": "one bare job, same settings",
+    "no gate": "governed, nothing measured",
+    "gate": "governed: count, checksum, null and rule checks",
+    "full": "governed: the same, one reconciliation, one comparison with the prior output",
+    "as written": "the job with Spark's and Iceberg's defaults",
+}
+
+
+class Recalled:
+    """A measurer that answers a second time without looking: what a run costs when nothing is measured."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+        self._found: dict[str, Any] = {}
+
+    def measure(self, manifest: Any, plan: Any, **snapshots: Any) -> Any:
+        """The numbers of the first time."""
+        if manifest.product not in self._found:
+            self._found[manifest.product] = self._real.measure(manifest, plan, **snapshots)
+        return self._found[manifest.product]
+
+
+def ways(lake: Lake) -> dict[str, Any]:
+    """The acts to compare."""
+    real = lake.engines.measurer
+    recalled = Recalled(real)
+
+    def unmeasured() -> None:
+        lake.engines.measurer = recalled
+        lake.governed()
+        lake.engines.measurer = real
+
+    return {
+        "bare": lake.bare,
+        "no gate": unmeasured,
+        "gate": lake.governed,
+        "full": lambda: lake.governed("bench.full"),
+        "as written": lake.as_written,
+    }
+
+
+def main(root: Path, *, quick: bool) -> None:
+    """Goals 1, 1b and 2; files and commits beside them."""
+    rows = 20_000 if quick else 200_000
+    lake = make(root / "lake", Shape(45, rows, rows // 4))
+    found = alternate(ways(lake), reps=REPS)
+    heading(
+        f"What governance costs: 45 days × {rows:,} rows",
+        "Whole corrections (plan, approve, run, validate, publish) in one warm session, against one "
+        "`overwritePartitions` with the same transform, session and write options. The output has 25 % of the input's "
+        "rows.",
+    )
+    cases(found, "bare", NAMES)
+    goals(
+        Goal("governed without validation ÷ one job, CPU", found.ratio("no gate", "bare", "cpu"), at_most=1.08),
+        Goal("governed without validation ÷ one job, wall", found.ratio("no gate", "bare"), at_most=1.08),
+        Goal("governed with validation ÷ one job, CPU", found.ratio("gate", "bare", "cpu"), at_most=1.15),
+        Goal("governed with validation ÷ the job as written, wall", found.ratio("gate", "as written"), at_most=1.0),
+    )
+    files_and_commits(lake)
+    lake.close()
+
+
+def files_and_commits(lake: Lake, *, plain: bool = True) -> None:
+    """Output files against the ideal, staging commits against chunks, of the last governed run."""
+    lake.staged()
+    snapshots = lake.spark.table(f"{TABLE}.snapshots").collect()
+    commits = sum(f"{lake.last}" in row["summary"].get("errata.attempt", "") for row in snapshots)
+    lake.client.validate(lake.last)
+    lake.client.publish(lake.last)
+    (files, size), chunks = lake.files(), lake.chunks()
+    ideal = max(lake.shape.days, -(-size // (512 * 1024 * 1024)))
+    note("Files and commits:\n")
+    lines(
+        ("output files", "ideal", "as written", "chunks", "staging commits"),
+        [(f"{files:,}", f"{ideal:,}", f"{lake.files(PLAIN)[0]:,}" if plain else "not run", f"{chunks}", f"{commits}")],
+    )
+    one = Ratio.of([commits / chunks])
+    goals(
+        Goal("output files ÷ ideal", Ratio.of([files / ideal]), at_most=1.2),
+        Goal("staging commits ÷ chunks", one, at_most=1.0),
+    )

@@ -1,0 +1,58 @@
+"""Whole commands as a user starts them: seconds, CPU and memory of a process and of all that it started."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Done", "errata", "pinned", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a command said and took; ``megabytes`` is the most that one of its processes held."""
+
+    stdout: str
+    wall: float
+    cpu: float
+    megabytes: float
+
+    @property
+    def answer(self) -> Any:
+        """Its standard output, read as JSON."""
+        return json.loads(self.stdout)
+
+
+def run(command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Done:
+    """Run to the end; a failure ends the benchmark with what the command said."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        started = time.monotonic()
+        process = subprocess.Popen(command, stdout=out, stderr=err, cwd=cwd, env={**os.environ, **(env or {})})
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        wall = time.monotonic() - started
+        out.seek(0), err.seek(0)
+        said = out.read().decode()
+        if process.returncode:
+            sys.exit(
+                f"{' '.join(command)} ended with {process.returncode}\n{said[-2000:]}\n{err.read().decode()[-4000:]}"
+            )
+    return Done(said, wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def errata(root: Path, *words: str, core: int | None = None) -> Done:
+    """One ``errata`` command on a project, answering JSON."""
+    return run([*pinned(core), sys.executable, "-m", "errata", "-C", str(root), "--json", "-y", *words])
+
+
+def pinned(core: int | None) -> list[str]:
+    """The words that pin a command to one core."""
+    return [] if core is None else ["taskset", "-c", str(core)]

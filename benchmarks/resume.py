@@ -1,0 +1,87 @@
+"""Killed with −9 after two thirds of the chunks, then started again: what is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import errata as api
+from benchmarks.clock import sample
+from benchmarks.lake import Lake, Shape, make
+from benchmarks.process import Done, errata, run
+from benchmarks.report import Goal, goals, heading, lines
+from benchmarks.rounds import Ratio
+
+__all__ = ["main"]
+
+IN_FLIGHT = 2
+START = "import sys, errata; errata.open(sys.argv[1])._desk.engines.runtime.session.range(1).collect()"
+
+
+def main(root: Path, *, quick: bool) -> None:
+    """Goal 10."""
+    days, rows = (12, 2_000) if quick else (45, 50_000)
+    # every day is above one byte, so every day is a chunk
+    lake = make(root / "lake", Shape(days, rows, rows // 4, chunk="1"))
+    start = _seconds(lambda: run([sys.executable, "-c", START, str(lake.root)]))
+    whole = _planned(lake)
+    done: list[Done] = []
+    uninterrupted = _seconds(lambda: done.append(errata(lake.root, "run", whole)))
+    lake.client.cancel(whole)
+    broken = _planned(lake)
+    until_killed, finished = _killed(lake, broken, days * 2 // 3)
+    resumed = _seconds(lambda: done.append(errata(lake.root, "run", broken)))
+    again = done[1].answer["recomputed"]
+    ratio = (until_killed + resumed - start) / uninterrupted
+    heading(
+        f"Killed and resumed: {days} chunks × {rows:,} rows",
+        f"`errata run` as a process, {IN_FLIGHT} chunks in flight; SIGKILL to it and its JVM when two thirds of the "
+        "chunks are done; then `errata run` again. One Spark start is taken off the sum.",
+    )
+    head = ("uninterrupted s", "until killed s", "chunks done by then", "resumed s", "Spark start s", "recomputed")
+    numbers = [f"{n:.1f}" for n in (uninterrupted, until_killed, finished, resumed, start)]
+    lines(head, [(*numbers[:2], str(finished), *numbers[3:], str(again))])
+    goals(
+        Goal(
+            "killed + resumed − one start ÷ uninterrupted", Ratio.of([ratio]), at_most=round(1.03 + IN_FLIGHT / days, 2)
+        ),
+        Goal("chunks computed again", Ratio.of([again]), at_most=IN_FLIGHT, digits=0),
+    )
+    lake.close()
+
+
+def _planned(lake: Lake) -> str:
+    planned = lake.plan()
+    lake.client.approve(planned.id, digest=planned.digest)
+    return planned.id
+
+
+def _seconds(act: object) -> float:
+    return sample(act).wall  # type: ignore[arg-type]
+
+
+def _killed(lake: Lake, run_id: str, chunks: int) -> tuple[float, int]:
+    """Seconds until the kill, and chunks that were done by then."""
+    started = time.monotonic()
+    command = [sys.executable, "-m", "errata", "-C", str(lake.root), "--json", "run", run_id]
+    worker = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with api.open(str(lake.root)) as watching:
+        while watching._desk.ledger.counts(run_id).done < chunks and worker.poll() is None:  # noqa: SLF001
+            time.sleep(0.1)
+    for pid in _family(worker.pid):
+        os.kill(pid, signal.SIGKILL)
+    worker.wait()
+    return time.monotonic() - started, lake.client._desk.ledger.counts(run_id).done  # noqa: SLF001
+
+
+def _family(pid: int) -> list[int]:
+    """A process and its descendants."""
+    pids = [pid]
+    for one in pids:
+        for task in Path(f"/proc/{one}/task").glob("*/children"):
+            pids += [int(child) for child in task.read_text().split()]
+    return pids

@@ -1,0 +1,24 @@
+"""One day with ten times the rows ÷ even days of the same total: does a fat day hold the others up?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.lake import Shape, make
+from benchmarks.report import Goal, cases, goals, heading
+from benchmarks.rounds import REPS, alternate
+
+__all__ = ["main"]
+
+
+def main(root: Path, *, quick: bool) -> None:
+    """Goal 15: 45 days of which one counts ten, against 54 days."""
+    rows = 5_000 if quick else 50_000
+    fat = make(root / "fat", Shape(45, rows, rows // 4, fat=10))
+    even = make(root / "even", Shape(45, rows * 54 // 45, rows * 54 // 45 // 4))
+    found = alternate({"even": even.governed, "fat": fat.governed}, reps=REPS, warm=2)
+    heading(f"Skew: one day of {rows * 10:,} rows among {rows:,}", "Governed with validation; both have the same rows.")
+    cases(found, "even", {"even": "even days", "fat": "one day at ten times the rows"})
+    goals(Goal("one fat day ÷ even days, wall", found.ratio("fat", "even"), at_most=1.30))
+    fat.close()
+    even.close()
