@@ -13,7 +13,7 @@ export SPARK_LOCAL_IP := 127.0.0.1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo demo-clv test test-slow check fix bench lock clean
+.PHONY: help setup demo demo-clv test test-slow check fix bench bench-quick bench-sqlmesh lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,8 +44,15 @@ fix: setup ## let ruff format the code and repair what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup ## ratios against bare Spark; never part of the tests
-	$(BIN)/python -m benchmarks
+bench: setup bench-sqlmesh ## every ratio, on a quiet machine, into docs/reference/benchmarks.md; never part of the tests
+	$(BIN)/python -m benchmarks --into docs/reference/benchmarks.md
+
+bench-quick: setup ## the same on small data: whether the benchmarks work
+	BENCH_REPS=1 $(BIN)/python -m benchmarks --quick
+
+bench-sqlmesh: .tools/uv.stamp ## SQLMesh in an environment of its own, to measure against
+	@test -x .tools/sqlmesh/bin/sqlmesh || { $(UV) venv --quiet .tools/sqlmesh && \
+	  $(UV) pip install --quiet --python .tools/sqlmesh/bin/python -r benchmarks/sqlmesh.in; }
 
 # Locks carry versions and SHA-256 digests but no index addresses, so that they hold with any mirror.
 COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --python-version 3.11 \
