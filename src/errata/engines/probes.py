@@ -12,7 +12,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from errata.errors import EngineError
+from errata.errors import EngineError, ErrataError
 from errata.executor.ports import Probes
 from errata.model.throttle import Signal
 
@@ -30,26 +30,29 @@ class SignalProbes:
 
     def read(self, signal: Signal) -> Decimal:
         """See the port."""
-        match signal.kind:
-            case "sql":
-                return _number(signal, self.queries[signal.on](signal.source[0]))
-            case "http":
-                return _http(signal)
-            case _:
-                return self._command(signal)
+        try:
+            match signal.kind:
+                case "sql":
+                    return _number(signal, self.queries[signal.on](signal.source[0]))
+                case "http":
+                    return _http(signal)
+                case _:
+                    return self._command(signal)
+        except ErrataError:
+            raise
+        except Exception as error:
+            # by type only: the text may quote the address or the command, and these may hold a secret
+            raise _unreadable(signal, type(error).__name__) from error
 
     def _command(self, signal: Signal) -> Decimal:
-        try:
-            done = subprocess.run(
-                signal.source,
-                cwd=self.root,
-                capture_output=True,
-                text=True,
-                timeout=signal.timeout_seconds,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise _unreadable(signal, f"{type(error).__name__}") from error
+        done = subprocess.run(
+            signal.source,
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+            timeout=signal.timeout_seconds,
+            check=False,
+        )
         if done.returncode != 0:
             raise _unreadable(signal, f"the command ended with {done.returncode}")
         return _number(signal, (done.stdout.split() or [""])[-1])
@@ -65,8 +68,6 @@ def _http(signal: Signal) -> Decimal:
         if signal.field is None:
             return Decimal(1)
         raise _unreadable(signal, f"HTTP {error.code}") from error
-    except (OSError, ValueError) as error:
-        raise _unreadable(signal, type(error).__name__) from error
     if signal.field is None:
         return Decimal(0)
     try:

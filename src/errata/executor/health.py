@@ -73,6 +73,7 @@ class Watch:
         self._changed = changed
         self._over = threading.Event()
         self._now = {signal.name: Reading(signal, None, Level.GO) for signal in signals}
+        self._told = dict.fromkeys(self._now, Level.GO)
         self._due = dict.fromkeys(self._now, 0.0)
         self._thread = threading.Thread(target=self._watch, name="health", daemon=True)
 
@@ -99,18 +100,24 @@ class Watch:
 
     def _look(self) -> None:
         for name, before in list(self._now.items()):
-            if time.monotonic() < self._due[name]:
-                continue
-            found = self._reading(before)
-            self._due[name] = time.monotonic() + before.signal.every_seconds
-            self._now[name] = found
-            if found.level is not before.level:
-                self._changed(found)
+            if time.monotonic() >= self._due[name]:
+                self._now[name] = self._reading(before)
+                self._due[name] = time.monotonic() + before.signal.every_seconds
+            if self._now[name].level is not self._told[name]:
+                self._tell(self._now[name])
+
+    def _tell(self, reading: Reading) -> None:
+        try:
+            self._changed(reading)
+        except Exception:  # noqa: BLE001 - whoever cannot hear now is told at the next look; the watch goes on
+            return
+        self._told[reading.signal.name] = reading.level
 
     def _reading(self, before: Reading) -> Reading:
         signal = before.signal
         try:
             value = self._read(signal)
-        except ErrataError as error:
-            return Reading(signal, None, level_of(signal, None, before.level), error.message)
+        except Exception as error:  # noqa: BLE001 - a watch that ended silently would hold the run, or let it go, for ever
+            problem = error.message if isinstance(error, ErrataError) else type(error).__name__
+            return Reading(signal, None, level_of(signal, None, before.level), problem)
         return Reading(signal, value, level_of(signal, value, before.level))

@@ -87,3 +87,23 @@ def test_a_query_gives_its_first_value(probes: SignalProbes) -> None:
     assert probes.read(Signal("rows", "sql", ("SELECT 7",))) == 7
     with pytest.raises(EngineError, match="expected a number"):
         probes.read(Signal("rows", "sql", ("SELECT 'many'",)))
+
+
+@pytest.mark.parametrize("path", ["me:hunter2@127.0.0.1/lag", "127.0.0.1:9/a b?token=hunter2"])
+def test_an_address_that_cannot_be_asked_is_not_quoted(probes: SignalProbes, path: str) -> None:
+    """It may hold a password or a token, and the error goes to the log."""
+    with pytest.raises(EngineError, match="lag cannot be read") as failed:
+        probes.read(Signal("lag", "http", (f"http://{path}",), timeout_seconds=1))
+    assert "hunter2" not in failed.value.message
+
+
+@pytest.mark.parametrize("kind, source", [("command", "import sys; sys.stdout.buffer.write(b'\\xff 1')"), ("sql", "x")])
+def test_whatever_goes_wrong_is_an_unreadable_signal(tmp_path: Path, kind: str, source: str) -> None:
+    """Output that is no text, a query that fails in the engine's own way."""
+
+    def broken(_: str) -> object:
+        raise RuntimeError("AnalysisException")
+
+    command = (sys.executable, "-c", source) if kind == "command" else (source,)
+    with pytest.raises(EngineError, match="lag cannot be read"):
+        SignalProbes(tmp_path, {"ledger": broken}).read(Signal("lag", kind, command))

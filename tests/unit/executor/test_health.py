@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from errata.errors import EngineError
+from errata.errors import EngineError, LedgerUnavailable
 from errata.executor.health import Level, Reading, Watch, level_of
 from errata.model.throttle import Signal
 
@@ -67,3 +67,35 @@ def test_nothing_to_watch_holds_nothing() -> None:
     """No thread, no reading."""
     with Watch([], lambda _: Decimal(0), lambda _: None) as watch:
         assert watch.worst is None
+
+
+def test_a_watch_survives_whoever_cannot_hear_it() -> None:
+    """A ledger that does not answer is told again at the next look, and the signals are read on."""
+    told: list[Level] = []
+    readings = iter([Decimal(500)] * 3)
+
+    def changed(reading: Reading) -> None:
+        told.append(reading.level)
+        if len(told) <= 2:
+            raise LedgerUnavailable("not now")
+
+    with Watch([LAG], lambda _: next(readings, Decimal(10)), changed) as watch:
+        assert watch.worst is not None
+        assert watch.worst.level is Level.PAUSE
+        ends = time.monotonic() + 20
+        while len(told) < 4 and time.monotonic() < ends:
+            time.sleep(0.05)
+    assert told == [Level.PAUSE, Level.PAUSE, Level.PAUSE, Level.GO]
+
+
+def test_a_probe_that_breaks_in_its_own_way_counts_as_unreadable() -> None:
+    """Whatever it raises: the watch goes on, and says no more than what kind of error it was."""
+
+    def read(_: Signal) -> Decimal:
+        raise RuntimeError("token=hunter2")
+
+    told: list[Reading] = []
+    with Watch([LAG], read, told.append) as watch:
+        assert watch.worst is not None
+        assert watch.worst.level is Level.PAUSE
+    assert told[0].told == "lag cannot be read: RuntimeError"
