@@ -30,7 +30,8 @@ def resize_waiting(job: Job) -> None:
     waiting = [
         Chunk(chunk.chunk_id, chunk.partitions, chunk.rows, chunk.bytes, chunk.wave)
         for chunk in chunks
-        if chunk.state is ChunkState.PENDING and chunk.fence == 0 and chunk.wave != 0
+        # pieces of a chunk that took its worker with it stay as small as they are
+        if chunk.state is ChunkState.PENDING and chunk.fence == 0 and chunk.wave != 0 and not chunk.losses
     ]
     product = desk.product(job.manifest.product)
     packed = resize(

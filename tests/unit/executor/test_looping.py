@@ -17,9 +17,10 @@ from errata.executor.attempting import Job
 from errata.executor.looping import work_until_done
 from errata.ledger import Ledger, Owner, this_owner
 from errata.model.audit import Actor
+from errata.model.fate import Fate
 from errata.model.manifest import Chunk
 from errata.model.partition import Grain
-from errata.model.run import RunState
+from errata.model.run import ChunkState, RunState
 from errata.model.throttle import Throttle
 from errata.staging.ports import StagedOutput
 
@@ -178,3 +179,30 @@ def test_a_worker_waits_for_a_paused_run_from_the_pause_on(small: Small, monkeyp
     threading.Thread(target=control, daemon=True).start()
     small.work()
     assert small.ledger.counts(RUN).done == 4
+
+
+def test_pieces_of_a_chunk_that_was_cut_are_not_packed_together_again(
+    small: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are small because together they took their worker with them."""
+    small.project.chunk_bytes, small.project.chunk_seconds = None, 120
+    monkeypatch.setattr("errata.executor.resizing.LOOKS", (1, 2, 3))
+    monkeypatch.setattr("errata.executor.resizing.cores_for", lambda *_: 1)
+    attempt = small.ledger.claim(RUN, ELSEWHERE, lease_seconds=60, actor=ANA)
+    assert attempt is not None
+    small.ledger.repack(RUN, [Chunk("", DAYS[1:], 30, 300)], ANA, "one chunk")
+    big = small.ledger.claim(RUN, ELSEWHERE, lease_seconds=60, actor=ANA)
+    assert big is not None
+    assert big.partitions == DAYS[1:]
+    pieces = tuple((day,) for day in DAYS[1:])
+    small.ledger.fail(
+        big,
+        error_code="memory",
+        message="",
+        actor=ANA,
+        lost_worker=True,
+        fate=lambda _: Fate(ChunkState.REPLACED, pieces=pieces),
+    )
+    small.ledger.release(attempt, actor=ANA)
+    small.work()
+    assert sorted(small.engine.computed) == [(day,) for day in DAYS]
