@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from errata.engines.iceberg.java import JavaIceberg
-from errata.errors import EngineError
+from errata.engines.spark.causes import cause_of, meaning
+from errata.errors import EngineError, StorageRefused
 from errata.model.refs import GUARD
 
 __all__ = [
@@ -69,6 +70,12 @@ def retrying(act: Callable[[], T], attempts: int = 8) -> T:
     try:
         return retry(act)
     except Exception as error:
+        if isinstance(meaning(error, "", None), StorageRefused):
+            raise StorageRefused(
+                f"the table's metadata could not be written: {cause_of(error)}",
+                state="this step changed nothing; what was staged or published before is kept",
+                hint="make room or mend the permission, then repeat the command: it goes on where it stopped",
+            ) from error
         if not _is_lost_race(error):
             raise
         raise EngineError(
