@@ -16,7 +16,6 @@ from sqlalchemy import Connection, Row, func, select
 from errata.errors import AttemptLost
 from errata.ledger.audit import append
 from errata.ledger.chunk_rows import (
-    RUN_ORDER,
     attempt_query,
     attempt_row,
     chunk_query,
@@ -34,9 +33,10 @@ from errata.ledger.progress import attempt_record
 from errata.ledger.records import AttemptRecord, ChunkRecord, Owner
 from errata.ledger.schema import attempt as attempt_table
 from errata.ledger.schema import chunk as chunk_table
-from errata.ledger.store import Refusal, Store, find_run, json_text
+from errata.ledger.store import Refusal, Store, find_run, json_text, texts
 from errata.model.audit import Actor
 from errata.model.fate import Fate, Loss
+from errata.model.partition import NULL
 from errata.model.run import AttemptState, ChunkState, RunState
 
 __all__ = ["CANARY", "Chunks"]
@@ -227,14 +227,14 @@ class _Rules:
     def next_chunk(self, conn: Connection, now_ms: int) -> Row[Any] | None:
         if self._max_running is not None and self._running(conn) >= self._max_running:
             return None
-        query = chunks_in(self._run_id, ChunkState.PENDING)
-        if not self._canary_passed(conn):
-            query = query.where(chunk_table.c.wave == 0)
+        passed = self._canary_passed(conn)
         if self._in_order:
-            first = conn.execute(query.limit(1)).first()
-            undone = conn.execute(self._undone()).first()
-            ready = first is not None and undone is not None and first.chunk_id == undone.chunk_id
+            first = self._first_undone(conn)
+            ready = first is not None and first.state == ChunkState.PENDING and (passed or first.wave == 0)
             return first if ready and first is not None and first.not_before <= now_ms else None
+        query = chunks_in(self._run_id, ChunkState.PENDING)
+        if not passed:
+            query = query.where(chunk_table.c.wave == 0)
         return conn.execute(query.where(chunk_table.c.not_before <= now_ms).limit(1)).first()
 
     def _running(self, conn: Connection) -> int:
@@ -246,10 +246,15 @@ class _Rules:
         has_canary = conn.execute(select(chunk_table.c.chunk_id).where(where).limit(1)).first() is not None
         return not has_canary or has_fact(conn, self._run_id, CANARY)
 
-    def _undone(self) -> Any:
+    def _first_undone(self, conn: Connection) -> Row[Any] | None:
         over = [ChunkState.DONE.value, ChunkState.REPLACED.value]
-        where = (chunk_table.c.run_id == self._run_id) & chunk_table.c.state.not_in(over)
-        return select(chunk_table).where(where).order_by(*RUN_ORDER).limit(1)
+        undone = select(chunk_table).where(chunk_table.c.run_id == self._run_id, chunk_table.c.state.not_in(over))
+        first = conn.execute(undone.order_by(chunk_table.c.position).limit(1)).first()
+        if first is None:
+            return None
+        # pieces of pieces have the place of what was cut, and numbers above those of later pieces
+        there: list[Row[Any]] = list(conn.execute(undone.where(chunk_table.c.position == first.position)))
+        return min(there, key=lambda row: (NULL not in texts(row.partitions), texts(row.partitions)[0]))
 
 
 def _begin(tx: Tx, chunk: Row[Any], owner: Owner, lease_seconds: float, actor: Actor) -> AttemptRecord:

@@ -206,3 +206,21 @@ def test_pieces_of_a_chunk_that_was_cut_are_not_packed_together_again(
     small.ledger.release(attempt, actor=ANA)
     small.work()
     assert sorted(small.engine.computed) == [(day,) for day in DAYS]
+
+
+def test_a_sequential_run_keeps_its_order_however_often_a_chunk_is_cut(small: Small) -> None:
+    """Pieces of pieces come before what follows them."""
+    small.manifest.order = "sequential"
+    small.ledger.repack(RUN, [Chunk("", DAYS, 40, 400)], ANA, "one chunk")
+
+    def cut(*pieces: tuple[str, ...]) -> None:
+        attempt = small.ledger.claim(RUN, ELSEWHERE, lease_seconds=60, actor=ANA, in_order=True)
+        assert attempt is not None
+        small.ledger.fail(
+            attempt, error_code="memory", message="", actor=ANA, fate=lambda _: Fate(ChunkState.REPLACED, pieces=pieces)
+        )
+
+    cut(DAYS[:2], DAYS[2:])
+    cut(DAYS[:1], DAYS[1:2])
+    small.work()
+    assert small.engine.computed == [DAYS[:1], DAYS[1:2], DAYS[2:]]
