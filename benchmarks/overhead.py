@@ -18,6 +18,15 @@ NAMES = {
     "full": "governed: the same, one reconciliation, one comparison with the prior output",
     "as written": "the job with Spark's and Iceberg's defaults",
 }
+FIXED = (
+    "computing a chunk costs what the bare job costs; the rest is fixed, about one CPU second for some nine commits of "
+    "table metadata (pins, branch, chunk, candidate, undo set, publication) and the ledger, whatever the rows. It "
+    "weighs on a job of seven seconds."
+)
+READING = (
+    "on top of that fixed second the gate reads the output back and hashes every value twice: about 0.7 µs a row, "
+    "half of it for opening files and decoding Parquet. It cannot be less without trusting the writer."
+)
 
 
 class Recalled:
@@ -65,12 +74,16 @@ def main(root: Path, *, quick: bool) -> None:
         "rows.",
     )
     cases(found, "bare", NAMES)
+    plain, gate = found.ratio("no gate", "bare", "cpu"), found.ratio("gate", "bare", "cpu")
     goals(
-        Goal("governed without validation ÷ one job, CPU", found.ratio("no gate", "bare", "cpu"), at_most=1.08),
-        Goal("governed without validation ÷ one job, wall", found.ratio("no gate", "bare"), at_most=1.08),
-        Goal("governed with validation ÷ one job, CPU", found.ratio("gate", "bare", "cpu"), at_most=1.15),
-        Goal("governed with validation ÷ the job as written, wall", found.ratio("gate", "as written"), at_most=1.0),
-    )
+        Goal("governed without validation ÷ one job, CPU", plain, at_most=1.08, why=FIXED),
+        Goal("governed without validation ÷ one job, wall", found.ratio("no gate", "bare"), at_most=1.08, why=FIXED),
+        Goal("governed with validation ÷ one job, CPU", gate, at_most=1.15, why=READING),
+        Goal(
+            "governed with validation ÷ the job as written, wall", found.ratio("gate", "as written"), at_most=1.0,
+            why=READING,
+        ),
+    )  # fmt: skip
     files_and_commits(lake)
     lake.close()
 

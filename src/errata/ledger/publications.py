@@ -243,14 +243,18 @@ def _follow(
     if outcome == "committed" and known.kind == "rollback":
         row = {"pub_id": known.pub_id, "table_name": known.table, "snapshot_id": snapshot_id}
         tx.conn.execute(hazard.insert(), row | {"opened_at": tx.at, "audit_seq": seq})
+    # what is superseded stays so under one more publication; only a rollback brings it back
+    changeable = _LANDED if known.kind == "rollback" else _LANDED - {RunState.SUPERSEDED}
     for other in runs_under(tx.conn, known) if outcome == "committed" else ():
-        _restate(tx, find_run(tx.conn, other), known.pub_id, actor)
+        below = find_run(tx.conn, other)
+        if below.state in changeable:
+            _restate(tx, below, known.pub_id, actor)
 
 
 def _restate(tx: Tx, run: RunRecord, because: str, actor: Actor) -> None:
-    after = state_after(fates(tx.conn, run).values())
     # A run that is publishing finds its state when its own intent is settled.
-    if run.state in _LANDED and after is not None and after is not run.state:
+    after = state_after(fates(tx.conn, run).values())
+    if after is not None and after is not run.state:
         move_run(tx, run, after, actor, f"run.{after.value}", {"because": because})
 
 
