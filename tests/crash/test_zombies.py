@@ -83,7 +83,7 @@ def one_round(world: World, run: str, process: Zombie, place: str, chance: rando
         process.reach("after")
     if place == "inside the write":
         time.sleep(chance.uniform(0.0, 0.4))
-    process.send(signal.SIGSTOP)
+    process.stop()
     chunk, fence = holding(world, run, process.pid)
     wait_until(lambda: lease_is_over(world, run, chunk), "the lease did not pass")
     world.client.run(run, parallel=1, max_chunks=1, as_="ana")
@@ -159,6 +159,16 @@ def build(ctx, raw):
 )
 
 
+def _is_free(database: Path) -> bool:
+    with closing(sqlite3.connect(database, timeout=0.2, isolation_level=None)) as db:
+        try:
+            db.execute("BEGIN IMMEDIATE")
+            db.execute("ROLLBACK")
+        except sqlite3.OperationalError:
+            return False
+        return True
+
+
 class Zombie:
     """``errata run`` in a process group of its own, which stops at two places of every chunk until it may pass."""
 
@@ -173,6 +183,7 @@ class Zombie:
         }
         command = [sys.executable, "-m", "errata", "-C", str(world.root), "--as", "ana", "run", run, "--parallel", "1"]
         self._error = world.root / "zombie.err"
+        self._databases = [world.root / ".errata" / name for name in ("ledger.db", "catalog.db")]
         with self._error.open("wb") as out:
             self._process = subprocess.Popen(
                 command, env=environment, stdout=subprocess.DEVNULL, stderr=out, start_new_session=True
@@ -186,6 +197,16 @@ class Zombie:
     def send(self, number: int) -> None:
         """To Python and JVM alike."""
         os.killpg(self.pid, number)
+
+    def stop(self) -> None:
+        """Stop it, but not while it holds a lock of SQLite: nobody else could write until it goes on or dies."""
+        for _ in range(200):
+            self.send(signal.SIGSTOP)
+            if all(map(_is_free, self._databases)):
+                return
+            self.send(signal.SIGCONT)
+            time.sleep(0.05)
+        pytest.fail("the worker never let go of its databases")
 
     def reach(self, place: str) -> None:
         """Wait until it stands there; whatever else it stands at, it may pass."""
