@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 
 from errata.engines.spark.causes import cause_of, chain, meaning
 from errata.errors import EngineError, OutOfMemory, StorageRefused, WorkerDied
@@ -40,6 +41,8 @@ STAGE = "org.apache.spark.SparkException: Job aborted due to stage failure"
     "cause, kind",
     [
         ("java.io.IOException: No space left on device", StorageRefused),
+        ("java.io.FileNotFoundException: /wh/data/x.parquet (Permission denied)", StorageRefused),
+        ("org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device", StorageRefused),
         ("java.nio.file.AccessDeniedException: /wh/data", StorageRefused),
         ("software.amazon.awssdk.services.s3.model.S3Exception: (Service: S3, Status Code: 403, …", StorageRefused),
         ("java.lang.OutOfMemoryError: Java heap space", OutOfMemory),
@@ -82,7 +85,26 @@ def test_a_dead_jvm_tells_by_its_exit(exit_code: int, is_memory: bool | None) ->
 
 def test_a_broken_connection_to_the_jvm_is_a_dead_worker() -> None:
     """Even while its exit is not known yet."""
-    assert isinstance(meaning(ConnectionRefusedError(111, "refused"), "chunk c001", None), WorkerDied)
+    assert isinstance(meaning(Py4JNetworkError("Answer from Java side is empty"), "chunk c001", None), WorkerDied)
+    with pytest.raises(ConnectionRefusedError) as refused:
+        exec("raise ConnectionRefusedError(111, 'refused')", {"__name__": "py4j.clientserver"})  # noqa: S102
+    assert isinstance(meaning(refused.value, "chunk c001", None), WorkerDied)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("Permission denied for account 7"),
+        ValueError("SlowDown is no kind of event; java.lang.OutOfMemoryError is none either"),
+        ConnectionRefusedError(111, "the transform's own service"),
+        FromJava(STAGE, "java.lang.RuntimeException: Permission denied for account 7"),
+        FromJava(f"{STAGE}: org.apache.spark.api.python.PythonException: Traceback\nValueError: Status Code: 403"),
+        FromJava(STAGE, "org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] No space left on device"),
+    ],
+)
+def test_words_that_sound_like_trouble_are_not_trouble(error: Exception) -> None:
+    """What the transform raises by itself, here or in a Python worker, neither parks the run nor is tried again."""
+    assert meaning(error, "chunk c001", None) is None
 
 
 def test_the_chain_has_python_and_java() -> None:

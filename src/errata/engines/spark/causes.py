@@ -1,13 +1,16 @@
 """What an exception of Spark, Java or the operating system means for a chunk and for its worker.
 
 Told by the types and texts along the chain of causes: no room or no permission, no memory, a JVM that is gone, a commit
-or a network that may do better next time. Whatever is none of these is the transform's own.
+or a network that may do better next time. Whatever is none of these is the transform's own. Texts count where Java or
+the operating system wrote them: what a transform raises by itself is not read for words that sound like trouble.
 """
 
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterator
+from traceback import walk_tb
 from typing import Any
 
 from errata.errors import EngineError, ErrataError, OutOfMemory, StorageRefused, WorkerDied
@@ -16,15 +19,17 @@ __all__ = ["cause_of", "chain", "meaning"]
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
 _STORAGE = (
-    "No space left on device",
-    "Disk quota exceeded",
-    "Read-only file system",
-    "Permission denied",
     "java.nio.file.AccessDeniedException",
     "org.apache.hadoop.security.AccessControlException",
     "Status Code: 403",
     "(Service: S3, Status Code: 403",
 )
+_SYSTEM_SAYS = re.compile(
+    r"\b(?:java\.io|java\.nio\.file|org\.apache\.hadoop)\.[\w.$]+: "
+    r"[^\n]*(?:No space left on device|Disk quota exceeded|Read-only file system|Permission denied)"
+)
+_FROM_PYTHON = re.compile(r"PythonException: .*", re.DOTALL)
+"""Where Java quotes what a function of the transform raised in a Python worker."""
 _MEMORY = (
     "java.lang.OutOfMemoryError",
     "org.apache.spark.memory.SparkOutOfMemoryError",
@@ -55,7 +60,6 @@ _PASSES = (
     "Status Code: 500",
     "cancelled because SparkContext was shut down",
 )
-_GONE = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 _OUT_OF_MEMORY_EXITS = {3, 52, 137, -9}
 """ExitOnOutOfMemoryError, Spark's own handler, and the kernel's."""
 
@@ -64,11 +68,11 @@ def meaning(error: BaseException, where: str, exit_code: int | None) -> ErrataEr
     """The error that says what happened, or None when it is the transform's own; ``exit_code`` of a dead JVM."""
     if isinstance(error, ErrataError):
         return error
-    causes = list(chain(error))
-    told = "\n".join(causes)
-    if exit_code is not None or any(type(one).__name__ in _GONE for one in _python_chain(error)):
+    told = "\n".join(_FROM_PYTHON.sub("", text) for text in _system_texts(error))
+    if exit_code is not None or any(_is_gone(one) for one in _python_chain(error)):
         return _gone(where, exit_code)
-    if any(isinstance(one, OSError) and one.errno in _NO_ROOM for one in _python_chain(error)) or _has(told, _STORAGE):
+    no_room = any(isinstance(one, OSError) and one.errno in _NO_ROOM for one in _python_chain(error))
+    if no_room or _has(told, _STORAGE) or _SYSTEM_SAYS.search(told):
         return StorageRefused(
             f"{where} could not be written: {cause_of(error)}",
             state="the chunk was given back; chunks that were adopted are kept; main is unchanged",
@@ -108,10 +112,14 @@ def chain(error: BaseException) -> Iterator[str]:
     """Every cause as ``class: message``, Python's and Java's, outermost first."""
     for one in _python_chain(error):
         yield f"{type(one).__name__}: {one}"
-        java = _java(one)
-        while java is not None:
-            yield str(java.toString())
-            java = java.getCause()
+        yield from _java_chain(one)
+
+
+def _java_chain(error: BaseException) -> Iterator[str]:
+    java = _java(error)
+    while java is not None:
+        yield str(java.toString())
+        java = java.getCause()
 
 
 def cause_of(error: BaseException) -> str:
@@ -137,6 +145,23 @@ def _python_chain(error: BaseException) -> Iterator[BaseException]:
 
 def _java(error: BaseException) -> Any:
     return getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+
+
+def _system_texts(error: BaseException) -> Iterator[str]:
+    for one in _python_chain(error):
+        if _java(one) is not None:
+            yield from _java_chain(one)
+        elif isinstance(one, OSError):
+            yield str(one)
+
+
+def _is_gone(error: BaseException) -> bool:
+    """Whether this is the connection to the JVM; a transform may have connections of its own."""
+    if type(error).__name__ == "Py4JNetworkError":
+        return True
+    return isinstance(error, ConnectionError) and any(
+        frame.f_globals.get("__name__", "").startswith("py4j.") for frame, _ in walk_tb(error.__traceback__)
+    )
 
 
 def _has(told: str, marks: tuple[str, ...]) -> bool:
