@@ -27,6 +27,17 @@ CANARY = "canary"
 
 def judge_canary(job: Job) -> bool:
     """Judge a canary that is computed and not judged yet; False when there is none."""
+    try:
+        return _judge(job)
+    except StateRefused:
+        # paused or ended by someone meanwhile, or judged by another worker: whoever asked looks again
+        ledger, run_id = job.desk.ledger, job.run.run_id
+        if ledger.run(run_id).state is RunState.RUNNING and CANARY not in ledger.facts(run_id):
+            raise
+        return True
+
+
+def _judge(job: Job) -> bool:
     desk, run = job.desk, job.run
     chunks = desk.ledger.chunks(run.run_id)
     canary = [chunk for chunk in chunks if chunk.wave == 0]
