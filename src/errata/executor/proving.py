@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from errata.canonical import digest_of
-from errata.errors import Nondeterministic
+from errata.errors import Nondeterministic, StateRefused
 from errata.executor.attempting import Job
 from errata.executor.ports import ChunkWork
 from errata.model.manifest import Chunk
@@ -19,6 +19,7 @@ from errata.model.run import RunState
 __all__ = ["prove", "samples"]
 
 DETERMINISM = "determinism"
+REFUTED = "nondeterminism"
 PARALLELISM = (3, 8)
 
 
@@ -33,8 +34,11 @@ def samples(chunks: Sequence[Chunk], count: int) -> tuple[Chunk, ...]:
 
 def prove(job: Job) -> None:
     """Compare; raises ``Nondeterministic`` and fails the run when the same chunk gave different rows."""
-    wanted = job.manifest.prove_determinism
-    if not wanted or DETERMINISM in job.desk.ledger.facts(job.run.run_id):
+    wanted, known = job.manifest.prove_determinism, job.desk.ledger.facts(job.run.run_id)
+    if REFUTED in known:
+        # a second proof may pass by chance, and would prove nothing
+        _refuse(job, known[REFUTED]["partitions"])
+    if not wanted or DETERMINISM in known:
         return
     # a product that reads its own output has only its first chunk to stand on before the run has begun
     reads_itself = any(pin.own for pin in job.manifest.inputs)
@@ -47,7 +51,9 @@ def prove(job: Job) -> None:
         work = ChunkWork(job.run.run_id, job.manifest, job.run.manifest_digest, chunk, 0, job.parts)
         first, second = (job.desk.engines.chunks.digests(work, tasks) for tasks in PARALLELISM)
         if different := _different(first, second):
-            _refuse(job, chunk, different)
+            fact = {"chunk": chunk.chunk_id, "partitions": different}
+            job.desk.ledger.record_fact(job.run.run_id, REFUTED, fact, job.actor)
+            _refuse(job, different)
         proven[chunk.chunk_id] = digest_of(dict(first))
     job.desk.ledger.record_fact(
         job.run.run_id, DETERMINISM, {"chunks": proven, "parallelism": list(PARALLELISM)}, job.actor
@@ -58,9 +64,13 @@ def _different(first: Mapping[str, str], second: Mapping[str, str]) -> list[str]
     return sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
 
 
-def _refuse(job: Job, chunk: Chunk, partitions: list[str]) -> None:
-    body = {"chunk": chunk.chunk_id, "nondeterministic": partitions[:50]}
-    job.desk.ledger.move(job.run.run_id, RunState.FAILED, actor=job.actor, action="determinism.refuted", body=body)
+def _refuse(job: Job, partitions: list[str]) -> None:
+    ledger, run_id, body = job.desk.ledger, job.run.run_id, {"nondeterministic": partitions[:50]}
+    try:
+        ledger.move(run_id, RunState.FAILED, actor=job.actor, action="determinism.refuted", body=body)
+    except StateRefused:
+        # another worker said so first, or someone ended the run
+        pass
     told = fold_text(job.manifest.target.grain, partitions)
     raise Nondeterministic(
         f"run {job.run.run_id} was stopped: {job.manifest.code.call} computed twice gave different rows for {told}",
