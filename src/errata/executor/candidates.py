@@ -12,7 +12,7 @@ from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecor
 from errata.ledger import Measurement as StoredMeasurement
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
-from errata.model.run import ChunkState
+from errata.model.run import ChunkState, RunState
 from errata.model.table import DataFile
 from errata.validator.judge import CandidateFacts
 from errata.validator.ports import Measurement
@@ -30,7 +30,10 @@ def complete(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[ChunkRecor
         raise StateRefused(
             f"validate of {run.run_id} was refused; {len(missing)} of {len(chunks)} chunks have no adopted output",
             state="nothing was changed",
-            hint=f"errata run {run.run_id}",
+            # a canary that did not pass ended the run; the rest is never computed
+            hint=f'errata plan {run.product} … --supersede {run.run_id} --reason "…"'
+            if run.state is RunState.REJECTED
+            else f"errata run {run.run_id}",
         )
     return chunks
 

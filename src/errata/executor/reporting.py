@@ -18,7 +18,7 @@ from errata.ledger import (
     PublicationRecord,
     RunRecord,
 )
-from errata.model.audit import Actor
+from errata.model.audit import Actor, AuditEntry
 from errata.model.manifest import Manifest
 from errata.model.partition import oldest_first, parse
 from errata.model.refs import undo_branch
@@ -65,7 +65,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         failures=failures_view(chunks),
         approvals=approvals_view(desk, run.run_id),
         publications=tuple(_publication(p) for p in publications),
-        next=next_command(run),
+        next=next_command(run, counts, _last_move(desk, run)),
         warnings=tuple(
             f"{p.kind} {p.pub_id} is open since {p.intended_at}"
             for p in publications
@@ -78,8 +78,11 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
     )
 
 
-def next_command(run: RunRecord) -> str:
-    """What a person would type next."""
+def next_command(run: RunRecord, counts: Counts, last_move: str) -> str:
+    """What a person would type next; ``last_move`` is the action that brought the run where it is."""
+    again = f'errata plan {run.product} … --supersede {run.run_id} --reason "…"'
+    if last_move in _FOR_GOOD or (run.state is S.REJECTED and counts.done < counts.total):
+        return again + _FOR_GOOD.get(last_move, "")
     match run.state:
         case S.PLANNED:
             return f"errata approve {run.run_id} --digest {run.manifest_digest}"
@@ -99,6 +102,18 @@ def next_command(run: RunRecord) -> str:
             return f'errata rollback {run.run_id} [--partitions …] --reason "…"'
         case _:
             return ""
+
+
+_FOR_GOOD = {"cost.capped": ' --override cost="…"', "determinism.refuted": ""}
+"""Moves after which going on would end at the same place, and what another plan needs."""
+_RECENT = 200
+
+
+def _last_move(desk: Desk, run: RunRecord) -> str:
+    if run.state not in (S.PAUSED, S.FAILED):
+        return ""
+    told = desk.ledger.audit_entries(run.run_id, limit=_RECENT)
+    return next((entry.action for entry in reversed(told) if "move" in entry.body), "")
 
 
 def _line(run: RunRecord, counts: Counts) -> RunLine:
@@ -135,15 +150,21 @@ def _partitions(
 
 
 def _held(desk: Desk, run: RunRecord) -> str:
-    """The last word of a health signal, while it holds the run."""
+    """The health signal that holds the run most, by the last word on each; a worker that joins looks anew."""
     if run.state is not S.RUNNING:
         return ""
-    told = [entry for entry in desk.ledger.audit_entries(run.run_id) if entry.action in _HOLDS]
-    if not told or told[-1].action == "throttle.go":
+    last: dict[str, AuditEntry] = {}
+    for entry in desk.ledger.audit_entries(run.run_id):
+        if entry.action == "throttle.applied":
+            last.clear()
+        elif entry.action in _HOLDS:
+            last[entry.body["signal"]] = entry
+    worst = max(last.values(), key=lambda entry: list(_HOLDS).index(entry.action), default=None)
+    if worst is None or worst.action == "throttle.go":
         return ""
-    body = told[-1].body
+    body = worst.body
     found = "cannot be read" if body.get("reading") is None else f"is {body['reading']}"
-    return f"{_HOLDS[told[-1].action]}: {body['signal']} {found} since {told[-1].at}"
+    return f"{_HOLDS[worst.action]}: {body['signal']} {found} since {worst.at}"
 
 
 _HOLDS = {"throttle.go": "", "throttle.slow": "one chunk at a time", "throttle.pause": "no new chunk"}
