@@ -21,8 +21,9 @@ from benchmarks.rounds import Ratio
 
 __all__ = ["main"]
 
-WARM_SECONDS = 25
-ALONE_SECONDS = 25
+WARM_JOBS = 20
+ALONE_JOBS = 25
+LIMIT_SECONDS = 180
 HEALTH = """
 health:
   - name: live
@@ -41,9 +42,9 @@ def main(root: Path, *, quick: bool) -> None:
     lake = make(root / "lake", shape)
     live = _start_live(lake.root)
     try:
-        time.sleep(10 if quick else WARM_SECONDS)
+        _await_jobs(live, lake.root, 3 if quick else WARM_JOBS)
         began = time.time()
-        time.sleep(8 if quick else ALONE_SECONDS)
+        _await_jobs(live, lake.root, 8 if quick else WARM_JOBS + ALONE_JOBS)
         alone = _between(lake.root, began, time.time())
         (lake.root / "alone.txt").write_text(str(median(alone)))
         _signal(live, signal.SIGSTOP)
@@ -108,6 +109,15 @@ def _backfill(lake: Lake, core: int | None = 1, span: list[float] | None = None)
     if span is not None:
         span += [at[0], at[-1]]
     return (len(at) - 1) / (at[-1] - at[0])
+
+
+def _await_jobs(live: subprocess.Popen[bytes], root: Path, count: int) -> None:
+    """Until the live job has run so many times."""
+    until, log = time.monotonic() + LIMIT_SECONDS, root / "live.txt"
+    while not log.exists() or len(log.read_text().splitlines()) < count:
+        if live.poll() is not None or time.monotonic() > until:
+            sys.exit(f"the live job does not run: {(root / 'live.log').read_text()[-2000:]}")
+        time.sleep(0.2)
 
 
 def _between(root: Path, start: float, end: float) -> list[float]:

@@ -16,7 +16,7 @@ from benchmarks.clock import Sample, sample
 
 __all__ = ["REPS", "Ratio", "Rounds", "alternate"]
 
-REPS = int(os.environ.get("BENCH_REPS", "5"))
+REPS = int(os.environ.get("BENCH_REPS", "3"))
 _ENOUGH = 3
 
 

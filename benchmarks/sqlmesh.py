@@ -63,7 +63,7 @@ def main(root: Path, *, quick: bool) -> None:
     lake.close()
     version = run([str(tool), "--version"]).stdout.strip()
     found, files = Rounds(), {}
-    for number in range(1 if quick else min(REPS, 2)):
+    for number in range(max(1, REPS // 3)):
         acts = {f"batch {size or 'unset'}": size for size in (None, 15, 1)}
         samples = {}
         for name, size in acts.items():
