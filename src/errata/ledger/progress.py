@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
@@ -19,7 +19,8 @@ from errata.model.run import AttemptState, ChunkState
 __all__ = ["Progress", "attempt_record", "chunk_record"]
 
 _RECENT = 500
-"""How many attempts a limit looks back on; more than an hour of any sensible run."""
+"""How many attempts a rate looks back on."""
+_HOUR_MS = 3_600_000
 
 
 class Progress(Store):
@@ -104,6 +105,11 @@ def _pace(conn: Connection, run_id: str, now_ms: int) -> Pace:
         .limit(_RECENT)
     )
     rows = list(reversed(conn.execute(newest).all()))
+    ended = attempt_table.c.ended_at
+    adopted = mine & (attempt_table.c.state == AttemptState.ADOPTED.value)
+    # the database's instants are ISO texts of one length, so they compare as texts
+    hour_ago = datetime.fromtimestamp((now_ms - _HOUR_MS) / 1000, UTC).isoformat(timespec="milliseconds")
+    lately = select(ended).where(adopted & (ended > hour_ago.replace("+00:00", "Z"))).order_by(ended)
     counted = select(attempt_table.c.state, func.count().label("n")).where(mine & live)
     counts = {row.state: int(row.n) for row in conn.execute(counted.group_by(attempt_table.c.state))}
     ends = sorted(_ms(row.ended_at) for row in rows if row.state == AttemptState.ADOPTED)
@@ -113,7 +119,7 @@ def _pace(conn: Connection, run_id: str, now_ms: int) -> Pace:
         adopted=counts.get(AttemptState.ADOPTED.value, 0),
         last_ended_ms=ends[-1] if ends else None,
         recent=tuple((_ms(row.started_at), row.rows or row.input_rows, row.input_bytes) for row in rows),
-        adopted_last_hour=tuple(end for end in ends if end > now_ms - 3_600_000),
+        adopted_last_hour=tuple(_ms(end) for end in conn.execute(lately).scalars()),
     )
 
 

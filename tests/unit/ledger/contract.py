@@ -361,6 +361,19 @@ class ChunkContract:
         assert ledger.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, max_running=1) is None
         assert ledger.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, max_running=2) is not None
 
+    def test_the_pace_of_a_run_is_that_of_all_its_workers(self, ledger: Ledger):
+        """What runs, what was adopted, and when in the last hour."""
+        plan(ledger, chunks=3)
+        bring(ledger, "bf-1", S.RUNNING)
+        adopt(ledger, must_claim(ledger), rows=5)
+        must_claim(ledger)
+        pace = ledger.pace("bf-1")
+        assert (pace.running, pace.adopted) == (1, 1)
+        assert [rows for _, rows, _ in pace.recent] == [5, 10]
+        (ended,) = pace.adopted_last_hour
+        assert ended == pace.last_ended_ms
+        assert 0 <= pace.now_ms - ended < 60_000
+
     def test_a_fact_is_found_out_once(self, ledger: Ledger):
         """The second worker gets the first one's."""
         plan(ledger, chunks=1)
