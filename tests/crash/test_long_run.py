@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from examples.clv import demo, generate, history, independent, workshop
 from examples.clv.lake import FIRST_DAY, Lake
+from examples.finsight.command import Errata
 
 import errata
 
@@ -118,7 +119,8 @@ def test_1825_partitions_killed_at_1200_cost_little_more_than_an_uninterrupted_r
     )
     assert again == in_flight
     assert not again & done
-    shop.publish(run)
+    Errata(shop.root).ask("ana", "validate", run)
+    Errata(shop.root).ask("bo", "publish", run)
     found = independent.compare(shop.lake)
     assert (found.days, found.wrong) == (1825, 0)
 

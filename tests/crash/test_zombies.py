@@ -208,6 +208,22 @@ class Zombie:
             time.sleep(0.05)
         pytest.fail("the worker never let go of its databases")
 
+    def stop_without_locks(self, world: World) -> None:
+        """SIGSTOP, but not in the middle of a SQLite transaction: its lock would keep everyone waiting, safely."""
+        wait_until(lambda: self._stopped(world), "it never lets go of the ledger or the catalog")
+
+    def _stopped(self, world: World) -> bool:
+        self.send(signal.SIGSTOP)
+        try:
+            for name in ("ledger.db", "catalog.db"):
+                with closing(sqlite3.connect(world.root / ".errata" / name, isolation_level=None, timeout=0.3)) as db:
+                    db.execute("BEGIN IMMEDIATE")
+                    db.execute("ROLLBACK")
+        except sqlite3.OperationalError:
+            self.send(signal.SIGCONT)
+            return False
+        return True
+
     def reach(self, place: str) -> None:
         """Wait until it stands there; whatever else it stands at, it may pass."""
         others = [name for name in self._markers if name != place]

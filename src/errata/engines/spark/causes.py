@@ -68,9 +68,15 @@ def meaning(error: BaseException, where: str, exit_code: int | None) -> ErrataEr
     """The error that says what happened, or None when it is the transform's own; ``exit_code`` of a dead JVM."""
     if isinstance(error, ErrataError):
         return error
-    told = "\n".join(_FROM_PYTHON.sub("", text) for text in _system_texts(error))
+    # first, because Java can no longer be asked what it meant
     if exit_code is not None or any(_is_gone(one) for one in _python_chain(error)):
         return _gone(where, exit_code)
+    try:
+        told = "\n".join(_FROM_PYTHON.sub("", text) for text in _system_texts(error))
+    except Exception as silence:
+        if _is_gone(silence):
+            return _gone(where, exit_code)
+        raise
     no_room = any(isinstance(one, OSError) and one.errno in _NO_ROOM for one in _python_chain(error))
     if no_room or _has(told, _STORAGE) or _SYSTEM_SAYS.search(told):
         return StorageRefused(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError
 
 from errata.engines.files.source import FileSource
 from errata.engines.spark.causes import cause_of, meaning
@@ -133,8 +135,9 @@ class SparkChunks:
             ) from error
 
     def cancel(self, work: ChunkWork) -> None:
-        """Stop the attempt's Spark jobs."""
-        self._runtime.session.sparkContext.cancelJobGroup(work.attempt)
+        """Stop the attempt's Spark jobs; a JVM that is gone has none."""
+        with suppress(Py4JError, OSError):
+            self._runtime.session.sparkContext.cancelJobGroup(work.attempt)
 
     def copy_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], branch: str) -> None:
         """Rows of a snapshot as new files on a branch: how a partition with delete files is brought back."""
