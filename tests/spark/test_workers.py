@@ -194,6 +194,8 @@ def test_a_canary_that_does_not_pass_stops_the_rest(make_world: Make) -> None:
         world.client.run(run, as_="ana")
     status = world.client.status(run)
     assert (status.state, status.chunks.done, status.chunks.pending) == ("rejected", 1, 2)
+    with pytest.raises(ValidationRejected, match="rejected by its canary"):
+        world.client.run(run, as_="ana")
     assert world.rows() == world.wrong()
 
 

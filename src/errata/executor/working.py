@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from errata.errors import RunExpired, RunFailed, StateRefused
+from errata.errors import RunExpired, RunFailed, StateRefused, ValidationRejected
 from errata.executor.attempting import Job
 from errata.executor.desk import Desk
 from errata.executor.looping import is_blocked, work_until_done
@@ -47,6 +47,7 @@ def run_chunks(
     settle_open(desk, actor, run.table)
     run = desk.ledger.run(run.run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
+    _refuse_rejected_canary(desk, run)
     if run.state in _AFTER:
         return _view(desk, run, already=True, started=started)
     if run.state is not S.RUNNING:
@@ -73,6 +74,20 @@ def run_chunks(
     finally:
         progress.close()
     return _finish(job, started)
+
+
+def _refuse_rejected_canary(desk: Desk, run: RunRecord) -> None:
+    """No worker of a run whose canary did not pass ends well, whichever of them judged it."""
+    if run.state is not S.REJECTED:
+        return
+    counts = desk.ledger.counts(run.run_id)
+    if counts.done < counts.total:
+        raise ValidationRejected(
+            f"run {run.run_id} was rejected by its canary; {counts.total - counts.done} of {counts.total} chunks were "
+            "never computed",
+            state="main is unchanged",
+            hint=f"errata diff {run.run_id}; then plan again with --supersede {run.run_id}",
+        )
 
 
 def _start(desk: Desk, actor: Actor, run: RunRecord) -> RunRecord:
@@ -140,6 +155,7 @@ def _settle(job: Job) -> tuple[RunRecord, Counts]:
 def _finish(job: Job, started: float) -> RunView:
     desk = job.desk
     run, counts = patiently(lambda: _settle(job), desk.narrate)
+    _refuse_rejected_canary(desk, run)
     view = _view(desk, run, already=False, started=started)
     if run.state is S.FAILED:
         first = view.failures[0] if view.failures else {}
