@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from benchmarks.clock import sample
@@ -40,6 +41,18 @@ SELECT day, account, CAST(SUM(amount) AS DECIMAL(18, 2)) AS total, COUNT(*) AS n
   MIN(amount) AS low, MAX(amount) AS high
 FROM lake.bench.events WHERE day BETWEEN @start_date AND @end_date GROUP BY day, account
 """
+SCRIPT = """
+import sys, errata
+with errata.open(sys.argv[1]) as client:
+    plan = client.plan("bench.daily", "2020-01-01", "2020-02-15", reason="in one process")
+    client.approve(plan.id, digest=plan.digest)
+    for step in (client.run, client.validate, client.publish):
+        step(plan.id)
+"""
+WHY = (
+    "three of the five commands start a JVM of their own, and each does its first query cold. The same steps in one "
+    "process are in the table."
+)
 
 
 def main(root: Path, *, quick: bool) -> None:
@@ -50,7 +63,7 @@ def main(root: Path, *, quick: bool) -> None:
         f"SQLMesh: 45 days × {rows:,} rows, whole processes",
         "`sqlmesh plan --auto-apply` with its Spark engine and no audits, against `errata plan`, `approve`, `run`, "
         "`validate` and `publish`, with the same master, memory and shuffle partitions. SQLMesh reads and writes the "
-        "same Iceberg catalog.",
+        "same Iceberg catalog. Errata starts Java with the class archive that `make setup` makes.",
     )
     if not tool.exists():
         note("**Not measured**: there is no SQLMesh environment; `make bench-sqlmesh` makes one.")
@@ -71,14 +84,19 @@ def main(root: Path, *, quick: bool) -> None:
             model = _project(place, conf, size, number)
             samples[name] = sample(lambda: _mesh(tool, place))  # noqa: B023
             files[name] = len(list((root / "lake/.errata/warehouse").glob(f"*/*{model}*/data/**/*.parquet")))
-        samples["errata"] = sample(lambda: _errata(lake.root, number))  # noqa: B023
+        parts: dict[str, Done] = {}
+        samples["errata"] = sample(lambda: parts.update(_errata(lake.root, number)))  # noqa: B023
+        script = [sys.executable, "-c", SCRIPT, str(lake.root)]
+        samples["script"] = sample(lambda: run(script))  # noqa: B023
         found.rounds.append(samples)
-    cases(found, "errata", {"errata": "Errata, five commands", **{name: f"SQLMesh, {name}" for name in files}})
+    named = {"errata": "Errata, five commands", "script": "Errata, the same five steps in one Python process"}
+    cases(found, "errata", {**named, **{name: f"SQLMesh, {name}" for name in files}})
     note(f"SQLMesh {version}. Data files it left: " + ", ".join(f"{name} {n}" for name, n in files.items()) + ".")
+    note("Errata's commands, wall seconds: " + ", ".join(f"{word} {d.wall:.1f}" for word, d in parts.items()) + ".")
     best = min(files, key=lambda name: found.seconds(name).value)
     goals(
-        Goal("Errata ÷ SQLMesh with batch size 1, wall", found.ratio("errata", "batch 1"), at_most=0.80),
-        Goal(f"Errata ÷ SQLMesh at its best ({best}), wall", found.ratio("errata", best), at_most=1.0),
+        Goal("Errata ÷ SQLMesh with batch size 1, wall", found.ratio("errata", "batch 1"), at_most=0.80, why=WHY),
+        Goal(f"Errata ÷ SQLMesh at its best ({best}), wall", found.ratio("errata", best), at_most=1.0, why=WHY),
     )
 
 
@@ -105,10 +123,12 @@ def _mesh(tool: Path, place: Path) -> Done:
     return run(command, cwd=place, env={"SQLMESH__DISABLE_ANONYMIZED_ANALYTICS": "true", "SPARK_LOCAL_IP": "127.0.0.1"})
 
 
-def _errata(root: Path, number: int) -> None:
+def _errata(root: Path, number: int) -> dict[str, Done]:
     span = ("--from", FIRST.isoformat(), "--to", FIRST.replace(month=2, day=15).isoformat())
-    planned = errata(root, "plan", "bench.daily", *span, "--reason", f"bench {number}").answer
+    done = {"plan": errata(root, "plan", "bench.daily", *span, "--reason", f"bench {number}")}
+    planned = done["plan"].answer
     name = planned["run_id"]
-    errata(root, "approve", name, "--digest", planned["manifest_digest"])
+    done["approve"] = errata(root, "approve", name, "--digest", planned["manifest_digest"])
     for word in ("run", "validate", "publish"):
-        errata(root, word, name)
+        done[word] = errata(root, word, name)
+    return done
