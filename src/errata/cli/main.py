@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -74,7 +76,14 @@ def main(argv: Sequence[str] | None = None, world: World | None = None) -> int:
     arguments = tuple(sys.argv[1:] if argv is None else argv)
     world = world or World()
     world.argv = arguments
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminated)
     return guarded(Session(world), lambda: _invoke(arguments, world))
+
+
+def _terminated(_number: int, _frame: object) -> None:
+    """A machine that is taken away asks first: end as Ctrl-C does, chunks under way go back in line."""
+    raise KeyboardInterrupt
 
 
 @cache

@@ -10,7 +10,7 @@ from errata.cli.layout import flow, next_lines, wrap
 from errata.cli.steps import next_commands
 from errata.model.views import RunCounts, RunView, StateView
 
-__all__ = ["counts_text", "failure_lines", "run_lines", "state_lines"]
+__all__ = ["counts_text", "failure_lines", "is_staged", "run_facts", "run_lines", "state_lines"]
 
 
 def counts_text(counts: RunCounts) -> list[str]:
@@ -20,11 +20,20 @@ def counts_text(counts: RunCounts) -> list[str]:
     return [f"{counts.done} of {plural(counts.total, 'chunk')} done", *(f"{n} {word}" for word, n in parts if n)]
 
 
+def run_facts(view: RunView) -> list[str]:
+    """State, chunks, rows and time, for one line."""
+    pieces = [f"{view.state.replace('_', ' ')} {view.run_id}", *counts_text(view.chunks)]
+    return [*pieces, f"{count(view.rows)} rows", duration(view.seconds)]
+
+
+def is_staged(view: RunView) -> bool:
+    """Whether every chunk is done, so that the gate can look at the whole."""
+    return view.chunks.done == view.chunks.total
+
+
 def run_lines(view: RunView, width: int) -> list[str]:
     """What this worker leaves behind."""
-    pieces = [f"{view.state.replace('_', ' ')} {view.run_id}", *counts_text(view.chunks)]
-    pieces += [f"{count(view.rows)} rows", duration(view.seconds)]
-    lines = flow(pieces, width)
+    lines = flow(run_facts(view), width)
     if view.already:
         lines.append("  nothing was left to do")
     if view.recomputed:

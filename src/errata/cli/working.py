@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from errata.cli.command import command
+from errata.cli.layout import flow
 from errata.cli.options import Run
+from errata.cli.render_gate import validation_lines
 from errata.cli.render_release import preview_lines
-from errata.cli.render_run import run_lines, state_lines
+from errata.cli.render_run import is_staged, run_facts, run_lines, state_lines
 from errata.cli.session import Session
 
 __all__ = ["DECLINED", "register"]
@@ -35,6 +37,9 @@ def run(
     max_chunks: Annotated[
         int | None, typer.Option("--max-chunks", metavar="N", min=1, help="Stop after so many chunks.")
     ] = None,
+    validate: Annotated[
+        bool, typer.Option("--validate", help="Once all is staged, validate in the same process; its answer counts.")
+    ] = False,
 ) -> None:
     """Join a run as a worker until nothing is left.
 
@@ -44,6 +49,13 @@ def run(
     """
     with session.client() as client:
         view = client.run(run, parallel=parallel, max_chunks=max_chunks, as_=session.person)
+        if validate and is_staged(view):
+            for line in flow(run_facts(view), session.width):
+                session.narrate(line)
+            with session.busy(f"validating {run}"):
+                verdict = client.validate(run, as_=session.person)
+            session.answer(verdict, lambda width: validation_lines(verdict, width))
+            return
     session.answer(view, lambda width: run_lines(view, width))
 
 

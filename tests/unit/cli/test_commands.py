@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +232,23 @@ def test_adopt_prints_yaml_or_writes_a_new_file(tmp_path: Path):
     assert (told.code, told.out) == (0, "")
     assert (tmp_path / "p.yaml").read_text() == "product: fin.daily_revenue\n"
     assert errata("adopt", "lake.fin.t", "-o", "p.yaml", "-C", str(tmp_path)).code == 2
+
+
+def test_a_run_validated_in_the_same_process_answers_with_the_verdict():
+    """The gate starts when every chunk is done; the answer is its answer, what was computed is narrated."""
+    result = errata("run", RUN, "--validate", "--json", client=(client := FakeClient()))
+    assert client.called("validate") == {"as_": "ana"}
+    assert result.json["passed"] is True
+    assert "chunks done" in result.err
+
+
+def test_a_run_that_left_chunks_to_do_is_not_validated():
+    """Half a candidate is not judged."""
+    whole = samples.run_view()
+    part = replace(whole, state="running", chunks=replace(whole.chunks, done=1, pending=whole.chunks.total - 1))
+    result = errata("run", RUN, "--validate", "--json", client=(client := FakeClient({"run": part})))
+    assert not any(name == "validate" for name, *_ in client.calls)
+    assert result.json["state"] == "running"
 
 
 def test_narration_goes_to_stderr():
