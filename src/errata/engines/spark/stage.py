@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError
 
 from errata.engines.files.source import FileSource
+from errata.engines.spark.aggregates import content_of
 from errata.engines.spark.causes import cause_of, meaning
 from errata.engines.spark.columns import in_partitions, table_name
 from errata.engines.spark.contract import conform
 from errata.engines.spark.costs import cost_of
 from errata.engines.spark.inputs import frames, pinned_files
 from errata.engines.spark.lineage import deterministic_id, lineage_values, stamp
-from errata.engines.spark.measure import content_of
 from errata.engines.spark.session import SparkRuntime
 from errata.engines.spark.transforms import load_transform, ship
 from errata.errors import EngineError, ErrataError, SourceChanged, TransformFailed, UsageError

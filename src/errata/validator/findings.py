@@ -1,0 +1,88 @@
+"""What rules are judged by and what they answer: numbers by place, levels, findings. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from errata.validator.ports import ROW_COUNT, Measurement
+
+__all__ = [
+    "BLOCK",
+    "OK",
+    "SEVERITY",
+    "WARN",
+    "CandidateFacts",
+    "CheckResult",
+    "Numbers",
+    "decimal_of",
+    "shown",
+    "two_places",
+    "unmeasured",
+]
+
+OK, WARN, BLOCK = "ok", "warn", "block"
+SEVERITY = (OK, WARN, BLOCK)
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateFacts:
+    """What is known without a scan: adopted rows of every partition that has an adopted chunk, and the schema."""
+
+    adopted_rows: Mapping[str, int]
+    columns: Mapping[str, str]  # name → Iceberg type text
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What one rule says about one partition (None: about the candidate as a whole)."""
+
+    name: str
+    partition: str | None
+    value: str | None
+    level: str  # ok | warn | block
+    message: str
+    accepted_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Measurements by where they were taken."""
+
+    by_place: Mapping[tuple[str, str, str], Measurement]
+
+    def get(self, scope: str, partition: str, name: str) -> Measurement | None:
+        """One measurement, if it was taken."""
+        return self.by_place.get((scope, partition, name))
+
+    def rows(self, scope: str, partition: str) -> int | None:
+        """How many rows a partition has there."""
+        found = self.get(scope, partition, ROW_COUNT)
+        return None if found is None or found.value is None else int(found.value)
+
+
+def unmeasured(name: str, partition: str) -> CheckResult:
+    """A rule without its number blocks: what was not looked at is not fine."""
+    return CheckResult(name, partition, None, BLOCK, "was not measured")
+
+
+def decimal_of(text: str | None) -> Decimal | None:
+    """A finite number, or None."""
+    if text is None:
+        return None
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+def shown(number: Decimal) -> str:
+    """A number without an exponent."""
+    return format(number, "f")
+
+
+def two_places(percent: Decimal) -> Decimal:
+    """A percentage as people read it."""
+    return percent.quantize(Decimal("0.01"))
