@@ -11,8 +11,8 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
-from errata.cli.human import clock, count
 from errata.executor import ports
+from errata.model.human import clock, count
 
 __all__ = ["Bar", "Lines", "rate_text"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from errata.cli.human import plural
 from errata.cli.layout import columns, flow, wrap
 from errata.model.audit import AuditEntry
+from errata.model.human import plural
 from errata.model.views import AuditView, CleanupView
 
 __all__ = ["audit_lines", "cleanup_lines", "log_lines"]

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from errata.cli.human import exact, moved, percent, plural, value
 from errata.cli.layout import columns, flow, labelled, next_lines
 from errata.cli.render_plan import folded
 from errata.model.codec import plain
+from errata.model.human import exact, moved, percent, plural, value
 
 if TYPE_CHECKING:
     from errata.executor.differing import DiffView

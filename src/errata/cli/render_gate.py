@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from errata.cli.human import plural
 from errata.cli.layout import columns, flow, next_lines, wrap
 from errata.cli.steps import next_commands
+from errata.model.human import plural
 from errata.model.views import ValidateView
 
 __all__ = ["LISTED", "validation_lines"]

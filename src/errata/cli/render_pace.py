@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from errata.cli.human import count, duration, moment, money, plural, size
 from errata.cli.layout import labelled
+from errata.model.human import count, duration, moment, money, plural, size
 from errata.model.partition import Grain, fold_text
 from errata.model.views import DeadlineView, PlanView
 

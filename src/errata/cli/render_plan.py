@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from errata.cli.human import count, duration, exact, moment, money, plural, size
 from errata.cli.layout import flow, labelled, next_lines, pad, wrap
 from errata.cli.render_pace import first_lines, folded, pace_lines, units
 from errata.cli.steps import next_commands
+from errata.model.human import count, duration, exact, moment, money, plural, size
 from errata.model.views import ApprovalView, ChunkView, DecisionView, InputView, PlanView
 
 __all__ = ["approval_lines", "decision_lines", "folded", "plan_lines", "signed_lines", "units"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from errata.cli.human import plural
 from errata.cli.layout import columns, next_lines, wrap
+from errata.model.human import plural
 
 __all__ = ["CheckLike", "check_lines", "doctor_lines", "jars_lines", "problem_text", "starter_lines"]
 

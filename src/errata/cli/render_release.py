@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from errata.cli.grid import word_of
-from errata.cli.human import duration, moment, plural
 from errata.cli.layout import flow, next_lines, wrap
 from errata.cli.render_plan import folded
+from errata.model.human import duration, moment, plural
 from errata.model.partition import Grain, list_text
 from errata.model.views import PlanView, PublishView, RollbackView, StatusView
 

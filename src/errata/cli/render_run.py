@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from errata.cli.human import count, duration, plural
 from errata.cli.layout import flow, next_lines, wrap
 from errata.cli.steps import next_commands
+from errata.model.human import count, duration, plural
 from errata.model.views import RunCounts, RunView, StateView
 
 __all__ = ["counts_text", "failure_lines", "is_staged", "run_facts", "run_lines", "state_lines"]

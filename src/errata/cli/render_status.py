@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from errata.cli.grid import SIGNS, calendar_lines, word_of
-from errata.cli.human import count, duration, exact, moment, money, plural, size
 from errata.cli.layout import columns, flow, labelled, next_lines, wrap
 from errata.cli.render_plan import approval_lines, folded
 from errata.cli.render_run import counts_text, failure_lines
 from errata.cli.steps import next_commands
+from errata.model.human import count, duration, exact, moment, money, plural, size
 from errata.model.views import CostView, RunLine, StatusView
 
 __all__ = ["publication_lines", "run_status_lines", "runs_lines", "status_lines"]

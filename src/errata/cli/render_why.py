@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from errata.cli.human import moment, value
 from errata.cli.layout import flow, pad, wrap
+from errata.model.human import moment, value
 from errata.model.product import LINEAGE_COLUMNS
 from errata.model.views import HistoryView, WhyView
 

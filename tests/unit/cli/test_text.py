@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errata.cli import helptext, human, layout, progress
+from errata.cli import helptext, layout, progress
 from errata.errors import ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
+from errata.model import human
 from errata.model.views import PartitionView
 from unit.cli import samples
 from unit.cli.desk import FakeClient, errata
