@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from errata.model.partition import Grain
-from errata.model.product import Check, Comparison, Limits, Reconciliation
+from errata.model.product import Check, Comparison, Control, Limits, Reconciliation
 
 __all__ = [
     "FORMAT",
@@ -165,6 +165,8 @@ class Manifest:
     checks: tuple[Check, ...] = ()
     reconcile: tuple[Reconciliation, ...] = ()
     compare: tuple[Comparison, ...] = ()
+    control: tuple[Control, ...] = ()
+    control_partitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # comparable ones, by partition
     lineage_columns: tuple[str, ...] = ()
     consumers: tuple[str, ...] = ()
     rollback_window: str = "30d"
@@ -172,4 +174,6 @@ class Manifest:
     supersedes: str | None = None
     canary: int = 0
     prove_determinism: int = 0
+    tolerance: Mapping[str, str] = field(default_factory=dict)  # of diffs, by column
+    classified: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)

@@ -16,11 +16,14 @@ from errata.model.partition import Grain
 from errata.model.throttle import Signal, Throttle
 
 __all__ = [
+    "INEXACT",
     "LINEAGE_COLUMNS",
     "S3",
     "Catalog",
     "Check",
     "Comparison",
+    "Control",
+    "GroupKey",
     "Input",
     "Limits",
     "Metric",
@@ -46,6 +49,8 @@ LINEAGE_COLUMNS = (
     "reference_data_version",
     "restatement_reason",
 )
+INEXACT = ("float", "double", "decimal")
+"""Column types that may have a tolerance in a diff."""
 
 
 class Role(StrEnum):
@@ -94,14 +99,28 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupKey:
+    """What the rows of a balance are grouped by: a name, and the expression that gives it on each side."""
+
+    name: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """An aggregate of an input that must equal an aggregate of the output, per partition."""
+    """An aggregate of an input that must equal an aggregate of the output, in every group where it has groups."""
 
     name: str
     input: str
     source: str
     target: str
     tolerance: str = "0"  # absolute decimal, or "0.5%"
+    by: tuple[GroupKey, ...] = ()
+    where: str | None = None  # row condition on both sides
+    source_where: str | None = None
+    target_where: str | None = None
+    per: str = "partition"  # partition | run
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +131,18 @@ class Comparison:
     metric: str
     warn: str | None = None  # "5%" or an absolute decimal
     block: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """An aggregate of a partition against the same of comparable partitions that the run does not touch."""
+
+    name: str
+    metric: str
+    reach: int = 4  # weeks around a day or hour, years around a month
+    least: int = 3  # fewer controls are a warning
+    warn: str | None = "3.5"  # robust z-scores
+    block: str | None = "8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +202,13 @@ class Product:
     checks: tuple[Check, ...] = ()
     reconcile: tuple[Reconciliation, ...] = ()
     compare: tuple[Comparison, ...] = ()
+    control: tuple[Control, ...] = ()
     protect: Protect = field(default_factory=Protect)
     lineage_columns: tuple[str, ...] = ()
     consumers: tuple[str, ...] = ()
     prove_determinism: int = 0  # sample chunks that are computed twice before a run may start
+    tolerance: Mapping[str, str] = field(default_factory=dict)  # diff: column → "0.01" or "0.5%" that is no change
+    classified: tuple[str, ...] = ()  # columns whose values are masked wherever rows are shown
     throttle: Throttle | None = None  # instead of the project's
     health: tuple[Signal, ...] = ()  # besides the project's
     path: str = ""  # the file, relative to the project

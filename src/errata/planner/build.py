@@ -251,6 +251,8 @@ def _manifest(
         supersedes=request.supersede,
         canary=sum(len(chunk.partitions) for chunk in chunks if chunk.wave == 0),
         prove_determinism=max(product.prove_determinism, request.prove_determinism),
+        tolerance=product.tolerance,
+        classified=product.classified,
     )
 
 

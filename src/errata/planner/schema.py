@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from errata.model.partition import Grain
-from errata.model.product import Product
+from errata.model.product import INEXACT, Product
 from errata.planner.ports import InputFacts, PartitionField, TargetFacts
 
 __all__ = ["SUPPORTED_TYPES", "lineage_alter", "schema_problems"]
@@ -52,6 +52,13 @@ def _columns(product: Product, target: TargetFacts, types: Mapping[str, str]) ->
         problems.append(f"{target.table} lacks key columns {', '.join(key)}")
     if lineage := [name for name in product.lineage_columns if name not in types]:
         problems.append(f"{target.table} lacks lineage columns; add them with: {lineage_alter(target.table, lineage)}")
+    if shown := [name for name in (*product.classified, *product.tolerance) if name not in types]:
+        problems.append(f"{target.table} lacks columns named under classified or diff: {', '.join(sorted(shown))}")
+    problems += [
+        f"diff.tolerance of {name}: expected float, double or decimal, found {types[name]}"
+        for name in product.tolerance
+        if name in types and not types[name].startswith(INEXACT)
+    ]
     return tuple(problems)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 
 from errata.errors import ErrataError
 from errata.model.partition import Grain
-from errata.model.product import Input, Product, Project, Role
+from errata.model.product import INEXACT, Input, Product, Project, Role
 from errata.project.ports import PartitionFacts, TableFacts, TableReader
 from errata.project.problems import Path, Problem, Report
 from errata.project.transforms import check_transform
@@ -89,8 +89,14 @@ def _check_target(project: Project, product: Product, reader: TableReader, repor
             (("checks", n, "columns", m) if many else ("checks", n, "column"), column)
             for m, column in enumerate(check.columns)
         ]
+    wanted += [(("classified", n), column) for n, column in enumerate(product.classified)]
+    wanted += [(("diff", "tolerance", column), column) for column in product.tolerance]
     for path, column in wanted:
         _check_column(path, column, names, target.table, report)
+    for column in facts.columns:
+        if column.name in product.tolerance and not column.type.startswith(INEXACT):
+            found = f"expected a column of type float, double or decimal; {column.name} is {column.type}"
+            report.at(("diff", "tolerance", column.name), found, found=False)
     if target.column in names:
         _check_spec(product, facts.partition_fields, report)
     missing = [column for column in product.lineage_columns if column not in names]

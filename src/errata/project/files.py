@@ -294,6 +294,14 @@ class CompareFile(_File):
     block: Amount | None = None
 
 
+class DiffFile(_File):
+    """How old and new rows are compared."""
+
+    tolerance: dict[Column, Amount] = Field(
+        default={}, description="Per column: a smaller movement of a number is no change. Every other column is exact."
+    )
+
+
 class ProtectFile(_File):
     """Partitions that need a named override to be touched."""
 
@@ -326,6 +334,8 @@ class ProductFile(_File):
     checks: list[CheckFile] = []
     reconcile: list[ReconcileFile] = []
     compare: list[CompareFile] = []
+    diff: DiffFile = DiffFile()
+    classified: list[Column] = Field(default=[], description="Columns whose values are masked wherever rows are shown.")
     protect: ProtectFile = ProtectFile()
     lineage_columns: Lineage = False
     consumers: list[Line] = []

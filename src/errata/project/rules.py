@@ -105,6 +105,7 @@ def product_of(file: ProductFile, root: Path, project: Project | None, report: R
     )
     _one_own(file, report)
     _locked(file, grain, report)
+    _shown(file, report)
     checks = checks_of(file.checks, report)
     product = Product(
         name=file.product,
@@ -122,6 +123,8 @@ def product_of(file: ProductFile, root: Path, project: Project | None, report: R
         lineage_columns=_lineage(file.lineage_columns, report),
         consumers=tuple(file.consumers),
         prove_determinism=file.determinism.prove if file.determinism else 0,
+        tolerance=file.diff.tolerance,
+        classified=tuple(file.classified),
         throttle=throttle_of(file.throttle, report, project.throttle if project else None) if file.throttle else None,
         health=signals_of(file.health, report, [signal.name for signal in project.health] if project else ()),
         path=report.file,
@@ -216,6 +219,20 @@ def _locked(file: ProductFile, grain: Grain, report: Report) -> None:
         except (UsageError, OverflowError):
             spans = " or an inclusive span such as 2026-01-10..2026-01-14" if grain is Grain.DAY else ""
             report.at(("protect", "locked", n), f"expected a partition of grain {grain}{spans}")
+
+
+def _shown(file: ProductFile, report: Report) -> None:
+    """What a diff pairs rows by has no tolerance, and a partition's name cannot be masked."""
+    partition = file.target.partition.column
+    for column in file.diff.tolerance:
+        if column in (partition, *file.target.key):
+            report.at(
+                ("diff", "tolerance", column), "rows are told apart by this column; expected another", found=False
+            )
+    _no_repeats(file.classified, ("classified",), report)
+    if partition in file.classified:
+        n = file.classified.index(partition)
+        report.at(("classified", n), "partitions are named everywhere by this column; it cannot be masked")
 
 
 def _reconcile(file: ProductFile, report: Report) -> tuple[Reconciliation, ...]:
