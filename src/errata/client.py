@@ -17,6 +17,7 @@ from errata.executor import cleaning, deciding, planning, publishing, reporting,
 from errata.executor.desk import Desk
 from errata.executor.differing import DiffView, diff
 from errata.executor.settling import watch_guard
+from errata.executor.trying import TryView, try_out
 from errata.model.audit import Actor, AuditEntry
 from errata.model.manifest import Override
 from errata.model.views import (
@@ -123,6 +124,12 @@ class Client:
         )  # fmt: skip
         return planning.make_plan(self._desk, actor, request, dry_run=dry_run)
 
+    def try_out(
+        self, product: str, partitions: str | Sequence[str], *, sample: int = 10, as_: str | None = None
+    ) -> TryView:
+        """Compute with the code of now, judge and compare; nothing is written."""
+        return try_out(self._desk, self._actor(as_), product, partitions, sample)
+
     def show(self, run_id: str) -> PlanView:
         """A plan again, from the ledger."""
         return reporting.show(self._desk, self._actor(None), run_id)
@@ -159,9 +166,19 @@ class Client:
         """Failed chunks may be claimed again."""
         return deciding.retry(self._desk, self._actor(as_), run_id, chunk)
 
-    def validate(self, run_id: str, *, accept: Mapping[str, str] | None = None, as_: str | None = None) -> ValidateView:
-        """Assemble, measure and judge the candidate."""
-        return validating.validate(self._desk, self._actor(as_), run_id, accept or {})
+    def validate(
+        self,
+        run_id: str,
+        *,
+        accept: Mapping[str, str] | None = None,
+        thresholds: str | None = None,
+        as_: str | None = None,
+    ) -> ValidateView:
+        """Assemble, measure and judge the candidate.
+
+        ``thresholds`` is why the thresholds of the product file as it is now should count instead of the sealed ones.
+        """
+        return validating.validate(self._desk, self._actor(as_), run_id, accept or {}, thresholds)
 
     def diff(self, run_id: str, *, partitions: Partitions = None, sample: int = 10) -> DiffView:
         """The candidate against what was accepted before."""

@@ -1,4 +1,4 @@
-"""Commands before any work: plan, show, approve, decline."""
+"""Commands before any work: try, plan, show, approve, decline."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from errata.cli.command import command
 from errata.cli.options import Run, pairs
 from errata.cli.render_plan import decision_lines, plan_lines
+from errata.cli.render_try import try_data, try_lines
 from errata.cli.session import Session
 from errata.errors import UsageError
 
@@ -28,10 +29,29 @@ class Order(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
+    command(app, "try", PANEL)(try_)
     command(app, "plan", PANEL)(plan)
     command(app, "show", PANEL)(show)
     command(app, "approve", PANEL)(approve)
     command(app, "decline", PANEL)(decline)
+
+
+def try_(
+    session: Session,
+    product: Annotated[str, typer.Argument(metavar="PRODUCT", help="The product whose transform is tried.")],
+    partitions: Annotated[str, typer.Argument(metavar="PARTITION", help="A partition, or a list as plan takes it.")],
+    sample: Annotated[int, typer.Option("--sample", metavar="N", min=0, help="So many differing rows.")] = 10,
+) -> None:
+    """Compute a partition with the code of now and show the gate and the difference; nothing is written.
+
+    Example: errata try fin.daily_revenue 2026-01-17
+    """
+    with session.client() as client, session.busy(f"trying {product}"):
+        view = client.try_out(product, partitions, sample=sample, as_=session.person)
+    if session.json:
+        session.write_json(try_data(view))
+    else:
+        session.page(try_lines(view, session.width))
 
 
 def plan(

@@ -10,7 +10,7 @@ from errata.cli.steps import next_commands
 from errata.model.human import plural
 from errata.model.views import ValidateView
 
-__all__ = ["LISTED", "validation_lines"]
+__all__ = ["LISTED", "rule_lines", "validation_lines"]
 
 LISTED = 5
 """So many partitions of one check are listed with their messages; the others by name and value."""
@@ -24,18 +24,45 @@ def validation_lines(view: ValidateView, width: int) -> list[str]:
     pieces = [f"{word} {view.run_id}", f"candidate snapshot {view.snapshot_id}", "(already so)" if view.already else ""]
     lines = flow(pieces, width)
     lines += flow([f"{view.candidate}", plural(view.measured, "measurement")], width, "  ")
-    groups: dict[str, list[Result]] = {}
-    for check in view.checks:
-        groups.setdefault(str(check.get("name")), []).append(check)
-    name_width = min(max((len(name) for name in groups), default=0), 40)
-    lines.append("")
-    for name, results in groups.items():
-        lines += _group(name, results, width, name_width)
+    groups = _by_rule(view.checks)
+    lines += ["", *rule_lines(view.checks, width)]
+    for change in view.thresholds:
+        lines += ["", *_changed_thresholds(change, width)]
     if view.conflicts:
         lines += ["", *wrap(", ".join(view.conflicts), width, "  ! written by others since planning: ")]
     if not view.passed:
         lines += _way_out(groups, width)
     return [*lines, "", *next_lines(*next_commands(view.state, view.run_id))]
+
+
+def rule_lines(checks: Sequence[Result], width: int) -> list[str]:
+    """Every rule in one line, and the partitions in which it is not fine."""
+    groups = _by_rule(checks)
+    name_width = min(max((len(name) for name in groups), default=0), 40)
+    return [line for name, results in groups.items() for line in _group(name, results, width, name_width)]
+
+
+def _by_rule(checks: Sequence[Result]) -> dict[str, list[Result]]:
+    groups: dict[str, list[Result]] = {}
+    for check in checks:
+        groups.setdefault(str(check.get("name")), []).append(check)
+    return groups
+
+
+def _changed_thresholds(change: Mapping[str, Any], width: int) -> list[str]:
+    lines = wrap(str(change["why"]), width, f"  thresholds changed by {change['person']}: ")
+    for rule in change["changes"]:
+        moved = [f"{key} {_said(old)} → {_said(rule['after'][key])}" for key, old in rule["before"].items()]
+        lines += wrap(", ".join(moved), width, f"    {rule['name']}   ")
+    return lines
+
+
+def _said(value: Any) -> str:
+    """A threshold as the product file writes it."""
+    if isinstance(value, Mapping):
+        bounds = [str(value[key]) for key in ("operand", "upper") if value.get(key) is not None]
+        return " ".join([str(value["operator"]), " to ".join(bounds)])
+    return "none" if value is None else str(value)
 
 
 def _group(name: str, results: Sequence[Result], width: int, name_width: int) -> list[str]:

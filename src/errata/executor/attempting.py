@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from errata.errors import (
@@ -34,7 +34,7 @@ from errata.model.partition import fold_text
 from errata.model.run import ChunkState
 from errata.staging.ports import StagedOutput
 
-__all__ = ["LEASE_SECONDS", "Job", "attempt_chunk", "work_of"]
+__all__ = ["LEASE_SECONDS", "Job", "attempt_chunk", "refuse_foreign", "work_of"]
 
 LEASE_SECONDS = float(os.environ.get("ERRATA_LEASE_SECONDS", "60"))
 """How long a worker may be silent; it speaks four times as often."""
@@ -162,9 +162,14 @@ def _stage(job: Job, work: ChunkWork) -> StagedOutput:
         raise EngineError(f"attempt {work.attempt} left no snapshot on {target.table}")
     # a file that changed while it was read fails the chunk as well
     chunks.check_sources(work)
-    owned = set(work.chunk.partitions)
-    foreign = sorted({file.partition or "unpartitioned" for file in staged.files} - owned)
-    if foreign:
+    refuse_foreign(work, {file.partition or "unpartitioned" for file in staged.files})
+    return staged
+
+
+def refuse_foreign(work: ChunkWork, found: Collection[str]) -> None:
+    """A chunk writes its own partitions and no other."""
+    target, owned = work.manifest.target, set(work.chunk.partitions)
+    if foreign := sorted(set(found) - owned):
         raise ForeignPartition(
             f"chunk {work.chunk.chunk_id} produced rows for {', '.join(foreign[:10])}"
             f"{' and more' if len(foreign) > 10 else ''}; expected only {fold_text(target.grain, owned)}",
@@ -172,7 +177,6 @@ def _stage(job: Job, work: ChunkWork) -> StagedOutput:
             hint="filter the transform's output to ctx.partitions, then plan again",
             partitions=foreign,
         )
-    return staged
 
 
 class _Heart:

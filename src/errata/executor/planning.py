@@ -24,7 +24,7 @@ from errata.planner.estimate import busy_seconds, cores_for
 from errata.planner.ports import ActiveRun, PastRun
 from errata.planner.request import Request, input_partitions, resolve
 
-__all__ = ["make_plan", "pin_run"]
+__all__ = ["decide", "make_plan", "pin_run"]
 
 PIN_DAYS = 45
 """How long pinned snapshots outlive the plan; a run that takes longer is planned again."""
@@ -33,10 +33,10 @@ PIN_DAYS = 45
 def make_plan(desk: Desk, actor: Actor, request: Request, *, dry_run: bool) -> PlanView:
     """Resolve, judge, seal; the same request on the same world is the same run."""
     desk.allow(actor, (Role.REQUESTER,), "plan")
-    plan = _decide(desk, request)
+    plan = decide(desk, request)
     if ended := _ended(desk, plan):
         # the same request on the same world after it was given up: a new run, which names the one before
-        plan = _decide(desk, replace(request, supersede=ended.run_id))
+        plan = decide(desk, replace(request, supersede=ended.run_id))
     if plan.is_refused or plan.manifest is None:
         refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]
         view = refused_view(desk.product(request.product), plan)
@@ -72,7 +72,8 @@ def _ended(desk: Desk, plan: Plan) -> RunRecord | None:
     return next((run for run in given_up if run.manifest_digest == plan.digest), None)
 
 
-def _decide(desk: Desk, request: Request) -> Plan:
+def decide(desk: Desk, request: Request) -> Plan:
+    """The plan for a request on the world as it is now; only reads."""
     product = desk.product(request.product)
     grain = product.target.grain
     partitions = resolve(request, grain)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Protocol
@@ -10,8 +11,12 @@ from typing import Any, Protocol
 from errata.errors import ErrataError
 from errata.model.manifest import Chunk, Manifest, TargetPin
 from errata.model.throttle import Signal
+from errata.validator.ports import Measurer
 
-__all__ = ["ChunkEngine", "ChunkWork", "Origin", "PinKeeper", "PinOutcome", "Probes", "Progress", "RowReader"]
+__all__ = ["TRIAL", "ChunkEngine", "ChunkWork", "Origin", "PinKeeper", "PinOutcome", "Probes", "Progress", "RowReader"]
+
+TRIAL = "trial"
+"""The name of a snapshot that no table has: what a transform computed and nobody wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,10 @@ class ChunkEngine(Protocol):
 
     def digests(self, work: ChunkWork, parallelism: int) -> Mapping[str, str]:
         """Content digest per partition of the transform's output, computed with so many tasks; nothing is written."""
+
+    def trial(self, work: ChunkWork) -> AbstractContextManager[tuple[Measurer, Mapping[str, int]]]:
+        """The transform's output without writing it: a measurer that knows it as the snapshot ``TRIAL``, and rows by
+        partition. Raises as :meth:`append` does."""
 
     def cancel(self, work: ChunkWork) -> None:
         """Stop the Spark jobs of an attempt that lost its lease. Best effort."""

@@ -12,6 +12,7 @@ from errata.executor.candidates import assemble, complete, facts_of, measured
 from errata.executor.desk import Desk
 from errata.executor.drift import written_since
 from errata.executor.settling import settle_open
+from errata.executor.thresholds import change_thresholds, changed_thresholds, in_force
 from errata.failpoints import failpoint
 from errata.ledger import CandidateRecord, CandidateState, RunRecord
 from errata.model.audit import Actor
@@ -22,6 +23,7 @@ from errata.model.run import RunState
 from errata.model.views import ValidateView
 from errata.validator.judge import Acceptance, CandidateFacts, Verdict, judge
 from errata.validator.ports import Measurement
+from errata.validator.rethreshold import RULES
 
 __all__ = ["validate"]
 
@@ -29,25 +31,34 @@ S = RunState
 _JUDGED = frozenset({S.STAGED, S.REJECTED, S.VALIDATED})
 
 
-def validate(desk: Desk, actor: Actor, run_id: str, accept: Mapping[str, str]) -> ValidateView:
-    """The verdict on the run's candidate; raises ``ValidationRejected`` when it does not pass."""
+def validate(
+    desk: Desk, actor: Actor, run_id: str, accept: Mapping[str, str], thresholds: str | None = None
+) -> ValidateView:
+    """The verdict on the run's candidate; raises ``ValidationRejected`` when it does not pass.
+
+    ``thresholds`` is the reason for judging by the thresholds of the product file as it is now.
+    """
     run = desk.ledger.run(run_id)
-    desk.allow(actor, (Role.APPROVER,) if accept else (Role.OPERATOR, Role.APPROVER), "validate", run.run_id)
-    if accept:
-        desk.not_the_requester(actor, run.planned_by, "accept", run.run_id)
+    decides = bool(accept) or thresholds is not None
+    desk.allow(actor, (Role.APPROVER,) if decides else (Role.OPERATOR, Role.APPROVER), "validate", run.run_id)
+    if decides:
+        desk.not_the_requester(actor, run.planned_by, "accept" if accept else "other thresholds", run.run_id)
     settle_open(desk, actor, run.table)
     run = desk.ledger.run(run.run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
     if run.state not in _JUDGED:
-        return _as_it_stands(desk, actor, run)
+        return _as_it_stands(desk, actor, run, thresholds)
     chunks = complete(desk, run, manifest)
     candidate = _measured_candidate(desk, run, manifest)
     if candidate is None:
         candidate = assemble(desk, actor, run, manifest, chunks)
     measurements = measured(desk, actor, run, manifest, candidate)
     facts = facts_of(desk, manifest, candidate)
-    _accept(desk, actor, run, accept, judge(manifest, measurements, facts))
-    return _judge(desk, actor, run, manifest, candidate, facts, measurements)
+    if thresholds is not None:
+        change_thresholds(desk, actor, run, manifest, thresholds)
+    rules = in_force(desk, run, manifest)
+    _accept(desk, actor, run, accept, judge(rules, measurements, facts))
+    return _judge(desk, actor, run, rules, candidate, facts, measurements)
 
 
 def _measured_candidate(desk: Desk, run: RunRecord, manifest: Manifest) -> CandidateRecord | None:
@@ -78,12 +89,13 @@ def _accept(desk: Desk, actor: Actor, run: RunRecord, accept: Mapping[str, str],
         desk.ledger.accept_warning(run.run_id, check, why, actor.person, actor)
 
 
-def _as_it_stands(desk: Desk, actor: Actor, run: RunRecord) -> ValidateView:
+def _as_it_stands(desk: Desk, actor: Actor, run: RunRecord, thresholds: str | None) -> ValidateView:
     """A run that is past its gate keeps its verdict; one that is not there yet is refused."""
     verdict, candidate = desk.ledger.latest_verdict(run.run_id), desk.ledger.latest_candidate(run.run_id)
-    if verdict is None or candidate is None:
+    if verdict is None or candidate is None or thresholds is not None:
+        what = "other thresholds for" if thresholds is not None else "validate of"
         error = StateRefused(
-            f"validate of {run.run_id} was refused; expected a staged run, found {run.state}",
+            f"{what} {run.run_id} was refused; expected a run that is staged and not yet published, found {run.state}",
             state="nothing was changed",
             hint=f"errata run {run.run_id}" if run.state in (S.APPROVED, S.RUNNING) else f"errata status {run.run_id}",
         )
@@ -98,7 +110,12 @@ def _as_it_stands(desk: Desk, actor: Actor, run: RunRecord) -> ValidateView:
         candidate=candidate.branch,
         checks=verdict.checks,
         measured=len(desk.ledger.measurements(run.run_id, candidate.n)),
+        thresholds=_changed(desk, run),
     )
+
+
+def _changed(desk: Desk, run: RunRecord) -> tuple[Mapping[str, Any], ...]:
+    return tuple({key: change[key] for key in ("person", "why", "changes")} for change in changed_thresholds(desk, run))
 
 
 def _judge(
@@ -114,7 +131,7 @@ def _judge(
     verdict = judge(manifest, measurements, facts, accepted)
     checks: tuple[Mapping[str, Any], ...] = tuple(plain(check) for check in verdict.checks)
     before = desk.ledger.latest_verdict(run.run_id)
-    thresholds = digest_of([manifest.checks, manifest.reconcile, manifest.compare, [plain(a) for a in accepted]])
+    thresholds = digest_of([*(getattr(manifest, name) for name in RULES), [plain(a) for a in accepted]])
     already = before is not None and (before.candidate_n, before.thresholds_digest) == (candidate.n, thresholds)
     if not already:
         desk.ledger.record_verdict(run.run_id, candidate.n, verdict.passed, checks, thresholds, actor)
@@ -130,6 +147,7 @@ def _judge(
         checks=checks,
         measured=len(measurements),
         conflicts=() if before else written_since(desk, run, manifest),
+        thresholds=_changed(desk, run),
     )
     if view.conflicts:
         desk.ledger.note(run.run_id, actor, "conflict.seen", {"partitions": list(view.conflicts)})

@@ -225,6 +225,7 @@ class ValidateView:
     checks: tuple[Mapping[str, Any], ...]
     measured: int
     conflicts: tuple[str, ...] = ()
+    thresholds: tuple[Mapping[str, Any], ...] = ()  # changed since the plan: person, why, changes
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
@@ -36,13 +36,21 @@ FilesOf = Callable[[TargetPin, str, Sequence[str]], Sequence[DataFile]]
 class SparkMeasurer:
     """Measures through a Spark session; ``part`` hands over the bytes of a manifest's part by digest.
 
-    With ``files_of`` a scan that only counts rows is answered from table metadata where that is exact.
+    With ``files_of`` a scan that only counts rows is answered from table metadata where that is exact. ``unwritten``
+    are rows under the name of a snapshot that no table has: those of a trial.
     """
 
-    def __init__(self, session: SparkSession, part: Callable[[str], bytes], files_of: FilesOf | None = None) -> None:
+    def __init__(
+        self,
+        session: SparkSession,
+        part: Callable[[str], bytes],
+        files_of: FilesOf | None = None,
+        unwritten: Mapping[str, DataFrame] | None = None,
+    ) -> None:
         self._session = session
         self._part = part
         self._files_of = files_of
+        self._unwritten = unwritten or {}
 
     def measure(
         self, manifest: Manifest, plan: MeasurePlan, *, candidate_snapshot: str, prior_snapshot: str | None
@@ -83,8 +91,7 @@ class SparkMeasurer:
         """See the port."""
         pin = manifest.target
         columns = sorted(set(pin.columns) - set(manifest.lineage_columns))
-        before = snapshot_frame(self._session, pin.table, prior_snapshot)
-        after = snapshot_frame(self._session, pin.table, candidate_snapshot)
+        before, after = self._rows(pin, prior_snapshot), self._rows(pin, candidate_snapshot)
         new = _known_digests(measurements)
         if not set(partitions) <= set(new):
             new = content_of(self._target(pin, candidate_snapshot, partitions), pin, partitions, columns)
@@ -105,8 +112,13 @@ class SparkMeasurer:
             rows[file.partition] += file.rows
         return [Measurement(scan.scope, partition, ROW_COUNT, str(count)) for partition, count in rows.items()]
 
+    def _rows(self, pin: TargetPin, snapshot_id: str | None) -> DataFrame:
+        if snapshot_id in self._unwritten:
+            return self._unwritten[snapshot_id]
+        return snapshot_frame(self._session, pin.table, snapshot_id)
+
     def _target(self, pin: TargetPin, snapshot_id: str | None, partitions: Sequence[str]) -> DataFrame:
-        rows = snapshot_frame(self._session, pin.table, snapshot_id).where(_scope(pin, partitions))
+        rows = self._rows(pin, snapshot_id).where(_scope(pin, partitions))
         # a snapshot is read with its own schema; a column added since is NULL in it, as readers of main see it
         later = {name: F.lit(None) for name in pin.columns if name not in rows.columns}
         return rows.withColumns(later) if later else rows

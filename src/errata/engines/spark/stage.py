@@ -14,15 +14,16 @@ from py4j.protocol import Py4JError
 from errata.engines.files.source import FileSource
 from errata.engines.spark.aggregates import content_of
 from errata.engines.spark.causes import cause_of, meaning
-from errata.engines.spark.columns import in_partitions, table_name
+from errata.engines.spark.columns import in_partitions, partition_text, table_name
 from errata.engines.spark.contract import conform
 from errata.engines.spark.costs import cost_of
 from errata.engines.spark.inputs import frames, pinned_files
 from errata.engines.spark.lineage import deterministic_id, lineage_values, stamp
+from errata.engines.spark.measure import SparkMeasurer
 from errata.engines.spark.session import SparkRuntime
 from errata.engines.spark.transforms import load_transform, ship
 from errata.errors import EngineError, ErrataError, SourceChanged, TransformFailed, UsageError
-from errata.executor.ports import ChunkEngine, ChunkWork
+from errata.executor.ports import TRIAL, ChunkEngine, ChunkWork
 from errata.failpoints import failpoint
 from errata.model.context import Context, Mode
 from errata.model.manifest import TargetPin
@@ -31,6 +32,8 @@ from errata.model.refs import run_branch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from errata.validator.ports import Measurer
 
 __all__ = ["SparkChunks"]
 
@@ -116,6 +119,19 @@ class SparkChunks:
                 # what cannot be summed up here is the transform's output, not a check
                 raise TransformFailed(f"chunk {work.chunk.chunk_id}: {error.message}") from error
         return {name: f"{digest.rows}:{digest.a}:{digest.b}" for name, digest in found.items()}
+
+    @contextmanager
+    def trial(self, work: ChunkWork) -> Iterator[tuple[Measurer, Mapping[str, int]]]:
+        """See the port: computed once and kept, because the gate and the diff both look at it."""
+        target, session = work.manifest.target, self._runtime.session
+        output = self._output(work).persist()
+        try:
+            text = partition_text(target.column, target.column_type, target.grain).alias("partition")
+            counted = self._blaming_the_chunk(work, output.groupBy(text).count().collect)
+            rows = {row["partition"]: int(row["count"]) for row in counted}
+            yield SparkMeasurer(session, work.parts.__getitem__, unwritten={TRIAL: output}), rows
+        finally:
+            output.unpersist()
 
     def _blaming_the_chunk(self, work: ChunkWork, act: Callable[[], Any]) -> Any:
         try:

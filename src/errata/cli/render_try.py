@@ -1,0 +1,40 @@
+"""A trial as text: what was computed, what the gate would say, what would change. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from errata.cli.human import count, duration
+from errata.cli.layout import flow, next_lines
+from errata.cli.render_diff import diff_data, diff_lines
+from errata.cli.render_gate import rule_lines
+from errata.cli.render_plan import folded
+from errata.model.codec import plain
+
+if TYPE_CHECKING:
+    from errata.executor.trying import TryView
+
+__all__ = ["try_data", "try_lines"]
+
+
+def try_data(view: TryView) -> dict[str, Any]:
+    """The JSON of a trial."""
+    return {**plain(view), "diff": diff_data(view.diff)}
+
+
+def try_lines(view: TryView, width: int) -> list[str]:
+    """The page on which a fix is judged before it is planned."""
+    scope = folded(view.diff.grain, view.partitions)
+    pieces = [f"tried {view.product}", scope, view.transform, f"{count(view.rows)} rows", duration(view.seconds)]
+    told = "would pass the gate" if view.passed else "would be rejected"
+    return [
+        *flow(pieces, width),
+        "  nothing was written",
+        "",
+        *rule_lines(plain(view.checks), width),
+        f"  {told}",
+        "",
+        *diff_lines(view.diff, width),
+        "",
+        *next_lines(f'errata plan {view.product} --partitions {view.partitions[0]} --reason "…"'),
+    ]

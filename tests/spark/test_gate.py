@@ -1,0 +1,111 @@
+"""The gate around its numbers: trials before a plan, thresholds after a scan, and how much Spark is asked to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from errata.errors import ApprovalRefused, ForeignPartition, TransformFailed, UsageError, ValidationRejected
+from errata.validator.compile import compile_plan
+from support.world import PRODUCT, PRODUCT_FILE, TRANSFORM, World
+
+Make = Callable[..., World]
+COMPARED = PRODUCT_FILE + 'compare:\n  - {name: gross moved, metric: "sum(gross)", warn: 5%, block: 90%}\n'
+
+
+def test_a_trial_shows_what_a_run_would_change_and_leaves_no_trace(make_world: Make) -> None:
+    """The difference and the gate's findings are those of a run; table, refs and ledger are as before."""
+    world = make_world(days=3, product=COMPARED)
+    before = (world.snapshot(), world.refs(), world.client.status().runs, len(world.client.audit_log()))
+    view = world.client.try_out(PRODUCT, world.days[1], as_="ana")
+    assert view.rows == 3
+    (part,) = view.diff.diff.partitions
+    assert (part.partition, part.changed, part.unchanged) == (world.days[1], 3, 0)
+    assert view.diff.diff.columns["gross"].changed == 3
+    assert not view.passed
+    assert {check.name for check in view.checks if check.level == "warn"} == {"gross moved"}
+    after = (world.snapshot(), world.refs(), world.client.status().runs, len(world.client.audit_log()))
+    assert after == before
+
+
+@pytest.mark.parametrize(
+    'body, error',
+    [
+        ("raise KeyError('rate')", TransformFailed),
+        ("return raw.withColumn('day', F.date_add('day', 40)).transform(lambda r: _right(ctx, r))", ForeignPartition),
+        ("return _right(ctx, raw.withColumn('amount', F.expr('amount / 0')))", TransformFailed),
+    ],
+)
+def test_a_trial_of_a_broken_transform_says_what_a_run_would_say(make_world: Make, body: str, error: type) -> None:
+    """Errors of the code, at build time or in a task, and rows of other partitions."""
+    broken = f"{TRANSFORM}\n_right = build\n\ndef build(ctx, raw):\n    {body}\n"
+    world = make_world(days=1, transform=broken)
+    with pytest.raises(error):
+        world.client.try_out(PRODUCT, world.days[0], as_="ana")
+
+
+def test_a_changed_threshold_is_judged_without_a_scan_and_stays_on_the_record(make_world: Make) -> None:
+    """No Spark job runs; the verdict, the audit and later judgements know who changed what and why."""
+    world = make_world(days=2, product=COMPARED)
+    run = world.to("staged")
+    with pytest.raises(ValidationRejected):
+        world.client.validate(run, as_="ana")
+    _edit(world, "warn: 5%", "warn: 60%")
+    with pytest.raises(ApprovalRefused):
+        world.client.validate(run, thresholds="halving is the fix", as_="ana")
+    jobs = _jobs(world)
+    view = world.client.validate(run, thresholds="halving is the fix", as_="bo")
+    assert _jobs(world) == jobs
+    assert (view.passed, view.state) == (True, "validated")
+    (change,) = view.thresholds
+    assert (change["person"], change["why"]) == ("bo", "halving is the fix")
+    assert change["changes"] == [{"name": "gross moved", "before": {"warn": "5%"}, "after": {"warn": "60%"}}]
+    assert [e.action for e in world.client.audit_log(run) if e.action.startswith("fact.")] == ["fact.thresholds.1"]
+    again = world.client.validate(run, as_="ana")
+    assert (again.already, again.passed, len(again.thresholds)) == (True, True, 1)
+
+
+def test_thresholds_cannot_smuggle_in_another_measurement(make_world: Make) -> None:
+    """A rule whose number would be another one is refused, and nothing changes."""
+    world = make_world(days=1, product=COMPARED)
+    run = world.to("staged")
+    with pytest.raises(ValidationRejected):
+        world.client.validate(run, as_="ana")
+    _edit(world, 'metric: "sum(gross)"', 'metric: "count(*)"')
+    with pytest.raises(UsageError, match="gross moved has another metric"):
+        world.client.validate(run, thresholds="easier", as_="bo")
+    assert world.client.status(run).state == "rejected"
+
+
+def test_the_number_of_spark_jobs_grows_with_neither_checks_nor_partitions(make_world: Make) -> None:
+    """Twenty checks over 180 days take the jobs that three take over four days."""
+    few = make_world(days=4)
+    wide = "".join(f'  - {{name: c{n}, expression: "gross < {n}", mustBe: 0}}\n' for n in range(17))
+    many = make_world(days=180, rows=1, product=PRODUCT_FILE.replace("reconcile:", f"{wide}reconcile:"))
+    assert _gate_jobs(few) == _gate_jobs(many)
+
+
+def _gate_jobs(world: World) -> int:
+    plan = world.plan()
+    desk = world.client._desk
+    manifest = desk.ledger.manifest(plan.id, world.client._actor("ana"))
+    base = str(world.snapshot())
+    before = _jobs(world)
+    found = desk.engines.measurer.measure(
+        manifest, compile_plan(manifest), candidate_snapshot=base, prior_snapshot=base
+    )
+    assert {m.partition for m in found} == set(world.days)
+    return _jobs(world) - before
+
+
+def _jobs(world: World) -> int:
+    """Jobs that Spark itself remembers."""
+    return int(world.spark.sparkContext._jsc.sc().statusStore().jobsList(None).size())
+
+
+def _edit(world: World, old: str, new: str) -> None:
+    place = world.root / "products/sales.yaml"
+    assert old in place.read_text()
+    place.write_text(place.read_text().replace(old, new))
+    world.configure("project: test", "project: test")
