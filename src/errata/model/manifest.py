@@ -9,7 +9,7 @@ world gives the same manifest. ``as_of`` is the newest instant among the pinned 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from errata.model.partition import Grain
@@ -23,6 +23,7 @@ __all__ = [
     "ExpectedFile",
     "InputPin",
     "Manifest",
+    "NewColumn",
     "Override",
     "SourceFile",
     "TargetPin",
@@ -84,6 +85,15 @@ class InputPin:
 
 
 @dataclass(frozen=True, slots=True)
+class NewColumn:
+    """A column that the target gets with the publication; staged files carry its field id before the target does."""
+
+    name: str
+    type: str  # Iceberg type text
+    field_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class TargetPin:
     """The target as it was when the run was planned, read before any input."""
 
@@ -96,12 +106,21 @@ class TargetPin:
     column_type: str  # date | timestamp | timestamptz | string | int | long
     transform: str  # identity | hour | day | month | year
     grain: Grain
-    columns: Mapping[str, str]  # name → Iceberg type text, the contract of the output
+    columns: Mapping[str, str]  # name → Iceberg type text, the contract of the output; new ones included
     key: tuple[str, ...]
     expected_part: str  # digest of {partition: [ExpectedFile…]}
     fingerprints: Mapping[str, str]  # per partition in scope
     total_partitions: int
     mode: str = "metadata"  # how it will be published
+    required: tuple[str, ...] = ()  # columns that may not hold NULL
+    last_column_id: int = 0  # the highest field id that the table had ever given, where new columns come after it
+    new_columns: tuple[NewColumn, ...] = ()  # not in the table yet
+    shadow: str | None = None  # the table that takes staged files while the target lacks the new columns
+
+    @property
+    def staging(self) -> TargetPin:
+        """Where staged output lives: the target itself, or its shadow, which has the new columns already."""
+        return replace(self, table=self.shadow, shadow=None) if self.shadow else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,3 +196,7 @@ class Manifest:
     tolerance: Mapping[str, str] = field(default_factory=dict)  # of diffs, by column
     classified: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def has_override(self, rule: str) -> bool:
+        """Whether a named person set this rule aside when the run was planned."""
+        return any(override.rule == rule for override in self.overrides)

@@ -154,6 +154,7 @@ class Target:
     grain: Grain
     key: tuple[str, ...] = ()
     zone: str = "UTC"  # of the grain; transforms of timestamps count in UTC
+    add_columns: Mapping[str, str] = field(default_factory=dict)  # name → Iceberg type; visible with a publication
 
 
 @dataclass(frozen=True, slots=True)

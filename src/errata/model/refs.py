@@ -1,4 +1,4 @@
-"""The names of the branches and tags that Errata puts on a table. Pure.
+"""The names of the branches and tags that Errata puts on a table, and of tables beside it. Pure.
 
 All begin with ``errata_``, carry the run or publication they belong to, and are listed in the plan before they exist.
 """
@@ -19,6 +19,7 @@ __all__ = [
     "pub_tag",
     "rows_branch",
     "run_branch",
+    "shadow_table",
     "undo_branch",
 ]
 
@@ -77,3 +78,13 @@ def pub_tag(publication_id: str) -> str:
 def rows_branch(publication_id: str, n: int) -> str:
     """Rows that a rollback had to write anew, because their old files carry deletes."""
     return f"{PREFIX}{publication_id}_rows{n}"
+
+
+def shadow_table(table: str, product: str, digest: str) -> str:
+    """The table beside the target that takes the staged files of a run with new columns; one for each manifest.
+
+    >>> shadow_table("lake.fin.daily", "daily-revenue", "1a2b3c4d5e")
+    'lake.fin.errata_shadow_daily_revenue_1a2b3c4d'
+    """
+    # the names that every catalog takes: lower case, digits, underscores
+    return f"{table.rpartition('.')[0]}.{PREFIX}shadow_{product.replace('-', '_')}_{digest[:8]}"
