@@ -16,7 +16,7 @@ from sqlglot.errors import SqlglotError
 
 from errata.errors import UsageError
 
-__all__ = ["aggregate", "row_condition"]
+__all__ = ["aggregate", "column_expression", "row_condition"]
 
 _UNREPEATABLE = frozenset(
     (
@@ -151,3 +151,13 @@ def _total(tree: exp.Expr, types: Types | None) -> exp.Expr:
 
 def _refused(text: str, where: str, expected: str) -> UsageError:
     return UsageError(f"{where}: expression {text!r} was refused; expected {expected}", expression=text)
+
+
+def column_expression(text: str, *, where: str, types: Types | None) -> exp.Expr:
+    """A value of one row, such as a column to group by."""
+    tree = _parse(text, where)
+    if found := tree.find(exp.AggFunc):
+        raise _refused(text, where, f"a value of one row, found the aggregate {found.sql_name().lower()}()")
+    if tree.find(exp.Star):
+        raise _refused(text, where, "one column or an expression of columns, found *")
+    return _normal(tree, text, where, types)
