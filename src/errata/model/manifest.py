@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from errata.model.eras import Era, RowLimits, RowRule
 from errata.model.partition import Grain
 from errata.model.product import Check, Comparison, Control, Limits, Reconciliation
 
@@ -48,6 +49,7 @@ class SourceFile:
     path: str
     size: int
     version: str  # "mtime:<ns>" or "etag:<…>"
+    schema: int = 0  # which of the input's schemas it has, where they were looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,18 @@ class InputPin:
     table_uuid: str | None = None
     files_part: str | None = None  # digest of {partition: [SourceFile…]}
     own: bool = False  # the target itself: staged partitions of this run first, the base for the rest
+    columns: Mapping[str, str] = field(default_factory=dict)  # what the transform sees; empty: as it is
+    eras: tuple[Era, ...] = ()
+    era_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # per input partition
+    schemas: tuple[Mapping[str, str], ...] = ()  # every shape that was found; files say which is theirs
+    counts: Mapping[str, int] = field(default_factory=dict)  # rows of each partition by its files' own account
+    rows_out: tuple[RowRule, ...] = ()
+    quarantine: RowLimits | None = None
+
+    @property
+    def is_screened(self) -> bool:
+        """Whether rows may be taken out before the transform sees them."""
+        return bool(self.columns or self.rows_out)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+from errata.model.eras import Era, RowLimits, RowRule
 from errata.model.partition import Grain
 from errata.model.throttle import Signal, Throttle
 
@@ -178,6 +179,15 @@ class Input:
     lookahead: str = "0d"
     reference: str | None = None  # as_recorded | corrected_truth | current | as_decided
     own: bool = False  # the product's own earlier partitions: those this run staged, before them those of its base
+    columns: Mapping[str, str] = field(default_factory=dict)  # what the transform sees; empty: as it is
+    eras: tuple[Era, ...] = ()
+    rows: tuple[RowRule, ...] = ()
+    quarantine: RowLimits | None = None
+
+    @property
+    def needs_schema(self) -> bool:
+        """Whether a plan must know what the source's files look like inside."""
+        return bool(self.columns or self.rows)
 
 
 @dataclass(frozen=True, slots=True)

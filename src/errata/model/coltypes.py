@@ -1,0 +1,173 @@
+"""The types that columns of inputs have, as text: Iceberg's names, and Spark's shape for nested ones. Pure.
+
+``decimal(12, 2)``, ``long``, ``timestamptz``, ``array<string>``, ``struct<a:int,b:map<string,long>>``. What a file or a
+table holds and what a product file declares are written alike, so comparing text compares types.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+
+__all__ = ["SCALARS", "fits", "is_castable", "literal_fits", "normal_type", "spark_type"]
+
+SCALARS = ("boolean", "int", "long", "float", "double", "date", "timestamp", "timestamptz", "string", "binary")
+_ALIASES = {"bigint": "long", "bool": "boolean", "integer": "int", "list": "array"}
+_SPARK = {"long": "bigint", "timestamp": "timestamp_ntz", "timestamptz": "timestamp"}
+_NUMBERS = ("int", "long", "float", "double", "decimal")
+_TIMES = ("date", "timestamp", "timestamptz")
+_RANGES = {"int": 31, "long": 63}
+_WORD = re.compile(r"\s*([A-Za-z_]\w*)\s*")
+_DECIMAL = re.compile(r"\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)\s*")
+_DIGITS = 38
+
+
+class _NoType(ValueError):
+    pass
+
+
+def normal_type(text: str) -> str | None:
+    """The one way a type is written; None when it is no type.
+
+    >>> normal_type("Decimal(12,2)"), normal_type("list<bigint>"), normal_type("money")
+    ('decimal(12, 2)', 'array<long>', None)
+    """
+    return _written(text, {})
+
+
+def spark_type(text: str) -> str:
+    """A type as Spark's DDL has it.
+
+    >>> spark_type("struct<at:timestamptz,n:long>")
+    'struct<`at`:timestamp,`n`:bigint>'
+    """
+    written = _written(text, _SPARK, quote="`")
+    if written is None:
+        raise ValueError(f"{text!r} is not a type")
+    return written
+
+
+def _written(text: str, names: dict[str, str], quote: str = "") -> str | None:
+    try:
+        written, rest = _read(text, names, quote)
+    except _NoType:
+        return None
+    return None if rest.strip() else written
+
+
+def _read(text: str, names: dict[str, str], quote: str) -> tuple[str, str]:
+    word, rest = _word(text)
+    kind = _ALIASES.get(word.lower(), word.lower())
+    if kind in SCALARS:
+        return names.get(kind, kind), rest
+    if kind == "decimal":
+        found = _DECIMAL.match(rest)
+        if not found or not 1 <= int(found[1]) <= _DIGITS or int(found[2]) > int(found[1]):
+            raise _NoType(text)
+        return f"decimal({int(found[1])}, {int(found[2])})", rest[found.end() :]
+    if kind == "array":
+        inner, rest = _read(_after("<", rest), names, quote)
+        return f"array<{inner}>", _after(">", rest)
+    if kind == "map":
+        key, rest = _read(_after("<", rest), names, quote)
+        value, rest = _read(_after(",", rest), names, quote)
+        return f"map<{key},{value}>", _after(">", rest)
+    if kind == "struct":
+        return _fields(_after("<", rest), names, quote)
+    raise _NoType(text)
+
+
+def _fields(text: str, names: dict[str, str], quote: str) -> tuple[str, str]:
+    fields: list[str] = []
+    while True:
+        name, rest = _word(text)
+        inner, rest = _read(_after(":", rest), names, quote)
+        fields.append(f"{quote}{name}{quote}:{inner}")
+        if not rest.startswith(","):
+            return f"struct<{','.join(fields)}>", _after(">", rest)
+        text = rest[1:]
+
+
+def _word(text: str) -> tuple[str, str]:
+    found = _WORD.match(text)
+    if not found:
+        raise _NoType(text)
+    return found[1], text[found.end() :]
+
+
+def _after(mark: str, text: str) -> str:
+    if not text.startswith(mark):
+        raise _NoType(text)
+    return text[1:].lstrip()
+
+
+def fits(found: str, wanted: str) -> bool:
+    """Whether a value of one type is a value of the other without a cast: equal, or what Iceberg calls a promotion.
+
+    >>> fits("int", "long"), fits("decimal(9, 2)", "decimal(12, 2)"), fits("string", "date")
+    (True, True, False)
+    """
+    if found == wanted or (found, wanted) in (("int", "long"), ("float", "double")):
+        return True
+    if not (found.startswith("decimal") and wanted.startswith("decimal")):
+        return False
+    (digits, scale), (more, same) = _digits(found), _digits(wanted)
+    return scale == same and digits <= more
+
+
+def is_castable(found: str, wanted: str) -> bool:
+    """Whether Spark has a cast, in ANSI mode, that is tried value by value; nested types have none."""
+    one, other = (kind.partition("(")[0] for kind in (found, wanted))
+    if one not in (*SCALARS, "decimal") or other not in (*SCALARS, "decimal"):
+        return False
+    if one == other or other == "string":
+        return one != "binary" or other == "binary"
+    if one == "string":
+        return True
+    if one in _NUMBERS:
+        return other in (*_NUMBERS, "boolean", "timestamptz")
+    return (one in _TIMES and other in _TIMES) or (one == "boolean" and other in _NUMBERS)
+
+
+def literal_fits(text: str | None, kind: str) -> bool:
+    """Whether a default can stand in a column of this type exactly; NULL always can.
+
+    >>> literal_fits("0.5", "decimal(3, 1)"), literal_fits("0.55", "decimal(3, 1)"), literal_fits("soon", "date")
+    (True, False, False)
+    """
+    if text is None or kind == "string":
+        return True
+    try:
+        match kind.partition("(")[0]:
+            case "boolean":
+                return text in ("true", "false")
+            case "int" | "long":
+                return -(2 ** _RANGES[kind]) <= int(text) < 2 ** _RANGES[kind]
+            case "float" | "double":
+                return Decimal(text).is_finite()
+            case "decimal":
+                return _decimal_fits(Decimal(text), *_digits(kind))
+            case "date":
+                return date.fromisoformat(text).isoformat() == text
+            case "timestamp":
+                return datetime.fromisoformat(text).tzinfo is None
+            case "timestamptz":
+                return datetime.fromisoformat(text).tzinfo is not None
+            case _:
+                return False
+    except (InvalidOperation, ValueError):
+        return False
+
+
+def _decimal_fits(number: Decimal, digits: int, scale: int) -> bool:
+    if not number.is_finite():
+        return False
+    scaled = number.scaleb(scale)
+    return scaled == scaled.to_integral_value() and abs(scaled) < 10**digits
+
+
+def _digits(kind: str) -> tuple[int, int]:
+    found = _DECIMAL.search(kind)
+    assert found is not None  # noqa: S101 - only normal types come here
+    return int(found[1]), int(found[2])
