@@ -89,13 +89,13 @@ class InputPin:
     era_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # per input partition
     schemas: tuple[Mapping[str, str], ...] = ()  # every shape that was found; files say which is theirs
     counts: Mapping[str, int] = field(default_factory=dict)  # rows of each partition by its files' own account
-    rows_out: tuple[RowRule, ...] = ()
+    row_rules: tuple[RowRule, ...] = ()
     quarantine: RowLimits | None = None
 
     @property
     def is_screened(self) -> bool:
         """Whether rows may be taken out before the transform sees them."""
-        return bool(self.columns or self.rows_out)
+        return bool(self.columns or self.row_rules)
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,7 @@ class TargetFacts:
     unreadable_values: tuple[str, ...] = ()  # partition values that are no partition of this grain
     properties: Mapping[str, str] = field(default_factory=dict)
     refs: Mapping[str, str] = field(default_factory=dict)
+    last_column_id: int = 0  # the highest field id ever given, dropped columns included
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,8 @@ class InputFacts:
     rows_known: bool = True
     note: str = ""  # said in the plan
     problem: str | None = None  # refuses the plan
+    schemas: tuple[Mapping[str, str], ...] = ()  # column → type of every shape found; ``SourceFile.schema`` points here
+    unreadable: Mapping[str, str] = field(default_factory=dict)  # files that could not be looked into, and why
 
 
 @dataclass(frozen=True, slots=True)
