@@ -1,4 +1,5 @@
-"""Lists and re-checks source files through pyarrow's file systems. Reads directories, opens no data file.
+"""Lists and re-checks source files through pyarrow's file systems. Reads directories; opens no data file unless the
+input declares columns or row rules, and then reads its footer only.
 
 A file is pinned by size and version: the ETag in S3, the modification time elsewhere. S3's listings, as pyarrow gives
 them, have no ETag, so each file costs one HEAD request, many at a time.
@@ -10,9 +11,11 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from errata.engines.files.footers import Footer, read_footers
 from errata.engines.files.pattern import Place, column_of, locate, matches, neighbours, root_of, split_scheme
 from errata.engines.s3 import for_pyarrow
 from errata.errors import EngineError, UsageError
@@ -48,8 +51,10 @@ class FileSource:
             places = {name: locate(path, grain, name) for name in partitions}
         found = {name: infos for name, infos in self._list(scheme, root_of(path), places).items() if infos}
         files = self._pinned(scheme, found)
-        sizes = {name: _size(listed) for name, listed in files.items()}
-        whole = sizes.get(WHOLE, _size(())) if WHOLE in places else None
+        footers = self._footers(scheme, files) if source.needs_schema else {}
+        files, schemas = _with_schemas(files, footers)
+        sizes = {name: _size(listed, footers) for name, listed in files.items()}
+        whole = sizes.get(WHOLE, _size((), {})) if WHOLE in places else None
         return InputFacts(
             name=source.name,
             kind="files",
@@ -60,9 +65,17 @@ class FileSource:
             newest_ms=max((info.mtime_ns // 10**6 for infos in found.values() for info in infos), default=None),
             files=files,
             oldest=None if whole or len(sizes) == len(places) else self._oldest(scheme, path, grain),
-            rows_known=False,
-            note="rows unknown: source files are not opened",
+            rows_known=source.needs_schema,
+            note="" if source.needs_schema else "rows unknown: source files are not opened",
+            schemas=schemas,
+            unreadable={path: footer.problem for path, footer in footers.items() if footer.problem},
         )
+
+    def _footers(self, scheme: str, files: Mapping[str, Sequence[SourceFile]]) -> dict[str, Footer]:
+        pinned = [file.path for listed in files.values() for file in listed]
+        system = self._system(scheme)
+        found = read_footers(system.open_input_file, [split_scheme(path)[1] for path in pinned], _AT_ONCE)
+        return dict(zip(pinned, found, strict=True))
 
     def verify(self, files: Iterable[SourceFile]) -> list[str]:
         """What is wrong with pinned files now, by name; nothing is opened."""
@@ -173,9 +186,25 @@ def _mtime(info: Any) -> str:
     return f"mtime:{info.mtime_ns}"
 
 
-def _size(files: Sequence[SourceFile]) -> PartitionSize:
+def _size(files: Sequence[SourceFile], footers: Mapping[str, Footer]) -> PartitionSize:
     listed = json.dumps([[f.path, f.size, f.version] for f in files], separators=(",", ":"), ensure_ascii=False)
-    return PartitionSize(0, sum(f.size for f in files), len(files), hashlib.sha256(listed.encode()).hexdigest())
+    rows = sum(footers[file.path].rows for file in files) if footers else 0
+    return PartitionSize(rows, sum(f.size for f in files), len(files), hashlib.sha256(listed.encode()).hexdigest())
+
+
+def _with_schemas(
+    files: Mapping[str, tuple[SourceFile, ...]], footers: Mapping[str, Footer]
+) -> tuple[dict[str, tuple[SourceFile, ...]], tuple[Mapping[str, str], ...]]:
+    """Files that say which schema is theirs, and every schema once, in the order of its first file."""
+    if not footers:
+        return dict(files), ()
+    numbers: dict[tuple[tuple[str, str], ...], int] = {}
+
+    def known(file: SourceFile) -> SourceFile:
+        return replace(file, schema=numbers.setdefault(tuple(footers[file.path].columns.items()), len(numbers)))
+
+    told = {name: tuple(known(file) for file in files[name]) for name in sorted(files)}
+    return told, tuple(dict(columns) for columns in numbers)
 
 
 def _problem(file: SourceFile, state: tuple[int, str] | None) -> str | None:
