@@ -1,120 +1,272 @@
 """Expressions that users write in product files: what they may say, and their normal form. Pure.
 
 They are parsed as Spark SQL and written out again with every identifier quoted, so nothing that is not understood
-reaches the engine. A row condition speaks about one row; an aggregate about all rows of a partition. Both must give
-the same answer every time, because what was measured is evidence.
+reaches the engine. What they may consist of is a closed list: columns, literals, operators, and the functions of
+:mod:`errata.validator.functions`; the text that is written out is held against that list once more. A row condition
+speaks about one row, a value too, an aggregate about all rows of a partition. All give the same answer every time,
+because what was measured is evidence.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import pairwise
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ErrorLevel, SqlglotError
 
 from errata.errors import UsageError
+from errata.validator.functions import ALLOWED, LAMBDAS, PADDING, PATTERNS, REFUSED
+from errata.validator.patterns import pattern_flaw
 
-__all__ = ["aggregate", "column_expression", "row_condition"]
+__all__ = ["MOST_CHARACTERS", "aggregate", "row_condition", "row_value"]
 
-_UNREPEATABLE = frozenset(
-    (
-        "curdate",
-        "current_catalog",
-        "current_database",
-        "current_date",
-        "current_schema",
-        "current_time",
-        "current_timestamp",
-        "current_timezone",
-        "current_user",
-        "input_file_block_length",
-        "input_file_block_start",
-        "input_file_name",
-        "java_method",
-        "localtimestamp",
-        "monotonically_increasing_id",
-        "now",
-        "rand",
-        "randn",
-        "random",
-        "randstr",
-        "reflect",
-        "session_user",
-        "shuffle",
-        "spark_partition_id",
-        "try_reflect",
-        "uniform",
-        "user",
-        "uuid",
-    )
-)
-_ORDER_DEPENDENT = (exp.AnyValue, exp.ArrayAgg, exp.First, exp.FirstValue, exp.GroupConcat, exp.Last, exp.LastValue)
-_NOT_A_CONDITION = (exp.Literal, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Star, exp.Struct)
+MOST_CHARACTERS = 2000
+_MOST_NODES = 1000
+_MOST_PADDING = 1000
+_MOST_WILDCARDS = 5
+_SHOWN = 120
+
 _INTEGERS = frozenset({"int", "long"})
+_BINARY = (
+    exp.Add,
+    exp.BitwiseAnd,
+    exp.BitwiseOr,
+    exp.BitwiseXor,
+    exp.Connector,
+    exp.DPipe,
+    exp.Div,
+    exp.Dot,
+    exp.EQ,
+    exp.Escape,
+    exp.GT,
+    exp.GTE,
+    exp.ILike,
+    exp.IntDiv,
+    exp.Is,
+    exp.LT,
+    exp.LTE,
+    exp.Like,
+    exp.Mod,
+    exp.Mul,
+    exp.NEQ,
+    exp.NullSafeEQ,
+    exp.NullSafeNEQ,
+    exp.PropertyEQ,
+    exp.RegexpLike,
+    exp.Sub,
+)
+_SYNTAX = (*_BINARY, exp.Case, exp.Cast, exp.Exists, exp.If)
+_PARTS = (
+    *_BINARY,
+    exp.Between,
+    exp.Boolean,
+    exp.Bracket,
+    exp.Column,
+    exp.DataType,
+    exp.DataTypeParam,
+    exp.Distinct,
+    exp.Filter,
+    exp.Func,
+    exp.Identifier,
+    exp.In,
+    exp.Interval,
+    exp.IntervalSpan,
+    exp.Lambda,
+    exp.Literal,
+    exp.Null,
+    exp.Paren,
+    exp.Star,
+    exp.Tuple,
+    exp.Unary,
+    exp.Var,
+    exp.Where,
+)
+_NOT_A_CONDITION = (exp.Literal, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Star, exp.Struct)
+_KEYWORDS = (
+    "all and any as between case decimal distinct div else escape filter from ilike in interval is like not or rlike"
+    " then when where"
+)
 
 Types = Mapping[str, str]
 
 
-def row_condition(text: str, *, where: str, types: Types | None) -> exp.Expr:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an expression stands, for refusals; ``key`` is the key of the product file that holds it."""
+
+    text: str
+    where: str
+    key: str
+
+    def refused(self, expected: str) -> UsageError:
+        """The error that says so."""
+        said = self.text if len(self.text) <= _SHOWN else self.text[: _SHOWN - 1] + "…"
+        message = f"{self.where}: expression {said!r} was refused; expected {expected}"
+        return UsageError(message, expression=self.text, key=self.key)
+
+
+def row_condition(text: str, *, where: str, types: Types | None, key: str = "expression") -> exp.Expr:
     """The condition of an ``expression`` check: true for the rows to be counted."""
-    tree = _parse(text, where)
-    if found := tree.find(exp.AggFunc):
-        raise _refused(text, where, f"a condition on one row, found the aggregate {found.sql_name().lower()}()")
+    place = _Place(text, where, key)
+    tree = _row_tree(place, "a condition on one row")
     root = tree.unnest()
     is_value = isinstance(root, _NOT_A_CONDITION) or (
-        isinstance(root, exp.Column) and types is not None and _type_of(root, types) != "boolean"
+        isinstance(root, exp.Column) and types is not None and _type_of(root, types) not in ("boolean", None)
     )
     if is_value:
-        raise _refused(text, where, "a condition that is true or false for a row")
-    return _normal(tree, text, where, types)
+        raise place.refused("a condition that is true or false for a row")
+    return _normal(tree, place, types)
 
 
-def aggregate(text: str, *, where: str, types: Types | None) -> exp.Expr:
+def row_value(text: str, *, where: str, types: Types | None, key: str = "expression") -> exp.Expr:
+    """A value computed from one row, such as what rows are grouped by."""
+    place = _Place(text, where, key)
+    tree = _row_tree(place, "a value of one row")
+    if tree.find(exp.Star):
+        raise place.refused("a value of one row, found *")
+    return _normal(tree, place, types)
+
+
+def aggregate(text: str, *, where: str, types: Types | None, key: str = "expression") -> exp.Expr:
     """An aggregate over the rows of a partition; sums over nothing are 0, division by 0 is NULL."""
-    tree = _parse(text, where)
+    place = _Place(text, where, key)
+    tree = _parse(place)
     functions = list(tree.find_all(exp.AggFunc))
     if not functions:
-        raise _refused(text, where, "an aggregate such as sum(amount) or count(*)")
-    for function in functions:
-        if isinstance(function, _ORDER_DEPENDENT):
-            name = function.sql_name().lower()
-            raise _refused(text, where, f"an aggregate that does not depend on row order, found {name}()")
-        if function.find_ancestor(exp.AggFunc):
-            raise _refused(text, where, "aggregates that are not inside one another")
-    loose = [column for column in tree.find_all(exp.Column) if not column.find_ancestor(exp.AggFunc, exp.Filter)]
-    if loose and not all(isinstance(column.this, exp.Star) for column in loose):
-        raise _refused(text, where, f"every column inside an aggregate, found {loose[0].sql('spark')} outside")
-    return _total(_normal(tree, text, where, types), types)
+        raise place.refused("an aggregate such as sum(amount) or count(*)")
+    if any(function.find_ancestor(exp.AggFunc) for function in functions):
+        raise place.refused("aggregates that are not inside one another")
+    own = _lambda_names(tree)
+    loose = [
+        column
+        for column in tree.find_all(exp.Column)
+        if not column.find_ancestor(exp.AggFunc, exp.Filter) and column.parts[0].name.lower() not in own
+    ]
+    if loose:
+        raise place.refused(f"every column inside an aggregate, found {loose[0].sql('spark')} outside")
+    return _written(_total(_normal(tree, place, types), types), place)
 
 
-def _parse(text: str, where: str) -> exp.Expr:
-    try:
-        trees = sqlglot.parse(text, read="spark")
-    except SqlglotError as error:
-        reason = str(error).splitlines()[0]
-        raise _refused(text, where, f"one Spark SQL expression ({reason})") from None
-    if len(trees) != 1 or trees[0] is None:
-        raise _refused(text, where, "exactly one expression")
-    tree = trees[0]
-    if not isinstance(tree, (exp.Condition, exp.Filter)) or isinstance(tree, (exp.Alias, exp.Query)):
-        raise _refused(text, where, "an expression, not a statement")
-    if tree.find(exp.Query):
-        raise _refused(text, where, "no sub-query")
-    if tree.find(exp.Window):
-        raise _refused(text, where, "no window function")
-    if tree.find(exp.Placeholder, exp.Parameter, exp.Command, exp.DDL, exp.DML):
-        raise _refused(text, where, "no parameter and no statement")
-    for function in tree.find_all(exp.Func):
-        name = (function.name if isinstance(function, exp.Anonymous) else function.sql_name()).lower()
-        if name in _UNREPEATABLE:
-            raise _refused(text, where, f"an expression that gives the same answer every time, found {name}()")
+def _row_tree(place: _Place, expected: str) -> exp.Expr:
+    tree = _parse(place)
+    if found := tree.find(exp.AggFunc, exp.Filter):
+        raise place.refused(f"{expected}, found the aggregate {_spelled(found, place.text)}()")
     return tree
 
 
-def _normal(tree: exp.Expr, text: str, where: str, types: Types | None) -> exp.Expr:
-    own = {name.name.lower() for scope in tree.find_all(exp.Lambda) for name in scope.expressions}
+def _parse(place: _Place) -> exp.Expr:
+    if len(place.text) > MOST_CHARACTERS:
+        raise place.refused(f"at most {MOST_CHARACTERS:,} characters, found {len(place.text):,}")
+    try:
+        trees = sqlglot.parse(place.text, read="spark")
+    except (SqlglotError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0]
+        raise place.refused(f"one Spark SQL expression ({reason})") from None
+    if len(trees) != 1 or trees[0] is None:
+        raise place.refused("exactly one expression")
+    tree = trees[0]
+    if not isinstance(tree, (exp.Condition, exp.Filter)) or isinstance(tree, (exp.Alias, exp.Query)):
+        raise place.refused("an expression, not a statement")
+    _refuse_parts(tree, place)
+    return tree
+
+
+def _refuse_parts(tree: exp.Expr, place: _Place) -> None:
+    nodes = list(tree.walk())
+    if len(nodes) > _MOST_NODES:
+        raise place.refused(f"at most {_MOST_NODES:,} parts, found {len(nodes):,}")
+    for node in nodes:
+        if isinstance(node, exp.Query):
+            raise place.refused("no sub-query")
+        if isinstance(node, exp.Window):
+            raise place.refused("no window function")
+        if isinstance(node, (exp.Placeholder, exp.Parameter, exp.SessionParameter)):
+            raise place.refused("no parameter")
+        is_any = isinstance(node, exp.Any) and isinstance(node.parent, (exp.Like, exp.ILike))
+        if not isinstance(node, _PARTS) and not is_any:
+            raise place.refused(f"columns, literals, operators and functions, found {_word(node)}")
+        if isinstance(node, exp.Dot) and not isinstance(node.expression, exp.Identifier):
+            raise place.refused("functions without a name before them, because those are user-defined")
+        if isinstance(node, exp.Lambda) and _spelled(node.parent, place.text) not in LAMBDAS:
+            raise place.refused(f"x -> … in {', '.join(sorted(LAMBDAS))} only")
+        if isinstance(node, exp.Func):
+            _refuse_function(node, place)
+        if isinstance(node, (exp.Like, exp.ILike)):
+            _refuse_wildcards(node, place)
+
+
+def _refuse_function(node: exp.Func, place: _Place) -> None:
+    name = _spelled(node, place.text)
+    if name not in ALLOWED and not isinstance(node, _SYNTAX):
+        near = get_close_matches(name, ALLOWED, 1, 0.8)
+        advice = f"; did you mean {near[0]}()" if near and name not in REFUSED else ""
+        said = REFUSED.get(name, "a function of the list in docs/reference/checks.md")
+        raise place.refused(f"{said}, found {name}(){advice}")
+    at = 1 if isinstance(node, exp.RegexpLike) else PATTERNS.get(name)
+    if at is not None:
+        _refuse_pattern(node, at, place)
+    if name in PADDING:
+        length = _arguments(node)[1:2]
+        if not length or not length[0].is_int or int(length[0].name) > _MOST_PADDING:
+            raise place.refused(f"a length up to {_MOST_PADDING:,} as second argument of {name}()")
+
+
+def _refuse_pattern(node: exp.Func, at: int, place: _Place) -> None:
+    given = _arguments(node)
+    pattern = given[at] if at < len(given) else None
+    if not (isinstance(pattern, exp.Literal) and pattern.is_string):
+        raise place.refused("a regular expression written out as text, because only that can be checked beforehand")
+    if flaw := pattern_flaw(pattern.name):
+        raise place.refused(f"a regular expression that is safe to run, found {pattern.name!r}: {flaw}")
+
+
+def _refuse_wildcards(node: exp.Expr, place: _Place) -> None:
+    given = node.expression
+    texts = list(given.find_all(exp.Literal)) if isinstance(given, (exp.Any, exp.Tuple, exp.Paren)) else [given]
+    for text in texts:
+        if not (isinstance(text, exp.Literal) and text.is_string):
+            raise place.refused("a pattern written out as text after LIKE")
+        if text.name.count("%") > _MOST_WILDCARDS:
+            raise place.refused(f"at most {_MOST_WILDCARDS} times % after LIKE, found {text.name.count('%')}")
+
+
+def _arguments(node: exp.Func) -> list[exp.Expr]:
+    return node.expressions if isinstance(node, exp.Anonymous) else [v for v in node.args.values() if _is_node(v)]
+
+
+def _is_node(value: object) -> bool:
+    return isinstance(value, exp.Expr)
+
+
+def _spelled(node: exp.Expr | None, text: str) -> str:
+    """A function's name as it was written; where the parser keeps no place, as it will be written out."""
+    if node is None:
+        return ""
+    if isinstance(node, exp.Filter):
+        return _spelled(node.this, text)
+    if isinstance(node, exp.Anonymous):
+        return str(node.name).lower()
+    if "start" in node.meta:
+        return text[node.meta["start"] : node.meta["end"] + 1].lower()
+    written = re.match(r"[A-Za-z_]\w*", node.sql("spark")) if isinstance(node, exp.Func) else None
+    return written[0].lower() if written else _word(node)
+
+
+def _word(node: exp.Expr) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).lower()
+
+
+def _lambda_names(tree: exp.Expr) -> set[str]:
+    return {name.name.lower() for scope in tree.find_all(exp.Lambda) for name in scope.expressions}
+
+
+def _normal(tree: exp.Expr, place: _Place, types: Types | None) -> exp.Expr:
+    own = _lambda_names(tree)
     for column in tree.find_all(exp.Column):
         if isinstance(column.this, exp.Star) or column.parts[0].name.lower() in own:
             continue
@@ -122,11 +274,27 @@ def _normal(tree: exp.Expr, text: str, where: str, types: Types | None) -> exp.E
             name = column.parts[0].name
             near = get_close_matches(name, list(types), 1)
             advice = f"; did you mean {near[0]}" if near else ""
-            raise _refused(text, where, f"a column of the table, found {name}{advice}")
+            raise place.refused(f"a column of the table, found {name}{advice}")
     for node in tree.walk():
         node.comments = None
     for identifier in tree.find_all(exp.Identifier):
         identifier.set("quoted", True)  # noqa: FBT003 - sqlglot's own way
+    return _written(tree, place)
+
+
+def _written(tree: exp.Expr, place: _Place) -> exp.Expr:
+    """The tree again, when what it is written out as calls nothing but allowed functions."""
+    try:
+        text = tree.sql("spark", unsupported_level=ErrorLevel.RAISE)
+        tokens = sqlglot.tokenize(text, read="spark")
+    except (SqlglotError, RecursionError, KeyError, TypeError, AttributeError):
+        raise place.refused("arguments as Spark documents them") from None
+    known = ALLOWED | set(_KEYWORDS.split())
+    for token, following in pairwise(tokens):
+        name = token.text.lower()
+        is_call = following.text == "(" and text[token.start] not in "`'\"" and re.fullmatch(r"[a-z_]\w*", name)
+        if is_call and name not in known:
+            raise place.refused(f"a function of the list in docs/reference/checks.md, found {name}()")
     return tree
 
 
@@ -147,17 +315,3 @@ def _total(tree: exp.Expr, types: Types | None) -> exp.Expr:
         outer.replace(exp.Coalesce(this=outer.copy(), expressions=[exp.Literal.number(0)]))
     result: exp.Expr = holder.this
     return result
-
-
-def _refused(text: str, where: str, expected: str) -> UsageError:
-    return UsageError(f"{where}: expression {text!r} was refused; expected {expected}", expression=text)
-
-
-def column_expression(text: str, *, where: str, types: Types | None) -> exp.Expr:
-    """A value of one row, such as a column to group by."""
-    tree = _parse(text, where)
-    if found := tree.find(exp.AggFunc):
-        raise _refused(text, where, f"a value of one row, found the aggregate {found.sql_name().lower()}()")
-    if tree.find(exp.Star):
-        raise _refused(text, where, "one column or an expression of columns, found *")
-    return _normal(tree, text, where, types)
