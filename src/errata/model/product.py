@@ -33,6 +33,7 @@ __all__ = [
     "Project",
     "Protect",
     "Reconciliation",
+    "References",
     "Role",
     "Target",
     "Threshold",
@@ -64,7 +65,7 @@ class Role(StrEnum):
 
 
 class Metric(StrEnum):
-    """The library metrics of the Open Data Contract Standard, and one for a row condition."""
+    """The library metrics of the Open Data Contract Standard, and what else checks count."""
 
     ROW_COUNT = "rowCount"
     NULL_VALUES = "nullValues"
@@ -72,6 +73,10 @@ class Metric(StrEnum):
     INVALID_VALUES = "invalidValues"
     DUPLICATE_VALUES = "duplicateValues"
     EXPRESSION = "expression"
+    FRESHNESS = "freshness"
+    TIMESTAMP_BOUNDS = "timestampBounds"
+    MISSING_REFERENCES = "missingReferences"
+    PII_VALUES = "piiValues"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +89,16 @@ class Threshold:
 
 
 @dataclass(frozen=True, slots=True)
+class References:
+    """Where the keys that a check looks up must be: columns of an input, as it is pinned."""
+
+    input: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
-    """One data-quality rule, judged per partition."""
+    """One data-quality rule, judged per partition or over the run."""
 
     name: str
     metric: Metric
@@ -95,8 +108,18 @@ class Check:
     valid_values: tuple[str, ...] = ()
     pattern: str | None = None
     missing_values: tuple[str, ...] = ()
-    unit: str = "rows"  # rows | percent
+    unit: str = "rows"  # rows | percent; of an age minutes | hours | days
     severity: str = "block"  # warn | block
+    per: str = "partition"  # partition | run
+    minimum: str | None = None  # both ends belong to the range
+    maximum: str | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    before: str = "0s"  # how far timestamps may lie outside their partition
+    after: str = "0s"
+    references: References | None = None
+    kinds: tuple[str, ...] = ()  # of personal data
+    must_hold: bool = False  # the expression says what is right instead of what is wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +246,7 @@ class Product:
     throttle: Throttle | None = None  # instead of the project's
     health: tuple[Signal, ...] = ()  # besides the project's
     path: str = ""  # the file, relative to the project
+    lines: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)  # where rules stand in it
 
 
 @dataclass(frozen=True, slots=True)
