@@ -19,6 +19,7 @@ from errata.model.throttle import Signal, Throttle
 __all__ = [
     "INEXACT",
     "LINEAGE_COLUMNS",
+    "PII_KINDS",
     "S3",
     "Catalog",
     "Check",
@@ -53,6 +54,10 @@ LINEAGE_COLUMNS = (
 )
 INEXACT = ("float", "double", "decimal")
 """Column types that may have a tolerance in a diff."""
+
+
+PII_KINDS = ("email", "phone", "iban", "card", "ssn", "ipv4", "ipv6")
+"""Kinds of personal data that a check can look for."""
 
 
 class Role(StrEnum):

@@ -27,10 +27,12 @@ __all__ = [
     "DecimalText",
     "Duration",
     "EnvText",
+    "Expression",
     "Identifier",
     "InputName",
     "Json",
     "Length",
+    "LengthText",
     "Line",
     "PersonName",
     "Plain",
@@ -51,6 +53,7 @@ IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 DECIMAL = r"-?[0-9]{1,30}(\.[0-9]{1,18})?"
 AMOUNT = r"[0-9]{1,30}(\.[0-9]{1,18})?%?"
 MAX_QUERY = 10_000
+MAX_EXPRESSION = 2_000
 MAX_SAFE_INTEGER = 2**53 - 1
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BINARY_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
@@ -173,6 +176,13 @@ def _query(value: Any) -> str:
     return text
 
 
+def _expression(value: Any) -> str:
+    text = _as_text(value, "an SQL expression").strip()
+    if not text or len(text) > MAX_EXPRESSION:
+        raise expected(f"an SQL expression of at most {MAX_EXPRESSION:,} characters")
+    return text
+
+
 def _yes_no(value: Any) -> bool:
     if not isinstance(value, Plain) or value.kind != "bool":
         raise expected("true or false")
@@ -258,10 +268,16 @@ Duration = Annotated[
     _pattern(DURATION),
 ]
 Length = Annotated[int, BeforeValidator(_length), _pattern(LENGTH)]
+LengthText = Annotated[
+    str,
+    BeforeValidator(_matching(LENGTH, "a whole number and s, min, h or d, such as 5min", numbers=True)),
+    _pattern(LENGTH),
+]
 Span = Annotated[
     str, BeforeValidator(_matching(_SPAN, "hours such as 22:00-06:00; 24:00 may end them")), _pattern(_SPAN)
 ]
 Query = Annotated[str, BeforeValidator(_query), WithJsonSchema({"type": "string", "minLength": 1})]
+Expression = Annotated[str, BeforeValidator(_expression), WithJsonSchema({"type": "string", "minLength": 1})]
 DecimalText = Annotated[
     str, BeforeValidator(_matching(DECIMAL, "a decimal number such as 0.5", numbers=True)), _numeric(DECIMAL)
 ]

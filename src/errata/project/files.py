@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from errata.model.product import LINEAGE_COLUMNS
+from errata.model.product import LINEAGE_COLUMNS, PII_KINDS
 from errata.project.fields import (
     Amount,
     Bytes,
@@ -20,10 +20,12 @@ from errata.project.fields import (
     Count,
     DecimalText,
     Duration,
+    Expression,
     Identifier,
     InputName,
     Json,
     Length,
+    LengthText,
     Line,
     PersonName,
     ProductName,
@@ -246,24 +248,53 @@ _MetricName = Literal[
     "invalidValues",
     "duplicateValues",
     "expression",
+    "freshness",
+    "timestampBounds",
+    "missingReferences",
+    "piiValues",
     "not_null",
     "unique",
     "accepted_values",
+    "relationships",
+    "unique_combination_of_columns",
+    "accepted_range",
+    "expression_is_true",
 ]
+_PiiKind = Literal[PII_KINDS]  # type: ignore[valid-type]
+
+
+class ReferencesFile(_File):
+    """Columns of an input, as it is pinned, in which the keys must be."""
+
+    input: InputName
+    columns: Annotated[list[Column], Field(min_length=1)]
 
 
 class CheckFile(_File):
-    """A data-quality rule in the words of the Open Data Contract Standard, judged per partition."""
+    """A data-quality rule in the words of the Open Data Contract Standard, judged per partition or over the run."""
 
     name: Title | None = None
     metric: _MetricName | None = None
     column: Column | None = None
     columns: Annotated[list[Column], Field(min_length=1)] | None = None
-    expression: Line | None = Field(default=None, description="A row condition; rows where it holds are counted.")
+    expression: Expression | None = Field(default=None, description="A row condition; rows where it holds are counted.")
     valid_values: Annotated[list[ScalarText], Field(min_length=1)] | None = Field(default=None, alias="validValues")
-    pattern: Line | None = None
+    pattern: Line | None = Field(default=None, description="A Java regular expression that the value must contain.")
+    minimum: ScalarText | None = Field(default=None, description="The smallest valid value.")
+    maximum: ScalarText | None = Field(default=None, description="The largest valid value.")
+    min_length: Count | None = Field(default=None, alias="minLength", description="Characters, at least.")
+    max_length: Count | None = Field(default=None, alias="maxLength", description="Characters, at most.")
     missing_values: Annotated[list[ScalarText], Field(min_length=1)] | None = Field(default=None, alias="missingValues")
-    unit: Literal["rows", "percent"] = "rows"
+    before: LengthText | None = Field(default=None, description="How long before its partition a timestamp may lie.")
+    after: LengthText | None = Field(default=None, description="How long after its partition a timestamp may lie.")
+    references: ReferencesFile | None = Field(default=None, description="Where the keys must be.")
+    kinds: Annotated[list[_PiiKind], Field(min_length=1)] | None = Field(
+        default=None, description="Kinds of personal data to look for; all of them if absent."
+    )
+    per: Literal["partition", "run"] = Field(default="partition", description="Judged for each partition, or once.")
+    unit: Literal["rows", "percent", "minutes", "hours", "days"] | None = Field(
+        default=None, description="rows or percent of rows; of freshness minutes, hours or days."
+    )
     severity: Literal["warn", "block"] = "block"
     must_be: DecimalText | None = Field(default=None, alias="mustBe")
     must_not_be: DecimalText | None = Field(default=None, alias="mustNotBe")

@@ -74,6 +74,17 @@ class Report:
             message += f"; found {node.shown()}"
         self.at_mark(mark, message, key)
 
+    def lines(self, sections: Sequence[str]) -> dict[str, int]:
+        """Where the rules of these sections stand, and each of their keys, by place as people write it."""
+        found: dict[str, int] = {}
+        for section in sections:
+            listed, _ = self._find((section,))
+            for n, item in enumerate(listed.items if isinstance(listed, SequenceNode) else ()):
+                found[path_text((section, n))] = item.mark.line
+                for key, entry in item.entries.items() if isinstance(item, MappingNode) else ():
+                    found[path_text((section, n, key))] = entry.key_mark.line
+        return found
+
     def text_at(self, path: Path) -> str:
         """What the file says at a place; nothing when there is no single value."""
         node, _ = self._find(path)

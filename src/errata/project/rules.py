@@ -106,7 +106,7 @@ def product_of(file: ProductFile, root: Path, project: Project | None, report: R
     _one_own(file, report)
     _locked(file, grain, report)
     _shown(file, report)
-    checks = checks_of(file.checks, report)
+    checks = checks_of(file.checks, file.inputs, grain, report)
     product = Product(
         name=file.product,
         owner=file.owner,
@@ -128,6 +128,7 @@ def product_of(file: ProductFile, root: Path, project: Project | None, report: R
         throttle=throttle_of(file.throttle, report, project.throttle if project else None) if file.throttle else None,
         health=signals_of(file.health, report, [signal.name for signal in project.health] if project else ()),
         path=report.file,
+        lines=report.lines(("checks", "reconcile", "compare", "control")),
     )
     if len(checks) == len(file.checks):  # else positions have moved, and the reason has been said
         _unique_names(product, report)

@@ -18,6 +18,24 @@ __all__ = ["nearest", "read_model"]
 
 M = TypeVar("M", bound=BaseModel)
 
+_DBT = {
+    "arguments": "dbt's arguments stand in the check itself",
+    "column_name": "dbt's column_name is written column",
+    "combination_of_columns": "dbt's combination_of_columns is written columns",
+    "config": "dbt's config stands in the check itself: severity, and a threshold such as mustBeLessThan",
+    "error_if": "dbt's error_if is a threshold such as mustBeLessThan, with severity: block",
+    "field": "dbt's field is written references: {input: NAME, columns: [...]}",
+    "inclusive": "minimum and maximum are valid values; for an open range write an expression",
+    "max_value": "dbt's max_value is written maximum",
+    "min_value": "dbt's min_value is written minimum",
+    "quote": "values are read in the column's own type; leave it out",
+    "to": "dbt's to is written references: {input: NAME, columns: [...]}",
+    "values": "dbt's values is written validValues",
+    "warn_if": "dbt's warn_if is a threshold such as mustBeLessThan, with severity: warn",
+    "where": "a filter is part of the condition: write an expression",
+}
+"""What a check in a dbt project says, and how it is said here."""
+
 _SHAPES = {
     "model_type": "expected a mapping",
     "dict_type": "expected a mapping",
@@ -41,7 +59,9 @@ def read_model(kind: type[M], root: Node, report: Report) -> M | None:
 def _say(kind: type[BaseModel], type_: str, path: Path, error: Mapping[str, Any], report: Report) -> None:
     context = error.get("ctx", {})
     if type_ == "extra_forbidden":
-        report.at_key(path, f'unknown key "{path[-1]}"{_inside(path)}{_valid_keys(kind, path)}')
+        advice = _DBT.get(str(path[-1])) if path[0] == "checks" else None
+        known = f"; {advice}" if advice else _valid_keys(kind, path)
+        report.at_key(path, f'unknown key "{path[-1]}"{_inside(path)}{known}')
     elif type_ == "missing":
         report.at_key(path, f'missing key "{path[-1]}"{_inside(path)}')
     elif path and path[-1] == "[key]":
