@@ -19,6 +19,7 @@
     ├── ChunkError                      1     chunk-failed
     │   ├── TransformFailed             1     transform-failed
     │   ├── SourceChanged               1     source-changed
+    │   ├── SourceCorrupt               1     source-corrupt
     │   ├── ForeignPartition            1     foreign-partition
     │   └── OutputContract              1     output-contract
     ├── AttemptLost                     1     attempt-lost       (retryable)
@@ -61,6 +62,7 @@ __all__ = [
     "ScopeLocked",
     "SetupError",
     "SourceChanged",
+    "SourceCorrupt",
     "StateRefused",
     "StorageRefused",
     "TransformFailed",
@@ -198,6 +200,12 @@ class SourceChanged(ChunkError):
     """A pinned source file is missing or is not the one that was planned."""
 
     code = "source-changed"
+
+
+class SourceCorrupt(ChunkError):
+    """A source file is the one that was planned and cannot be read: cut off, overwritten, or not Parquet."""
+
+    code = "source-corrupt"
 
 
 class ForeignPartition(ChunkError):

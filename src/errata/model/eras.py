@@ -70,8 +70,9 @@ class RowRule:
 
 @dataclass(frozen=True, slots=True)
 class RowLimits:
-    """How many rows of a partition, and of the run, may be in quarantine: ``0.1%`` or a number."""
+    """How many rows of an input, per partition and in the run, may be in quarantine: ``0.1%`` or a number."""
 
+    name: str  # the input
     warn: str | None = None
     block: str | None = None
 

@@ -90,7 +90,6 @@ class InputPin:
     schemas: tuple[Mapping[str, str], ...] = ()  # every shape that was found; files say which is theirs
     counts: Mapping[str, int] = field(default_factory=dict)  # rows of each partition by its files' own account
     row_rules: tuple[RowRule, ...] = ()
-    quarantine: RowLimits | None = None
 
     @property
     def is_screened(self) -> bool:
@@ -200,6 +199,7 @@ class Manifest:
     compare: tuple[Comparison, ...] = ()
     control: tuple[Control, ...] = ()
     control_partitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # comparable ones, by partition
+    row_limits: tuple[RowLimits, ...] = ()  # of quarantine, by input
     lineage_columns: tuple[str, ...] = ()
     consumers: tuple[str, ...] = ()
     rollback_window: str = "30d"

@@ -210,7 +210,6 @@ class Input:
     columns: Mapping[str, str] = field(default_factory=dict)  # what the transform sees; empty: as it is
     eras: tuple[Era, ...] = ()
     rows: tuple[RowRule, ...] = ()
-    quarantine: RowLimits | None = None
 
     @property
     def needs_schema(self) -> bool:
@@ -242,6 +241,7 @@ class Product:
     reconcile: tuple[Reconciliation, ...] = ()
     compare: tuple[Comparison, ...] = ()
     control: tuple[Control, ...] = ()
+    row_limits: tuple[RowLimits, ...] = ()  # of quarantine, by input
     protect: Protect = field(default_factory=Protect)
     lineage_columns: tuple[str, ...] = ()
     consumers: tuple[str, ...] = ()

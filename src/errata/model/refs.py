@@ -17,6 +17,7 @@ __all__ = [
     "input_pins",
     "pre_tag",
     "pub_tag",
+    "quarantine_table",
     "rows_branch",
     "run_branch",
     "shadow_table",
@@ -78,6 +79,15 @@ def pub_tag(publication_id: str) -> str:
 def rows_branch(publication_id: str, n: int) -> str:
     """Rows that a rollback had to write anew, because their old files carry deletes."""
     return f"{PREFIX}{publication_id}_rows{n}"
+
+
+def quarantine_table(table: str, run_id: str) -> str:
+    """The table beside the target that takes the rows which a run set aside.
+
+    >>> quarantine_table("lake.fin.daily", "bf-20260214-daily-7f3a21c0")
+    'lake.fin.errata_quarantine_bf_20260214_daily_7f3a21c0'
+    """
+    return f"{table.rpartition('.')[0]}.{PREFIX}quarantine_{run_id.replace('-', '_')}"
 
 
 def shadow_table(table: str, product: str, digest: str) -> str:

@@ -10,12 +10,13 @@ from typing import Any
 
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.types import FixedType, IcebergType, ListType, MapType, StructType, UUIDType
 
 from errata.errors import UsageError
 from errata.model.partition import NULL, Grain, from_ordinal, parse, value_text
 from errata.planner.ports import Column, PartitionField
 
-__all__ = ["Place", "columns", "field_of", "partition_fields", "place_in"]
+__all__ = ["Place", "column_types", "columns", "field_of", "partition_fields", "place_in"]
 
 _WIDTH = {Grain.HOUR: 13, Grain.DAY: 10, Grain.MONTH: 7, Grain.YEAR: 4}
 _TRANSFORMS = {"hour": Grain.HOUR, "day": Grain.DAY, "month": Grain.MONTH, "year": Grain.YEAR}
@@ -115,6 +116,27 @@ def partition_fields(spec: PartitionSpec, schema: Schema) -> tuple[PartitionFiel
 def columns(schema: Schema) -> tuple[Column, ...]:
     """The top-level columns of a schema."""
     return tuple(Column(field.name, str(field.field_type), required=field.required) for field in schema.fields)
+
+
+def column_types(schema: Schema) -> dict[str, str]:
+    """Every column's type as Spark reads it, nested ones in full."""
+    return {field.name: _type(field.field_type) for field in schema.fields}
+
+
+def _type(kind: IcebergType) -> str:
+    match kind:
+        case StructType():
+            return f"struct<{','.join(f'{field.name}:{_type(field.field_type)}' for field in kind.fields)}>"
+        case ListType():
+            return f"array<{_type(kind.element_type)}>"
+        case MapType():
+            return f"map<{_type(kind.key_type)},{_type(kind.value_type)}>"
+        case UUIDType():
+            return "string"
+        case FixedType():
+            return "binary"
+        case _:
+            return str(kind)
 
 
 def _column(schema: Schema, name: str) -> tuple[int | None, str]:

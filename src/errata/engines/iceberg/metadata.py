@@ -26,6 +26,7 @@ from errata.planner.ports import (
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as IcebergCatalog
     from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
 
 __all__ = ["IcebergMetadata", "TableLoader"]
 
@@ -152,6 +153,7 @@ class IcebergMetadata:
             unreadable_values=live.unreadable,
             properties=dict(found.properties),
             refs={name: str(ref.snapshot_id) for name, ref in found.metadata.refs.items()},
+            last_column_id=found.metadata.last_column_id,
         )
 
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputFacts:
@@ -180,7 +182,17 @@ class IcebergMetadata:
             oldest=live.oldest,
             note=live.note,
             problem=problem,
+            schemas=(_types(found, snapshot),) if source.needs_schema else (),
         )
+
+
+def _types(table: Table, snapshot: Snapshot | None) -> dict[str, str]:
+    """The columns of the pinned snapshot, which may be fewer than those of the table by now."""
+    from errata.engines.iceberg.fields import column_types
+
+    if snapshot is None or snapshot.schema_id is None:
+        return column_types(table.schema())
+    return column_types(table.schemas()[snapshot.schema_id])
 
 
 _target: type[TargetReader] = IcebergMetadata

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from traceback import walk_tb
 from typing import Any
 
-from errata.errors import EngineError, ErrataError, OutOfMemory, StorageRefused, WorkerDied
+from errata.errors import EngineError, ErrataError, OutOfMemory, SourceCorrupt, StorageRefused, WorkerDied
 
-__all__ = ["cause_of", "chain", "meaning"]
+__all__ = ["cause_of", "chain", "corrupt", "meaning"]
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
 _STORAGE = (
@@ -60,6 +60,8 @@ _PASSES = (
     "Status Code: 500",
     "cancelled because SparkContext was shut down",
 )
+_UNREADABLE = re.compile(r"\[FAILED_READ_FILE\.(?!FILE_NOT_EXIST)\w+\] [^\n]*? file (\S.*?)\.(?=\s|$)", re.MULTILINE)
+"""What Spark says when a file that is there cannot be read, with its name."""
 _OUT_OF_MEMORY_EXITS = {3, 52, 137, -9}
 """ExitOnOutOfMemoryError, Spark's own handler, and the kernel's."""
 
@@ -95,7 +97,21 @@ def meaning(error: BaseException, where: str, exit_code: int | None) -> ErrataEr
             f"{where} failed in a way that may pass: {cause_of(error)}",
             state="nothing of this chunk was adopted; main is unchanged",
         )
-    return None
+    return corrupt(error, where)
+
+
+def corrupt(error: BaseException, where: str) -> SourceCorrupt | None:
+    """The file that is at fault, by name, when a file is at fault and not the way to it."""
+    told = "\n".join(_FROM_PYTHON.sub("", text) for text in _system_texts(error))
+    found = _UNREADABLE.search(told)
+    if found is None or _has(told, _PASSES):
+        return None
+    return SourceCorrupt(
+        f"{where}: {found[1]} cannot be read: {cause_of(error)}",
+        state="nothing of this chunk was staged; main is unchanged",
+        hint="restore the file, then plan again: a file that was repaired is another file",
+        path=found[1],
+    )
 
 
 def _gone(where: str, exit_code: int | None) -> ErrataError:

@@ -19,6 +19,7 @@ from errata.errors import UsageError
 from errata.model.partition import NULL, Grain, fold, from_ordinal, ordinal, start_of, value_of
 
 __all__ = [
+    "JSON",
     "comparable",
     "content_hashes",
     "every",
@@ -49,7 +50,7 @@ _SPARK_TYPES = {
 _FLAGS = 62
 _TIME_TYPES = frozenset({"date", "timestamp", "timestamptz"})
 # to_json would round timestamps to milliseconds and leave NULL fields out
-_JSON = {
+JSON = {
     "ignoreNullFields": "false",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
@@ -241,7 +242,7 @@ def content_hashes(frame: DataFrame, columns: Sequence[str]) -> tuple[Column, Co
     for name in columns:
         value = comparable(F.col(quoted(name)), kinds[name])
         if isinstance(kinds[name], (T.ArrayType, T.MapType, T.StructType)):
-            value = F.to_json(F.struct(value.alias("v")), _JSON)
+            value = F.to_json(F.struct(value.alias("v")), JSON)
         parts.append(value)
     parts += [_null_flags(columns[start : start + _FLAGS]) for start in range(0, len(columns), _FLAGS)]
     return F.xxhash64(F.lit("errata/a"), *parts), F.xxhash64(F.lit("errata/b"), *parts)
