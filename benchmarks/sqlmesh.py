@@ -61,7 +61,7 @@ def main(root: Path, *, quick: bool) -> None:
         "One process each: `sqlmesh plan --auto-apply` with its Spark engine and no audits, and a Python script that "
         "plans, approves, runs, validates and publishes through `errata.open`; same master, memory and shuffle "
         "partitions. SQLMesh reads and writes the same Iceberg catalog. Errata starts Java with the class archive that "
-        "`make setup` makes. The four commands of Errata are what a person types: three of them start a JVM of their "
+        "`make setup` makes. The four commands of Errata are what a person types: two of them start a JVM of their "
         "own, because approval and release are other people's decisions at other times.",
     )
     if not tool.exists():
