@@ -20,13 +20,14 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from pyiceberg.catalog import load_catalog
+from pyiceberg.exceptions import NoSuchTableError
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -55,7 +56,18 @@ def violations(root: Path, catalog: Mapping[str, str] | None = None) -> list[str
         for (name,) in db.execute("SELECT DISTINCT table_name FROM run"):
             table = _table(root, name, catalog)
             found += [*_staged(db, table, name), *_publications(db, table, name), *_files_exist(table)]
+            for shadow in _shadows(db, name):
+                with suppress(NoSuchTableError):  # dropped after the run was over
+                    beside = _table(root, shadow, catalog)
+                    found += [*_staged(db, beside, name), *_files_exist(beside)]
     return found
+
+
+def _shadows(db: sqlite3.Connection, name: str) -> list[str]:
+    """Tables that hold the staged output of runs with new columns."""
+    query = "SELECT content FROM run JOIN manifest ON digest = manifest_digest WHERE table_name=?"
+    found = [json.loads(content)["target"].get("shadow") for (content,) in db.execute(query, (name,))]
+    return [shadow for shadow in found if shadow]
 
 
 def _table(root: Path, name: str, catalog: Mapping[str, str] | None) -> Table:

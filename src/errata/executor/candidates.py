@@ -114,5 +114,5 @@ def measured(
 
 def facts_of(desk: Desk, manifest: Manifest, candidate: CandidateRecord) -> CandidateFacts:
     """What is known of a candidate without a scan."""
-    described = desk.engines.tables.describe(manifest.target.table)
+    described = desk.engines.tables.describe(manifest.target.staging.table)
     return CandidateFacts(candidate.detail["rows"], {column.name: column.type for column in described.columns})

@@ -1,11 +1,12 @@
-"""Cleanup: refs that nothing needs any more. Shows first; never drops a branch that a worker might still write to."""
+"""Cleanup: refs and shadows that nothing needs any more. Shows first; never drops what a worker may still write to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from errata.executor.desk import Desk
+from errata.executor.scope import refs_of
 from errata.executor.settling import settle_open
 from errata.failpoints import failpoint
 from errata.ledger import RunRecord, owner_is_dead
@@ -30,6 +31,7 @@ from errata.model.views import CleanupView
 __all__ = ["cleanup", "removable", "unpin"]
 
 S = RunState
+WHOLE_TABLE = "the table itself"
 _GRACE_MS = 10 * 60 * 1000
 _OVER = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.SUPERSEDED, S.PUBLISHED})
 
@@ -49,15 +51,23 @@ def cleanup(desk: Desk, actor: Actor, run_id: str | None, *, dry_run: bool) -> C
             wanted.setdefault(table, []).append((ref, run.run_id))
     removed: list[Mapping[str, str]] = []
     for table, refs in wanted.items():
-        present = desk.engines.pins.refs(table)
-        found = [(ref, run) for ref, run in refs if ref in present]
+        present = refs_of(desk, table)
+        found = [] if present is None else [(ref, run) for ref, run in refs if ref in {WHOLE_TABLE, *present}]
         if found and not dry_run:
-            desk.engines.staging.drop_refs(table, [ref for ref, _ in found])
+            _drop(desk, table, found)
             failpoint("cleanup.after_remove")
         removed += [{"table": table, "ref": ref, "run_id": run} for ref, run in found]
     if removed and not dry_run:
         desk.ledger.note(run_id, actor, "cleanup", {"removed": [dict(item) for item in removed]})
     return CleanupView(tuple(removed), tuple(kept), dry_run)
+
+
+def _drop(desk: Desk, table: str, found: Sequence[tuple[str, str]]) -> None:
+    refs = [ref for ref, _ in found]
+    if WHOLE_TABLE in refs:  # a shadow belongs to one run
+        desk.engines.staging.drop_shadow(desk.ledger.manifest(found[0][1]).target)
+    else:
+        desk.engines.staging.drop_refs(table, refs)
 
 
 def unpin(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
@@ -81,9 +91,12 @@ def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[M
     if _may_still_write(desk, run):
         return [], [_kept(run, run_branch(run.run_id), "a worker may still write to it")]
     manifest = desk.ledger.manifest(run.run_id)
-    drop = [(run.table, run_branch(run.run_id)), (run.table, base_pin(run.run_id))]
-    drop += list(input_pins(run.run_id, manifest.inputs))
-    drop += [(run.table, candidate_branch(run.run_id, c.n)) for c in desk.ledger.candidates(run.run_id)]
+    drop = [(run.table, base_pin(run.run_id)), *input_pins(run.run_id, manifest.inputs)]
+    if manifest.target.shadow:  # goes with all its branches
+        drop.append((manifest.target.shadow, WHOLE_TABLE))
+    else:
+        drop.append((run.table, run_branch(run.run_id)))
+        drop += [(run.table, candidate_branch(run.run_id, c.n)) for c in desk.ledger.candidates(run.run_id)]
     kept: list[Mapping[str, str]] = []
     for publication in desk.ledger.publications(run.run_id):
         undo = [undo_branch(publication.pub_id), pre_tag(publication.pub_id)]

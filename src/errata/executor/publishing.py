@@ -16,6 +16,7 @@ from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
 from errata.ledger import CandidateRecord, PartitionState, RunRecord
 from errata.model.audit import Actor
+from errata.model.columns import columns_to_add
 from errata.model.duration import days
 from errata.model.manifest import Manifest
 from errata.model.partition import fold_text
@@ -95,7 +96,7 @@ def _released(
         )
         desk.ledger.refuse(run.run_id, actor, "publish", error.message)
         raise error
-    files = desk.engines.publishing.files_of(manifest.target, candidate.snapshot_id, manifest.partitions)
+    files = desk.engines.publishing.files_of(manifest.target.staging, candidate.snapshot_id, manifest.partitions)
     problems = unmet(
         Facts(
             manifest_digest=run.manifest_digest,
@@ -128,12 +129,15 @@ def _publication(
     scope: tuple[str, ...],
     files: tuple[DataFile, ...],
 ) -> Replacement:
+    branch = candidate_branch(run.run_id, candidate.n)
     return replace(
         replacement(desk, run, manifest, scope),
         add=by_partition(files, scope),
         add_from=(candidate.snapshot_id or "",),
+        add_table=manifest.target.shadow or "",
         undo_days=days(manifest.rollback_window),
-        keep_refs={candidate_branch(run.run_id, candidate.n): _CANDIDATE_DAYS},
+        # a shadow's branches are not the target's to keep, and nothing expires there
+        keep_refs={} if manifest.target.shadow else {branch: _CANDIDATE_DAYS},
         properties={"errata.candidate-digest": candidate.digest},
     )
 
@@ -186,7 +190,9 @@ def _afterwards(
 def _changed_since(version: TableVersion, manifest: Manifest, snapshot_id: str) -> tuple[str, ...]:
     """REST catalogs do not assert schema and spec in a commit, so look at them again afterwards."""
     target = manifest.target
-    if (version.schema_id, version.spec_id) == (target.schema_id, target.spec_id):
+    missing = columns_to_add(target, version.schema)
+    as_promised = not missing if target.new_columns else missing is not None
+    if as_promised and version.spec_id == target.spec_id:
         return ()
     what = f"the schema or partition spec of {target.table} changed while snapshot {snapshot_id} was committed"
     return (f"{what}; look at the table, and roll back if in doubt",)

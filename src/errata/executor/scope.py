@@ -1,8 +1,8 @@
-"""What publish and rollback share: the partitions a command names, and conflicts that the audit hears of."""
+"""What commands share: the partitions they name, conflicts that the audit hears of, refs of tables that may be gone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from errata.errors import NotFound, PublishConflict
@@ -12,7 +12,7 @@ from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.partition import fold_text, parse_list
 
-__all__ = ["chosen", "conflicts_told"]
+__all__ = ["chosen", "conflicts_told", "refs_of"]
 
 
 def chosen(manifest: Manifest, partitions: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -40,3 +40,11 @@ def conflicts_told(desk: Desk, actor: Actor, run: RunRecord, action: str) -> Ite
         error.hint = (error.hint or "").replace("PRODUCT", run.product)
         desk.ledger.refuse(run.run_id, actor, action, error.message, {"conflict": True})
         raise
+
+
+def refs_of(desk: Desk, table: str) -> Mapping[str, str] | None:
+    """Branches and tags of a table; None when there is no such table (a shadow is made late and dropped early)."""
+    try:
+        return desk.engines.pins.refs(table)
+    except NotFound:
+        return None

@@ -11,6 +11,7 @@ from errata.errors import StateRefused, UsageError, ValidationRejected
 from errata.executor.candidates import assemble, complete, facts_of, measured
 from errata.executor.desk import Desk
 from errata.executor.drift import written_since
+from errata.executor.scope import refs_of
 from errata.executor.settling import settle_open
 from errata.executor.thresholds import change_thresholds, changed_thresholds, in_force
 from errata.failpoints import failpoint
@@ -68,7 +69,8 @@ def _measured_candidate(desk: Desk, run: RunRecord, manifest: Manifest) -> Candi
         return None
     if set(candidate.detail["rows"]) != set(manifest.partitions):
         return None
-    if desk.engines.pins.refs(run.table).get(candidate.branch) != candidate.snapshot_id:
+    refs = refs_of(desk, manifest.target.staging.table) or {}
+    if refs.get(candidate.branch) != candidate.snapshot_id:
         return None
     return candidate if desk.ledger.measurements(run.run_id, candidate.n) else None
 

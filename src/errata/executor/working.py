@@ -15,6 +15,7 @@ from errata.executor.desk import Desk
 from errata.executor.looping import is_blocked, work_until_done
 from errata.executor.patience import patiently
 from errata.executor.proving import prove
+from errata.executor.scope import refs_of
 from errata.executor.settling import settle_open
 from errata.executor.views import counts_view, failures_view
 from errata.failpoints import failpoint
@@ -119,9 +120,9 @@ def _require_pins(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) 
 
 def _prepare(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
     target = manifest.target
-    refs = desk.engines.pins.refs(target.table)
-    if run_branch(run.run_id) not in refs:
-        desk.ledger.note(run.run_id, actor, "refs.intended", {"branch": run_branch(run.run_id), "table": target.table})
+    if run_branch(run.run_id) not in (refs_of(desk, target.staging.table) or ()):
+        intended = {"branch": run_branch(run.run_id), "table": target.staging.table}
+        desk.ledger.note(run.run_id, actor, "refs.intended", intended)
     guard = desk.engines.staging.prepare(target, run.run_id, KEEP_DAYS)
     failpoint("run.after_branch")
     if desk.ledger.guard(target.table_uuid) != guard:

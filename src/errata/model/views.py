@@ -153,6 +153,7 @@ class PlanView:
     prove_determinism: int = 0
     throttle: Mapping[str, Any] = field(default_factory=dict)  # limits in force now, those that are set
     deadline: DeadlineView | None = None
+    new_columns: Mapping[str, str] = field(default_factory=dict)  # which readers see with the publication
 
     @property
     def id(self) -> str:

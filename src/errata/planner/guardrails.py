@@ -1,7 +1,8 @@
 """The guardrails: every rule gives its verdict, not only the first that refuses. Pure; ``now`` is an argument.
 
 A rule that refuses or warns may be set aside by a named override; the verdict stays visible as a warning that carries
-the reason, and the override goes into the manifest. What no run could survive (``schema``) cannot be set aside.
+the reason, and the override goes into the manifest. What no run could survive is final: nothing sets it aside. An
+override of ``schema`` says ahead of the run that columns which the transform leaves out may be written as NULL.
 """
 
 from __future__ import annotations
@@ -17,11 +18,10 @@ from errata.model.partition import NULL, fold_text, parse_list, shift, start_of
 from errata.model.product import Limits, Product
 from errata.planner.ports import ActiveRun, InputFacts, TargetFacts
 from errata.planner.request import RULES, Request, input_partitions
-from errata.planner.schema import schema_problems
+from errata.planner.schema import new_columns, schema_problems
 
-__all__ = ["NOT_OVERRIDABLE", "Verdict", "World", "is_refused", "judge", "used_overrides"]
+__all__ = ["Verdict", "World", "is_refused", "judge", "used_overrides"]
 
-NOT_OVERRIDABLE = frozenset({"schema"})
 _FEW_RETRIES = 10
 _SHOWN = 12
 _STREAMING = "streaming:"
@@ -29,12 +29,13 @@ _STREAMING = "streaming:"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one rule says; ``override`` is the reason it was set aside with."""
+    """What one rule says; ``override`` is the reason it was set aside with, which ``final`` ones cannot be."""
 
     rule: str
     level: str  # ok | warn | refuse
     message: str
     override: str | None = None
+    final: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def used_overrides(verdicts: Sequence[Verdict]) -> tuple[Override, ...]:
 def _set_aside(verdict: Verdict, why: str | None) -> Verdict:
     if why is None or verdict.level == "ok":
         return verdict
-    if verdict.rule in NOT_OVERRIDABLE:
+    if verdict.final:
         return replace(verdict, message=f"{verdict.message}; an override cannot set this aside")
     return replace(verdict, level="warn", override=why)
 
@@ -238,9 +239,14 @@ def _dirty_tree(world: World) -> Iterator[Verdict]:
 def _schema(world: World) -> Iterator[Verdict]:
     problems = schema_problems(world.product, world.target, world.inputs)
     for problem in problems:
-        yield Verdict("schema", "refuse", problem)
-    if not problems:
-        yield Verdict("schema", "ok", "partition spec, key and lineage columns agree with the product")
+        yield Verdict("schema", "refuse", problem, final=True)
+    if problems:
+        return
+    new = new_columns(world.product.target, world.target)
+    told = f"; new with the publication: {', '.join(f'{c.name} {c.type}' for c in new)}" if new else ""
+    yield Verdict("schema", "ok", f"partition spec, key and lineage columns agree with the product{told}")
+    if any(override.rule == "schema" for override in world.request.overrides):
+        yield Verdict("schema", "warn", "columns that the transform leaves out are written as NULL, where they may be")
 
 
 def _live_retries(world: World) -> Iterator[Verdict]:

@@ -1,14 +1,19 @@
-"""Whether the target and the inputs fit the product file; each problem is one sentence. Pure."""
+"""Whether the target and the inputs fit the product file, and which columns the target would gain. Pure.
+
+Each problem is one sentence, and none of them can be set aside: a run adds columns, it changes and removes none.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from errata.model.manifest import NewColumn
 from errata.model.partition import Grain
-from errata.model.product import INEXACT, Product
+from errata.model.product import INEXACT, Product, Target
+from errata.planner.coverage import cover
 from errata.planner.ports import InputFacts, PartitionField, TargetFacts
 
-__all__ = ["SUPPORTED_TYPES", "lineage_alter", "schema_problems"]
+__all__ = ["SUPPORTED_TYPES", "lineage_alter", "new_columns", "schema_problems"]
 
 SUPPORTED_TYPES = ("date", "timestamp", "timestamptz", "string", "int", "long")
 _SHOWN = 3
@@ -19,10 +24,25 @@ def schema_problems(product: Product, target: TargetFacts, inputs: Mapping[str, 
     types = {column.name: column.type for column in target.columns}
     return (
         *_partitioning(product, target, types),
-        *_columns(product, target, types),
+        *_columns(product, target, types | {new.name: new.type for new in new_columns(product.target, target)}),
+        *_added(product.target, target, types),
         *_attribution(target),
         *(facts.problem for facts in inputs.values() if facts.problem),
+        *_covered(product, target, inputs),
     )
+
+
+def new_columns(wanted: Target, found: TargetFacts) -> tuple[NewColumn, ...]:
+    """The columns that the product adds and the table does not have, with the field ids it would give them."""
+    known = {column.name for column in found.columns}
+    missing = [(name, kind) for name, kind in wanted.add_columns.items() if name not in known]
+    return tuple(NewColumn(name, kind, found.last_column_id + n) for n, (name, kind) in enumerate(missing, 1))
+
+
+def _covered(product: Product, target: TargetFacts, inputs: Mapping[str, InputFacts]) -> tuple[str, ...]:
+    kind = target.partition_field.column_type if target.partition_field else None
+    proofs = (cover(source, inputs[source.name], product.target.grain, kind) for source in product.inputs)
+    return tuple(problem for proof in proofs for problem in proof.problems)
 
 
 def lineage_alter(table: str, missing: Sequence[str]) -> str:
@@ -59,6 +79,23 @@ def _columns(product: Product, target: TargetFacts, types: Mapping[str, str]) ->
         for name in product.tolerance
         if name in types and not types[name].startswith(INEXACT)
     ]
+    return tuple(problems)
+
+
+def _added(wanted: Target, found: TargetFacts, types: Mapping[str, str]) -> tuple[str, ...]:
+    problems = []
+    spelt = {name.casefold(): name for name in types}
+    for name, kind in wanted.add_columns.items():
+        there = spelt.get(name.casefold(), name)
+        if there != name:
+            problems.append(f"add_columns: {name} differs from the column {there} of {found.table} in case only")
+        elif types.get(name, kind) != kind:
+            problems.append(
+                f"add_columns: {name} is {types[name]} in {found.table} and {kind} in the product; a run adds columns "
+                "and changes none: give it the table's type, or change the table first"
+            )
+    if late := [name for name in wanted.key if name not in types and name in wanted.add_columns]:
+        problems.append(f"add_columns: the key column {', '.join(late)} would be NULL in every row that is there")
     return tuple(problems)
 
 

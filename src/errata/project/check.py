@@ -4,7 +4,7 @@ only through the reader it is given. Changes nothing and returns all problems.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path as FilePath
 
 from errata.errors import ErrataError
@@ -80,7 +80,10 @@ def _check_target(project: Project, product: Product, reader: TableReader, repor
     facts = _describe(project, target.table, ("target", "table"), reader, report)
     if facts is None:
         return
-    names = [column.name for column in facts.columns]
+    types = {column.name: column.type for column in facts.columns}
+    _check_added(product, types, report)
+    types = {**product.target.add_columns, **types}
+    names = list(types)
     wanted: list[tuple[Path, str]] = [(("target", "partition", "column"), target.column)]
     wanted += [(("target", "key", n), column) for n, column in enumerate(target.key)]
     for n, check in enumerate(product.checks):
@@ -93,16 +96,28 @@ def _check_target(project: Project, product: Product, reader: TableReader, repor
     wanted += [(("diff", "tolerance", column), column) for column in product.tolerance]
     for path, column in wanted:
         _check_column(path, column, names, target.table, report)
-    for column in facts.columns:
-        if column.name in product.tolerance and not column.type.startswith(INEXACT):
-            found = f"expected a column of type float, double or decimal; {column.name} is {column.type}"
-            report.at(("diff", "tolerance", column.name), found, found=False)
+    for name, kind in types.items():
+        if name in product.tolerance and not kind.startswith(INEXACT):
+            found = f"expected a column of type float, double or decimal; {name} is {kind}"
+            report.at(("diff", "tolerance", name), found, found=False)
     if target.column in names:
         _check_spec(product, facts.partition_fields, report)
     missing = [column for column in product.lineage_columns if column not in names]
     if missing:
         statement = add_columns(target.table, missing)
         report.at(("lineage_columns",), f"{target.table} lacks {', '.join(missing)}; add: {statement}", found=False)
+
+
+def _check_added(product: Product, types: Mapping[str, str], report: Report) -> None:
+    """Columns that a product adds are not there yet, or there as it says."""
+    spelt = {name.casefold(): name for name in types}
+    for name, kind in product.target.add_columns.items():
+        there = spelt.get(name.casefold(), name)
+        if there != name:
+            report.at_key(("target", "add_columns", name), f"{name} differs from the column {there} in case only")
+        elif types.get(name, kind) != kind:
+            said = f"{product.target.table} has it as {types[name]}; expected that type, because a run changes none"
+            report.at(("target", "add_columns", name), said)
 
 
 def _check_column(path: Path, column: str, names: list[str], table: str, report: Report) -> None:

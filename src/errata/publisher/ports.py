@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from errata.model.manifest import TargetPin
+from errata.model.columns import TableSchema
+from errata.model.manifest import NewColumn, TargetPin
 from errata.model.table import DataFile, History
 
 __all__ = ["ContentPort", "IntentLog", "Landed", "Outcome", "PublicationCommit", "PublishTable", "TableVersion"]
@@ -31,6 +32,8 @@ class PublicationCommit:
     keep_refs: Mapping[str, int]  # refs relied on → how many more days they must live
     pre_days: int  # how long the tag on main-before must live
     properties: Mapping[str, str]
+    add_table: str = ""  # the table those snapshots are of, when it is not the target
+    add_columns: tuple[NewColumn, ...] = ()  # columns the target gains in the same commit
 
 
 class Outcome(StrEnum):
@@ -61,7 +64,7 @@ class TableVersion(Protocol):
         """The table's own id; another one means that it was dropped and made anew."""
 
     @property
-    def schema_id(self) -> int:
+    def schema(self) -> TableSchema:
         """The current schema."""
 
     @property

@@ -13,6 +13,7 @@ from typing import Any
 
 from errata.errors import EngineError, ErrataError, RunExpired
 from errata.failpoints import failpoint
+from errata.model.columns import columns_to_add, planned_schema
 from errata.model.manifest import TargetPin
 from errata.model.refs import GUARD, rows_branch, undo_branch
 from errata.model.table import DataFile, FileSets, by_partition
@@ -47,6 +48,7 @@ class Replacement:
     rewrite: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Snapshot → partitions whose old files carry deletes: their rows are written anew from it."""
     properties: Mapping[str, str] = field(default_factory=dict)
+    add_table: str = ""  # of the snapshots in ``add_from``, when it is not the target
 
     @property
     def add_paths(self) -> tuple[str, ...]:
@@ -91,8 +93,8 @@ def examine(order: Replacement, version: TableVersion, content: ContentPort) -> 
     target = order.target
     if version.table_uuid != target.table_uuid:
         raise drift_error(order.run_id, target.table, "table", target.table_uuid, version.table_uuid)
-    if order.kind == "publish" and version.schema_id != target.schema_id:
-        raise drift_error(order.run_id, target.table, "schema id", target.schema_id, version.schema_id)
+    if order.kind == "publish" and columns_to_add(target, version.schema) is None:
+        raise drift_error(order.run_id, target.table, "", planned_schema(target), version.schema)
     if version.spec_id != target.spec_id:
         raise drift_error(order.run_id, target.table, "partition spec id", target.spec_id, version.spec_id)
     files = version.live(order.partitions)
@@ -206,6 +208,9 @@ def _try(
             "errata.kind": order.kind,
             **order.properties,
         },
+        add_table=order.add_table,
+        # a rollback takes files back, never columns: in what it restores they are NULL
+        add_columns=(columns_to_add(order.target, version.schema) or ()) if order.kind == "publish" else (),
     )
     try:
         return version.commit(commit), ""
@@ -266,6 +271,7 @@ def _detail(order: Replacement, found: Examined) -> dict[str, Any]:
         "compacted": list(found.compacted),
         "with_deletes": list(found.with_deletes),
         "rewrite": {snapshot: list(names) for snapshot, names in order.rewrite.items()},
+        "columns": [[new.name, new.type, new.field_id] for new in order.target.new_columns],
     }
 
 

@@ -59,7 +59,7 @@ def _story(commits: Sequence[Commit]) -> str:
 def drift_error(run_id: str, table: str, what: str, expected: object, found: object) -> PublishConflict:
     """The table itself is not the one that was planned."""
     return PublishConflict(
-        f"{table} changed after planning: expected {what} {expected}, found {found}",
+        f"{table} changed after planning: expected {f'{what} {expected}'.strip()}, found {found}",
         state=_UNTOUCHED,
         hint=f'errata plan PRODUCT … --supersede {run_id} --reason "…"',
         run_id=run_id,

@@ -43,7 +43,8 @@ class StagingTable(Protocol):
     """The target table as the executor and the candidate builder use it."""
 
     def prepare(self, target: TargetPin, run_id: str, keep_days: int) -> str:
-        """Make sure that guard and run branch exist; answers the guard's snapshot id. Safe to repeat after a crash."""
+        """Make sure that guard, run branch and, for new columns, the shadow exist; answers the snapshot id of the
+        target's guard. Safe to repeat after a crash. Raises ``RunExpired`` when the target's schema has changed."""
 
     def find_attempt(self, target: TargetPin, attempt: str) -> StagedOutput | None:
         """The snapshot that carries this attempt's property, if any. Two with equal files count as the first;
@@ -69,3 +70,7 @@ class StagingTable(Protocol):
 
     def drop_refs(self, table: str, refs: Sequence[str]) -> tuple[str, ...]:
         """Remove branches and tags; answers those that were there. Idempotent."""
+
+    def drop_shadow(self, target: TargetPin) -> bool:
+        """Drop the shadow with the staged files that no snapshot of the target reads; False when it is gone already.
+        Only when no attempt and no publication of the run can be alive. Safe to repeat after a crash."""

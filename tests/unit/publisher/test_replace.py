@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from errata.errors import EngineError, PublishConflict
-from errata.model.manifest import ExpectedFile, TargetPin
+from errata.model.columns import TableSchema
+from errata.model.manifest import ExpectedFile, NewColumn, TargetPin
 from errata.model.partition import Grain
 from errata.model.table import Commit, DataFile, History, Touch
 from errata.publisher.ports import Landed, Outcome, PublicationCommit
@@ -36,6 +37,9 @@ class Table:
     table_uuid: str = "uuid"
     spec_id: int = 0
     commits: list[PublicationCommit] = field(default_factory=list)
+    last_column_id: int = 1
+    columns: dict[str, str] = field(default_factory=lambda: {"d": "date"})
+    field_ids: dict[str, int] = field(default_factory=lambda: {"d": 1})
 
     def version(self, _target: TargetPin) -> Version:
         return Version(self, self.head, frozenset(self.files), self.schema_id, self.table_uuid, self.spec_id)
@@ -84,6 +88,10 @@ class Version:
     @property
     def snapshot_id(self) -> str:
         return str(self.at)
+
+    @property
+    def schema(self) -> TableSchema:
+        return TableSchema(self.schema_id, self.table.last_column_id, self.table.columns, self.table.field_ids)
 
     def live(self, _partitions: Sequence[str]) -> tuple[DataFile, ...]:
         return tuple(DataFile(path, 1, 1, DAY) for path in self.files)
@@ -285,3 +293,54 @@ def test_an_error_of_ours_closes_the_intent() -> None:
         carry_out(ORDER, table, SameContent(), log)
     assert log.events[-1] == "abandoned"
     assert table.files == {"old"}
+
+
+WIDER = replace(
+    PIN,
+    columns={"d": "date", "x": "long"},
+    last_column_id=1,
+    new_columns=(NewColumn("x", "long", 2),),
+    shadow="lake.errata_shadow_t_1",
+)
+
+
+def test_the_commit_that_publishes_adds_the_new_columns_and_files_of_the_shadow() -> None:
+    """One commit carries both, so readers see the columns when they see the rows."""
+    table = Table()
+    carry_out(replace(ORDER, target=WIDER, add_table="lake.errata_shadow_t_1"), table, SameContent(), Log())
+    assert table.commits[0].add_columns == (NewColumn("x", "long", 2),)
+    assert table.commits[0].add_table == "lake.errata_shadow_t_1"
+
+
+def test_a_later_part_finds_the_columns_there_and_adds_none() -> None:
+    """The schema id is another one by then; the columns are the planned ones under the planned field ids."""
+    table = Table(schema_id=1, last_column_id=2, columns={"d": "date", "x": "long"}, field_ids={"d": 1, "x": 2})
+    carry_out(replace(ORDER, target=WIDER), table, SameContent(), Log())
+    assert table.commits[0].add_columns == ()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"last_column_id": 2},
+        {"schema_id": 1, "last_column_id": 2, "columns": {"d": "date", "y": "long"}, "field_ids": {"d": 1, "y": 2}},
+        {"schema_id": 1, "last_column_id": 3, "columns": {"d": "date", "x": "long"}, "field_ids": {"d": 1, "x": 3}},
+        {"schema_id": 1, "last_column_id": 2, "columns": {"d": "date", "x": "int"}, "field_ids": {"d": 1, "x": 2}},
+        {"schema_id": 1, "last_column_id": 3, "columns": {"d": "date", "x": "long", "y": "int"},
+         "field_ids": {"d": 1, "x": 2, "y": 3}},
+    ],
+    ids=["added and dropped", "another column", "another field id", "another type", "one more column"],
+)  # fmt: skip
+def test_new_columns_are_not_added_to_a_schema_that_changed(changed: dict[str, Any]) -> None:
+    """Staged files carry field ids; under any other they would be read wrongly."""
+    table = Table(**changed)
+    with pytest.raises(PublishConflict, match="expected schema 0"):
+        carry_out(replace(ORDER, target=WIDER), table, SameContent(), Log())
+    assert table.commits == []
+
+
+def test_a_rollback_leaves_the_columns_and_asks_nothing_of_the_schema() -> None:
+    """What it restores has NULL in them."""
+    table = Table(schema_id=1)
+    carry_out(replace(ORDER, target=WIDER, kind="rollback"), table, SameContent(), Log())
+    assert table.commits[0].add_columns == ()

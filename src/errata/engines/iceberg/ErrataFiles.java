@@ -6,10 +6,13 @@ import java.util.List;
 import java.util.Set;
 
 import org.apache.iceberg.AppendFiles;
+import org.apache.iceberg.CatalogUtil;
 import org.apache.iceberg.ContentFile;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.ManifestFile;
+import org.apache.iceberg.ManifestFiles;
 import org.apache.iceberg.OverwriteFiles;
 import org.apache.iceberg.PartitionField;
 import org.apache.iceberg.PartitionSpec;
@@ -18,6 +21,8 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.TableScan;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.io.CloseableIterable;
+import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.types.Types;
 
 /**
  * File lists in bulk, inside the JVM.
@@ -116,6 +121,47 @@ public class ErrataFiles {
       out.append("\n");
     }
     return out.toString();
+  }
+
+  /** One record per column of the current schema: field id, name, type. */
+  public String columns(Table table) {
+    StringBuilder out = new StringBuilder();
+    for (Iterator i = table.schema().columns().iterator(); i.hasNext(); ) {
+      Types.NestedField field = (Types.NestedField) i.next();
+      out.append(field.fieldId()).append(FIELD).append(field.name()).append(FIELD).append(field.type().toString());
+      out.append("\n");
+    }
+    return out.toString();
+  }
+
+  /** Paths of the data files that any snapshot of the table still reads. */
+  public Set paths(Table table) throws Exception {
+    Set manifests = new HashSet();
+    Set paths = new HashSet();
+    for (Iterator i = table.snapshots().iterator(); i.hasNext(); ) {
+      for (Iterator m = ((Snapshot) i.next()).dataManifests(table.io()).iterator(); m.hasNext(); ) {
+        ManifestFile manifest = (ManifestFile) m.next();
+        if (manifests.add(manifest.path())) {
+          CloseableIterable files = ManifestFiles.read(manifest, table.io(), table.specs());
+          try {
+            for (Iterator f = files.iterator(); f.hasNext(); ) {
+              paths.add(((DataFile) f.next()).location());
+            }
+          } finally {
+            files.close();
+          }
+        }
+      }
+    }
+    return paths;
+  }
+
+  /** Delete the files of one set that are not in the other; answers how many. */
+  public int deleteUnused(FileIO io, Set owned, Set used) {
+    Set unused = new HashSet(owned);
+    unused.removeAll(used);
+    CatalogUtil.deleteFiles(io, unused, "data", true);
+    return unused.size();
   }
 
   private static void changes(StringBuilder out, String sign, Table table, Iterable files, int sourceId, String transform) {

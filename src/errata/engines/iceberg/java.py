@@ -14,6 +14,7 @@ from typing import Any
 
 from errata.engines.iceberg.catalogs import java_properties
 from errata.errors import EngineError, NotFound
+from errata.model.columns import TableSchema
 from errata.model.manifest import ExpectedFile, TargetPin
 from errata.model.partition import NULL, Grain, fold, from_ordinal, shift, start_of, value_of, value_text
 from errata.model.product import Catalog
@@ -50,15 +51,19 @@ class JavaIceberg:
         """A fresh table handle; nothing is cached."""
         from py4j.protocol import Py4JJavaError
 
-        name, *rest = table.split(".")
-        identifier = self.jvm.org.apache.iceberg.catalog.TableIdentifier.parse(".".join(rest))
+        catalog, identifier = self.place(table)
         # tableExists() would load the table, too
         try:
-            return self._catalog(name).loadTable(identifier)
+            return catalog.loadTable(identifier)
         except Py4JJavaError as problem:
             if problem.java_exception.getClass().getSimpleName() not in _ABSENT:
                 raise
-            raise NotFound(f"table {table} is not in catalog {name}", table=table) from None
+            raise NotFound(f"table {table} is not in catalog {table.partition('.')[0]}", table=table) from None
+
+    def place(self, table: str) -> tuple[Any, Any]:
+        """The catalog of a table and its identifier in there."""
+        name, *rest = table.split(".")
+        return self._catalog(name), self.jvm.org.apache.iceberg.catalog.TableIdentifier.parse(".".join(rest))
 
     def reach(self, name: str) -> int:
         """How many namespaces the catalog has at its top; raises when it does not answer."""
@@ -120,6 +125,20 @@ class JavaIceberg:
         """Those tasks as values."""
         source, transform = self.field(table, target)
         return tuple(_data_file(target, row) for row in rows_of(self.bulk.describe(table, tasks, source, transform)))
+
+    def schema(self, table: Any) -> TableSchema:
+        """The current schema of this handle's metadata version."""
+        fields = list(rows_of(self.bulk.columns(table)))
+        return TableSchema(
+            schema_id=int(table.schema().schemaId()),
+            last_column_id=int(table.operations().current().lastColumnId()),
+            columns={name: kind for _, name, kind in fields},
+            field_ids={name: int(number) for number, name, _ in fields},
+        )
+
+    def type(self, text: str) -> Any:
+        """An Iceberg type by its text."""
+        return self.jvm.org.apache.iceberg.types.Types.fromPrimitiveName(text)
 
     def field(self, table: Any, target: TargetPin) -> tuple[int, str]:
         """Source id and transform of the partition field: how it is found in any spec, at any position."""

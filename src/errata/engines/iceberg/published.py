@@ -8,6 +8,7 @@ from typing import Protocol
 from errata.engines.iceberg.java import JavaIceberg, java_paths, partition_text, rows_of
 from errata.engines.iceberg.refs import DAY_MS, age_for, ensure_guard, main_head, names_of, ref_of, retrying
 from errata.errors import EngineError, RunExpired
+from errata.model.columns import TableSchema
 from errata.model.manifest import TargetPin
 from errata.model.refs import pre_tag, pub_tag, undo_branch
 from errata.model.table import Commit, DataFile, History, Touch
@@ -45,9 +46,9 @@ class IcebergVersion:
         return str(self._table.uuid().toString())
 
     @property
-    def schema_id(self) -> int:
+    def schema(self) -> TableSchema:
         """The current schema."""
-        return int(self._table.schema().schemaId())
+        return self._java.schema(self._table)
 
     @property
     def spec_id(self) -> int:
@@ -91,9 +92,10 @@ class IcebergVersion:
         return Commit(snapshot_id, operation, int(at), application, touched, everything, summary)
 
     def commit(self, publication: PublicationCommit) -> str:
-        """One overwrite, two tags and a touch of every ref relied on, in one compare-and-swap."""
+        """New columns, one overwrite, two tags and a touch of every ref relied on, in one compare-and-swap."""
         java, target, transaction = self._java, self._target, self._transaction
         head = self.snapshot_id
+        self._add_columns(publication)
         partitions = publication.partitions
         old = java.scan(self._table, head, target, partitions)
         scope = java.scope(target, partitions)
@@ -101,8 +103,9 @@ class IcebergVersion:
         overwrite = overwrite.validateNoConflictingData().validateNoConflictingDeletes()
         removed = java.bulk.remove(overwrite, old, java_paths(publication.remove)) if publication.remove else 0
         added = 0
+        holder = java.load(publication.add_table) if publication.add_table else self._table
         for source in publication.add_from if publication.add else ():
-            tasks = java.scan(self._table, source, target, partitions)
+            tasks = java.scan(holder, source, target, partitions)
             added += java.bulk.add(overwrite, tasks, java_paths(publication.add))
         if removed != len(publication.remove) or added != len(publication.add):
             raise EngineError(
@@ -117,6 +120,23 @@ class IcebergVersion:
         self._tag(publication, head, made)
         transaction.commitTransaction()
         return made
+
+    def _add_columns(self, publication: PublicationCommit) -> None:
+        """Under exactly the field ids that the files to be added carry; any other would read them wrongly."""
+        if not publication.add_columns:
+            return
+        update = self._transaction.updateSchema()
+        for column in publication.add_columns:
+            update = update.addColumn(column.name, self._java.type(column.type))
+        update.commit()
+        given = self._java.schema(self._transaction.table()).field_ids
+        wrong = [column.name for column in publication.add_columns if given.get(column.name) != column.field_id]
+        if wrong:
+            raise EngineError(
+                f"{self._target.table} would give {', '.join(wrong)} other field ids than the staged files have",
+                state=_UNCHANGED,
+                hint=f"plan again with --supersede {publication.run_id}",
+            )
 
     def _tag(self, publication: PublicationCommit, head: str, made: str) -> None:
         before, after = pre_tag(publication.publication_id), pub_tag(publication.publication_id)

@@ -1,4 +1,7 @@
-"""Staging on Iceberg: the run branch, what attempts appended, and the candidate."""
+"""Staging on Iceberg: the run branch, what attempts appended, and the candidate.
+
+All of it is on the table that ``TargetPin.staging`` names: the target, or its shadow while the target lacks columns.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from typing import Any
 
 from errata.engines.iceberg.java import JavaIceberg, java_paths, partition_text, rows_of
 from errata.engines.iceberg.refs import age_for, drop_refs, ensure_branch, ensure_guard, main_head, ref_of, retrying
-from errata.errors import EngineError, RunExpired
+from errata.engines.iceberg.shadow import drop_shadow, ensure_shadow
+from errata.errors import EngineError, NotFound, RunExpired
 from errata.failpoints import failpoint
 from errata.model.manifest import TargetPin
 from errata.model.refs import run_branch
@@ -25,14 +29,16 @@ class IcebergStaging:
 
     def prepare(self, target: TargetPin, run_id: str, keep_days: int) -> str:
         """Guard and run branch; the branch is rooted on the guard, so it holds only what attempts append."""
+        ensure_shadow(self._java, target, run_id)
         guard, _ = ensure_guard(self._java, target.table)
+        root = ensure_guard(self._java, target.staging.table)[0] if target.shadow else guard
         failpoint("run.after_guard")
-        ensure_branch(self._java, target.table, run_branch(run_id), guard, keep_days)
+        ensure_branch(self._java, target.staging.table, run_branch(run_id), root, keep_days)
         return guard
 
     def find_attempt(self, target: TargetPin, attempt: str) -> StagedOutput | None:
         """The snapshot that carries this attempt's property; ``append()`` itself answers nothing."""
-        table = self._java.load(target.table)
+        table = self._load(target)
         found = [
             self._added(table, target, row[0])
             for row in rows_of(self._java.bulk.snapshots(table))
@@ -46,14 +52,24 @@ class IcebergStaging:
 
     def staged(self, target: TargetPin, snapshot_id: str) -> StagedOutput:
         """The files that one adopted snapshot added."""
-        table = self._java.load(target.table)
+        table = self._load(target)
         if table.snapshot(int(snapshot_id)) is None:
             raise RunExpired(
-                f"staged snapshot {snapshot_id} of {target.table} is gone: it was expired or its branch was dropped",
+                f"staged snapshot {snapshot_id} of {target.staging.table} is gone: expired, or its branch was dropped",
                 state="main is unchanged",
                 hint="plan the request again with --supersede",
             )
         return self._added(table, target, snapshot_id)
+
+    def _load(self, target: TargetPin) -> Any:
+        try:
+            return self._java.load(target.staging.table)
+        except NotFound as gone:
+            raise RunExpired(
+                f"{target.staging.table}, which held the staged output, is gone",
+                state="main is unchanged",
+                hint="plan the request again with --supersede",
+            ) from gone
 
     def _added(self, table: Any, target: TargetPin, snapshot_id: str) -> StagedOutput:
         source, transform = self._java.field(table, target)
@@ -67,14 +83,15 @@ class IcebergStaging:
 
     def find_candidate(self, target: TargetPin, branch: str) -> Candidate | None:
         """The branch's head, if it is the snapshot that was made for it."""
-        table = self._java.load(target.table)
+        table = self._load(target)
         head = ref_of(table, branch)
         if head is None:
             return None
         snapshot = table.snapshot(int(head))
-        if snapshot.summary().get("errata.candidate") != branch:
+        summary = snapshot.summary()
+        if summary.get("errata.candidate") != branch:
             return None
-        return Candidate(branch, str(snapshot.parentId()), head)
+        return Candidate(branch, str(summary.get("errata.base") or snapshot.parentId()), head)
 
     def make_candidate(
         self,
@@ -85,7 +102,11 @@ class IcebergStaging:
         paths: Sequence[str],
         keep_days: int,
     ) -> Candidate:
-        """Branch at main's head plus one overwrite on it, in one transaction on one metadata version."""
+        """Branch at main's head plus one overwrite on it, in one transaction on one metadata version.
+
+        On a shadow, whose main is empty, that is exactly the adopted files; the base they will be compared with is the
+        target's head all the same.
+        """
         return retrying(lambda: self._try_candidate(target, run_id, branch, partitions, paths, keep_days))
 
     def _try_candidate(
@@ -100,12 +121,13 @@ class IcebergStaging:
         if found := self.find_candidate(target, branch):
             return found
         java = self._java
-        table, transaction = java.begin(target.table)
+        table, transaction = java.begin(target.staging.table)
         head, run_head = main_head(table), ref_of(table, run_branch(run_id))
         if head is None or run_head is None:
             raise RunExpired(
-                f"the run branch {run_branch(run_id)} of {target.table} is gone", state="main is unchanged"
+                f"the run branch {run_branch(run_id)} of {target.staging.table} is gone", state="main is unchanged"
             )
+        base = main_head(java.load(target.table)) if target.shadow else head
         old = java.scan(table, head, target, partitions)
         new = java.scan(table, run_head, target, partitions)
         removing = [f.path for f in java.describe(table, old, target) if f.partition in set(partitions)]
@@ -121,16 +143,21 @@ class IcebergStaging:
                 f"the candidate of {target.table} could not be assembled: {added} of {len(paths)} staged files found",
                 state="main is unchanged",
             )
-        overwrite.set("errata.candidate", branch).set("errata.run", run_id).commit()
+        overwrite = overwrite.set("errata.candidate", branch).set("errata.run", run_id)
+        overwrite.set("errata.base", base or "").commit()
         transaction.commitTransaction()
         made = self.find_candidate(target, branch)
         if made is None:
-            raise EngineError(f"the candidate branch {branch} did not appear on {target.table}")
+            raise EngineError(f"the candidate branch {branch} did not appear on {target.staging.table}")
         return made
 
     def drop_refs(self, table: str, refs: Sequence[str]) -> tuple[str, ...]:
         """Remove branches and tags in one commit."""
         return drop_refs(self._java, table, refs)
+
+    def drop_shadow(self, target: TargetPin) -> bool:
+        """The table that staged files went to while the target lacked their columns, and what nobody reads of it."""
+        return drop_shadow(self._java, target)
 
 
 _conforms: type[StagingTable] = IcebergStaging

@@ -1,0 +1,113 @@
+"""The shadow of a target: a table of its own that takes staged files while the target lacks their new columns.
+
+A branch isolates data and not the schema, so a column added for a branch would show on main at once. The shadow is the
+target's own metadata without its history, under another name and place, with the new columns at exactly the field ids
+that the target will give them: a file written for the one reads rightly in the other. (A table made by CREATE would get
+ids of its own.) It never owns data: ``gc.enabled`` is off, so that no expiry and no purge of the shadow can take a file
+that the target has by then. Dropping it deletes only what no snapshot of the target reads.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from errata.engines.iceberg.java import JavaIceberg
+from errata.errors import NotFound, RunExpired
+from errata.model.columns import columns_to_add, planned_schema
+from errata.model.manifest import NewColumn, TargetPin
+
+__all__ = ["drop_shadow", "ensure_shadow", "shadow_metadata"]
+
+_HISTORY = (
+    "snapshots",
+    "refs",
+    "snapshot-log",
+    "metadata-log",
+    "statistics",
+    "partition-statistics",
+    "current-snapshot-id",
+)
+_PLACES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+_ALREADY = "AlreadyExistsException"
+
+
+def ensure_shadow(java: JavaIceberg, target: TargetPin, run_id: str) -> None:
+    """Make the shadow unless it is there; safe to repeat, also by several workers at once."""
+    from py4j.protocol import Py4JJavaError
+
+    if target.shadow is None or _found(java, target.shadow):
+        return
+    table = java.load(target.table)
+    schema = java.schema(table)
+    missing = columns_to_add(target, schema)
+    if missing is None:
+        raise RunExpired(
+            f"{target.table} changed after planning: expected {planned_schema(target)}, found {schema}",
+            state="nothing was staged; main is unchanged",
+            hint=f"plan again with --supersede {run_id}",
+        )
+    parser = java.jvm.org.apache.iceberg.TableMetadataParser
+    copied = json.loads(parser.toJson(table.operations().current()))
+    # beside the target and not in it: its clean-up of orphans would take files that it does not know yet
+    location = f"{str(table.location()).rstrip('/').rpartition('/')[0]}/{target.shadow.rpartition('.')[2]}"
+    made = shadow_metadata(copied, missing, str(uuid.uuid4()), location, run_id)
+    place = f"{location}/metadata/00000-{uuid.uuid4()}.metadata.json"
+    parser.write(parser.fromJson(place, json.dumps(made)), table.io().newOutputFile(place))
+    catalog, identifier = java.place(target.shadow)
+    try:
+        catalog.registerTable(identifier, place)
+    except Py4JJavaError as problem:
+        # another worker was faster, and either of the two tables does
+        if problem.java_exception.getClass().getSimpleName() != _ALREADY:
+            raise
+
+
+def drop_shadow(java: JavaIceberg, target: TargetPin) -> bool:
+    """Drop the shadow, its metadata and the staged files that no snapshot of the target reads; False: it was gone.
+
+    Files go first: what is cut off half-way is found in the catalog and finished the next time.
+    """
+    shadow = _found(java, target.shadow) if target.shadow else None
+    if shadow is None or target.shadow is None:
+        return False
+    owner = _found(java, target.table)
+    # of a target that was dropped, renamed or made anew nothing is known, so everything is left where it is
+    if owner is not None and str(owner.uuid().toString()) == target.table_uuid:
+        java.bulk.deleteUnused(shadow.io(), java.bulk.paths(shadow), java.bulk.paths(owner))
+    metadata = shadow.operations().current()
+    catalog, identifier = java.place(target.shadow)
+    catalog.dropTable(identifier, False)  # noqa: FBT003 - without purge
+    # with garbage collection off this takes metadata and manifests, and no data file
+    java.jvm.org.apache.iceberg.CatalogUtil.dropTableData(shadow.io(), metadata)
+    return True
+
+
+def shadow_metadata(
+    target: Mapping[str, Any], new: Sequence[NewColumn], table_uuid: str, location: str, run_id: str
+) -> dict[str, Any]:
+    """The metadata of a target as its shadow's: no history, another place, the new columns under their ids. Pure."""
+    made = {key: value for key, value in target.items() if key not in _HISTORY}
+    made |= {"table-uuid": table_uuid, "location": location, "last-sequence-number": 0, "snapshots": []}
+    if "next-row-id" in made:
+        made["next-row-id"] = 0
+    properties = {key: value for key, value in made.get("properties", {}).items() if key not in _PLACES}
+    made["properties"] = properties | {"gc.enabled": "false", "errata.run": run_id}
+    if new:
+        schemas = list(made["schemas"])
+        current = next(schema for schema in schemas if schema["schema-id"] == made["current-schema-id"])
+        number = max(schema["schema-id"] for schema in schemas) + 1
+        added = [{"id": each.field_id, "name": each.name, "required": False, "type": each.type} for each in new]
+        schemas.append({**current, "schema-id": number, "fields": [*current["fields"], *added]})
+        made |= {"schemas": schemas, "current-schema-id": number, "last-column-id": new[-1].field_id}
+        made.pop("schema", None)  # format 1 repeats the current one
+    return made
+
+
+def _found(java: JavaIceberg, table: str) -> Any:
+    try:
+        return java.load(table)
+    except NotFound:
+        return None
