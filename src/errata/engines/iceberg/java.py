@@ -138,7 +138,7 @@ class JavaIceberg:
 
     def type(self, text: str) -> Any:
         """An Iceberg type by its text."""
-        return self.jvm.org.apache.iceberg.types.Types.fromPrimitiveName(text)
+        return self.jvm.org.apache.iceberg.types.Types.fromPrimitiveString(text)
 
     def field(self, table: Any, target: TargetPin) -> tuple[int, str]:
         """Source id and transform of the partition field: how it is found in any spec, at any position."""
