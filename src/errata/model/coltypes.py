@@ -17,7 +17,7 @@ _ALIASES = {"bigint": "long", "bool": "boolean", "integer": "int", "list": "arra
 _SPARK = {"long": "bigint", "timestamp": "timestamp_ntz", "timestamptz": "timestamp"}
 _NUMBERS = ("int", "long", "float", "double", "decimal")
 _TIMES = ("date", "timestamp", "timestamptz")
-_RANGES = {"int": 31, "long": 63}
+_BOUNDS = {"int": 2**31, "long": 2**63}
 _WORD = re.compile(r"\s*([A-Za-z_]\w*)\s*")
 _DECIMAL = re.compile(r"\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)\s*")
 _DIGITS = 38
@@ -143,7 +143,7 @@ def literal_fits(text: str | None, kind: str) -> bool:
             case "boolean":
                 return text in ("true", "false")
             case "int" | "long":
-                return -(2 ** _RANGES[kind]) <= int(text) < 2 ** _RANGES[kind]
+                return -_BOUNDS[kind] <= int(text) < _BOUNDS[kind]
             case "float" | "double":
                 return Decimal(text).is_finite()
             case "decimal":

@@ -43,6 +43,7 @@ class Context:
     lineage: Mapping[str, str | None] = field(default_factory=dict)
     _deterministic_id: Callable[..., Any] | None = None
     _stamp: Callable[..., Any] | None = None
+    _quarantine: Callable[..., Any] | None = None
 
     def deterministic_id(self, *columns: str) -> Any:
         """A column that is a function of these columns and of nothing else: the same in every run and retry."""
@@ -55,6 +56,19 @@ class Context:
         if self._stamp is None:
             raise TransformFailed("with_lineage needs a Spark session; this context was made without one")
         return self._stamp(frame, self.lineage)
+
+    def quarantine(self, frame: Any, condition: Any, reason: str, *, of: str | None = None) -> Any:
+        """The frame without the rows for which the condition (a column or SQL text) is true; those are set aside.
+
+        ``of`` names the input whose rows these are, where the product has several; its partition column must be in
+        the frame. Lazy: the rows are computed with the output and count only if this attempt is adopted.
+        """
+        if self._quarantine is None:
+            raise TransformFailed(
+                "quarantine needs somewhere to put the rows; this context was made without it",
+                hint="errata.live_context(…, quarantine=function of rows and reason)",
+            )
+        return self._quarantine(frame, condition, reason, of)
 
     def sink(self, name: str) -> str:
         """The name of a side channel, if the run manifest allows it; otherwise the chunk fails before it writes."""

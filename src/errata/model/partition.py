@@ -17,6 +17,7 @@ from errata.errors import UsageError
 
 __all__ = [
     "NULL",
+    "WHOLE",
     "Grain",
     "expand",
     "fold",
@@ -36,6 +37,8 @@ __all__ = [
 ]
 
 NULL = "null"
+WHOLE = "*"
+"""Stands for all of an input that is read whole."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DATE = EPOCH.date()
 _EPOCH_DAY = EPOCH.toordinal()

@@ -23,10 +23,13 @@ __all__ = [
     "PartitionView",
     "PlanView",
     "PublishView",
+    "QuarantineReason",
+    "QuarantineView",
     "RollbackView",
     "RunCounts",
     "RunLine",
     "RunView",
+    "SetAsideRow",
     "StateView",
     "StatusView",
     "ValidateView",
@@ -333,6 +336,46 @@ class StatusView:
     canary: Mapping[str, Any] | None = None
     determinism: Mapping[str, Any] | None = None
     held: str = ""  # why nothing new starts, as a worker said last
+    input_rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # what became of them, where rows go out
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineReason:
+    """Why rows of an input were set aside, and how many, where."""
+
+    input: str
+    kind: str  # cast | rule | transform
+    reason: str
+    rows: int
+    partitions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetAsideRow:
+    """One row that was set aside, as the source has it; classified columns are masked."""
+
+    input: str
+    partition: str
+    kind: str
+    reason: str
+    chunk_id: str
+    origin: str  # the file, table@snapshot, or the transform
+    row: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineView:
+    """What a run set aside: the rows of adopted attempts."""
+
+    run_id: str
+    product: str
+    state: str
+    grain: str
+    table: str | None  # None: there is none, or it was cleaned up
+    inputs: Mapping[str, Mapping[str, int]]  # by input: rows in, used, quarantined, suppressed, set aside
+    reasons: tuple[QuarantineReason, ...]
+    rows: tuple[SetAsideRow, ...]
+    masked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from errata.model.manifest import ExpectedFile, SourceFile
-from errata.model.partition import Grain
+from errata.model.partition import WHOLE, Grain
 from errata.model.product import Input
 
 __all__ = [
@@ -24,9 +24,6 @@ __all__ = [
     "TargetFacts",
     "TargetReader",
 ]
-
-WHOLE = "*"
-"""The key under which an input that is read whole keeps its fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)

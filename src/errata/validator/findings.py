@@ -32,6 +32,7 @@ class CandidateFacts:
 
     adopted_rows: Mapping[str, int]
     columns: Mapping[str, str]  # name → Iceberg type text
+    is_trial: bool = False  # nothing was written, so no chunk and no table can be asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Numbers:
         return None if found is None or found.value is None else int(found.value)
 
 
-def unmeasured(name: str, partition: str) -> CheckResult:
+def unmeasured(name: str, partition: str | None) -> CheckResult:
     """A rule without its number blocks: what was not looked at is not fine."""
     return CheckResult(name, partition, None, BLOCK, "was not measured")
 

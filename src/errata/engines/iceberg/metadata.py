@@ -25,6 +25,7 @@ from errata.planner.ports import (
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as IcebergCatalog
+    from pyiceberg.schema import Schema
     from pyiceberg.table import Table
     from pyiceberg.table.snapshots import Snapshot
 
@@ -66,6 +67,31 @@ class TableLoader:
             return len(catalog.list_namespaces())
         except Exception as problem:  # as above
             raise EngineError(f"catalog {name} did not answer: {_told(problem)}", catalog=name) from problem
+
+    def create(self, table: str, schema: Schema, properties: Mapping[str, str]) -> None:
+        """Make a table unless it is there."""
+        name, identifier = split_table(table)
+        try:
+            self._catalog(name).create_table_if_not_exists(identifier, schema, properties=dict(properties))
+        except ErrataError:
+            raise
+        except Exception as problem:  # as above
+            raise EngineError(f"table {table} could not be made: {_told(problem)}", table=table) from problem
+
+    def drop(self, table: str) -> bool:
+        """Remove a table and its files; False when it is not there."""
+        from pyiceberg.exceptions import NoSuchTableError
+
+        name, identifier = split_table(table)
+        try:
+            self._catalog(name).purge_table(identifier)
+        except NoSuchTableError:
+            return False
+        except ErrataError:
+            raise
+        except Exception as problem:  # as above
+            raise EngineError(f"table {table} could not be dropped: {_told(problem)}", table=table) from problem
+        return True
 
     def close(self) -> None:
         """Give back connections; what is opened afterwards is opened anew."""

@@ -20,8 +20,7 @@ from errata.errors import ManifestTampered
 from errata.model.coltypes import normal_type, spark_type
 from errata.model.eras import Delivery, Era, deliver, eras_or_one, matching
 from errata.model.manifest import InputPin, SourceFile
-from errata.model.partition import Grain
-from errata.planner.ports import WHOLE
+from errata.model.partition import WHOLE, Grain
 
 __all__ = ["from_files", "from_table"]
 

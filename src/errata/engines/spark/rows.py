@@ -7,7 +7,7 @@ first, row rules follow in the order of the product file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
@@ -17,7 +17,7 @@ from errata.engines.spark.columns import JSON, quoted
 from errata.model.eras import QUARANTINE
 from errata.model.manifest import InputPin
 
-__all__ = ["CAST", "FATE", "ORIGIN", "OUT", "SOURCE", "as_it_is", "is_used", "screen", "used", "with_source"]
+__all__ = ["CAST", "FATE", "ORIGIN", "OUT", "SOURCE", "as_it_is", "is_used", "screen", "split", "used", "with_source"]
 
 CAST, ORIGIN, OUT, SOURCE = "__errata_cast", "__errata_origin", "__errata_out", "__errata_source"
 """Why a value could not be taken over; file, or table at snapshot; the decision; the row as the source has it."""
@@ -68,3 +68,12 @@ def used(rows: DataFrame) -> DataFrame:
     """What the transform sees."""
     names: Sequence[str] = [name for name in rows.columns if name not in OWN]
     return rows.where(is_used()).select(*(F.col(quoted(name)) for name in names))
+
+
+def split(
+    take: Callable[[DataFrame, str], None], frame: DataFrame, condition: Column | str, reason: str, _source: str | None
+) -> DataFrame:
+    """The frame without the rows for which the condition is true, which are handed over; NULL is not true."""
+    holds = F.coalesce(F.expr(condition) if isinstance(condition, str) else condition, F.lit(False))  # noqa: FBT003
+    take(frame.where(holds), reason)
+    return frame.where(~holds)

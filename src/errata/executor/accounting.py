@@ -1,0 +1,62 @@
+"""What chunks counted while they ran, and what adopted attempts left in the quarantine table, as measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from errata.executor.desk import Desk
+from errata.ledger import AttemptRecord, RunRecord
+from errata.model.manifest import Manifest
+from errata.model.partition import WHOLE
+from errata.model.refs import quarantine_table
+from errata.model.run import AttemptState
+from errata.validator.accounts import CHUNK, chunk_measure, kept_measure
+from errata.validator.ports import Measurement, input_scope
+
+__all__ = ["FATES", "accounted", "adopted_attempts", "fates_of", "may_hold_rows"]
+
+FATES = ("rows_in", "rows_used", "rows_quarantined", "rows_suppressed", "rows_set_aside")
+"""What a chunk counts of an input; in the record of an attempt followed by a colon and the input's name."""
+
+
+def accounted(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[Measurement, ...]:
+    """The numbers that the gate's own count is held against; none for a run that takes no rows out."""
+    wanted = set(manifest.partitions)
+    adopted = [one for one in adopted_attempts(desk, run.run_id) if wanted.issuperset(one.partitions)]
+    if not may_hold_rows(manifest, adopted):
+        return ()
+    found: list[Measurement] = []
+    for attempt in adopted:
+        fates = fates_of(attempt)
+        for pin in manifest.inputs:
+            scope, counted = input_scope(pin.name), fates.get(pin.name, {})
+            for what, rows in counted.items():
+                found.append(Measurement(scope, "", chunk_measure(what, attempt.chunk_id), str(rows)))
+            if pin.partition is not None or counted:
+                places = (WHOLE,) if pin.partition is None else attempt.partitions
+                found += [Measurement(scope, place, CHUNK, attempt.chunk_id) for place in places]
+    table = quarantine_table(manifest.target.table, run.run_id)
+    for kept in desk.engines.quarantine.counts(table, [attempt.attempt_id for attempt in adopted]):
+        name = kept_measure(kept.kind, kept.reason)
+        found.append(Measurement(input_scope(kept.input), kept.partition, name, str(kept.rows)))
+    return tuple(found)
+
+
+def adopted_attempts(desk: Desk, run_id: str) -> tuple[AttemptRecord, ...]:
+    """The attempts that count, one for each chunk that is done."""
+    return tuple(one for one in desk.ledger.attempts(run_id) if one.state is AttemptState.ADOPTED)
+
+
+def may_hold_rows(manifest: Manifest, attempts: Sequence[AttemptRecord]) -> bool:
+    """Whether rows may have been set aside: by the plan, or because an attempt says so."""
+    return any(pin.is_screened for pin in manifest.inputs) or any(fates_of(attempt) for attempt in attempts)
+
+
+def fates_of(attempt: AttemptRecord) -> Mapping[str, Mapping[str, int]]:
+    """What an attempt counted, by input."""
+    found: dict[str, dict[str, int]] = {}
+    for key, value in attempt.cost.items():
+        what, colon, name = key.partition(":")
+        if colon and what in FATES:
+            found.setdefault(name, {})[what] = int(value)
+    return found
