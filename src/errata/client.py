@@ -13,7 +13,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from errata.executor import cleaning, deciding, planning, publishing, reporting, undoing, validating, working
+from errata.executor import (
+    cleaning,
+    deciding,
+    planning,
+    publishing,
+    quarantining,
+    reporting,
+    undoing,
+    validating,
+    working,
+)
 from errata.executor.desk import Desk
 from errata.executor.differing import DiffView, diff
 from errata.executor.settling import watch_guard
@@ -26,6 +36,7 @@ from errata.model.views import (
     DecisionView,
     PlanView,
     PublishView,
+    QuarantineView,
     RollbackView,
     RunView,
     StateView,
@@ -183,6 +194,10 @@ class Client:
     def diff(self, run_id: str, *, partitions: Partitions = None, sample: int = 10) -> DiffView:
         """The candidate against what was accepted before."""
         return diff(self._desk, self._actor(None), run_id, partitions, sample)
+
+    def quarantine(self, run_id: str, *, sample: int = 3) -> QuarantineView:
+        """Rows that a run set aside, by reason, with samples."""
+        return quarantining.quarantine(self._desk, self._actor(None), run_id, sample)
 
     def publish(self, run_id: str, *, partitions: Partitions = None, as_: str | None = None) -> PublishView:
         """Release the candidate in one commit."""

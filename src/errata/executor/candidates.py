@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from errata.canonical import digest_of
 from errata.errors import StateRefused
+from errata.executor.accounting import accounted
 from errata.executor.desk import Desk
 from errata.failpoints import failpoint
 from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord
@@ -102,6 +103,7 @@ def measured(
         candidate_snapshot=candidate.snapshot_id or "",
         prior_snapshot=candidate.base_snapshot_id,
     )
+    found = (*found, *accounted(desk, run, manifest))
     failpoint("validate.after_measure")
     desk.ledger.record_measurements(
         run.run_id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -13,7 +13,7 @@ from errata.model.manifest import Chunk, Manifest, TargetPin
 from errata.model.throttle import Signal
 from errata.validator.ports import Measurer
 
-__all__ = ["TRIAL", "ChunkEngine", "ChunkWork", "Origin", "PinKeeper", "PinOutcome", "Probes", "Progress", "RowReader"]
+__all__ = ["TRIAL", "ChunkEngine", "ChunkWork", "Origin", "PinKeeper", "PinOutcome", "Probes", "Progress", "QuarantineCount", "QuarantineTable", "QuarantinedRow", "RowReader"]
 
 TRIAL = "trial"
 """The name of a snapshot that no table has: what a transform computed and nobody wrote."""
@@ -130,6 +130,49 @@ class Origin:
     snapshot_id: str
     at: str
     application: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineCount:
+    """How many rows of one partition of one input were set aside for one reason."""
+
+    input: str
+    partition: str
+    kind: str  # cast | rule | transform
+    reason: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantinedRow:
+    """One row that was set aside, as the source has it."""
+
+    chunk_id: str
+    input: str
+    partition: str
+    kind: str
+    reason: str
+    origin: str  # the file, or table@snapshot
+    row: str  # JSON
+
+
+class QuarantineTable(Protocol):
+    """The table of rows that a run set aside; no JVM. Only rows of the attempts that are named count."""
+
+    def ensure(self, table: str) -> None:
+        """Make the table unless it is there; safe to repeat and to race."""
+
+    def counts(self, table: str, attempts: Collection[str]) -> tuple[QuarantineCount, ...]:
+        """Rows by input, partition and reason; nothing when there is no table."""
+
+    def sample(self, table: str, attempts: Collection[str], most: int) -> tuple[QuarantinedRow, ...]:
+        """At most so many rows of each reason."""
+
+    def exists(self, table: str) -> bool:
+        """Whether the table is there."""
+
+    def drop(self, table: str) -> bool:
+        """Remove the table with its files; whether it was there. Idempotent."""
 
 
 class RowReader(Protocol):

@@ -8,6 +8,7 @@ from typing import Any
 from errata.errors import NotFound
 from errata.executor.budget import cost_view
 from errata.executor.desk import Desk
+from errata.executor.quarantining import rows_by_input
 from errata.executor.views import approvals_view, counts_view, failures_view, stored_plan_view
 from errata.ledger import (
     AcceptanceRecord,
@@ -75,6 +76,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         canary=facts.get("canary"),
         determinism=facts.get("determinism"),
         held=_held(desk, run),
+        input_rows=rows_by_input([one for one in attempts if one.state is AttemptState.ADOPTED]),
     )
 
 

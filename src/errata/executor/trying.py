@@ -67,7 +67,8 @@ def try_out(desk: Desk, actor: Actor, product: str, partitions: str | Sequence[s
     with desk.engines.chunks.trial(work) as (measurer, rows):
         refuse_foreign(work, rows)
         numbers = measurer.measure(manifest, compile_plan(manifest), candidate_snapshot=TRIAL, prior_snapshot=base)
-        facts = CandidateFacts({name: rows.get(name, 0) for name in manifest.partitions}, manifest.target.columns)
+        made = {name: rows.get(name, 0) for name in manifest.partitions}
+        facts = CandidateFacts(made, manifest.target.columns, is_trial=True)
         verdict = judge(manifest, numbers, facts)
         found = measurer.diff(manifest, TRIAL, base, manifest.partitions, sample, numbers)
     return TryView(

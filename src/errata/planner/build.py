@@ -15,6 +15,7 @@ from errata.model.manifest import FORMAT, Chunk, Code, Estimate, InputPin, Manif
 from errata.model.partition import EPOCH
 from errata.model.product import Input, Product, Project
 from errata.model.refs import GUARD, base_pin, input_pins, run_branch
+from errata.planner.coverage import cover
 from errata.planner.deadline import Deadline, answer, parse_deadline
 from errata.planner.estimate import Rates, Work, cores_for, estimate, rates_of
 from errata.planner.guardrails import Verdict, World, is_refused, judge, used_overrides
@@ -245,6 +246,7 @@ def _manifest(
         checks=product.checks,
         reconcile=product.reconcile,
         compare=product.compare,
+        row_limits=product.row_limits,
         lineage_columns=product.lineage_columns,
         consumers=product.consumers,
         rollback_window=product.rollback_window,
@@ -289,12 +291,14 @@ def _input_pin(world: World, source: Input, facts: InputFacts, parts: dict[str, 
     grain = world.product.target.grain
     back, ahead = look(source, grain) if source.partition else (0, 0)
     sizes = facts.partitions if facts.whole is None else {WHOLE: facts.whole}
+    field = world.target.partition_field
+    proof = cover(source, facts, grain, field.column_type if field else None)
     return InputPin(
         name=source.name,
         kind=facts.kind,
         location=facts.location,
         partition=source.partition,
-        column_type=facts.column_type,
+        column_type=facts.column_type or source.columns.get(source.partition or ""),
         lookback=back,
         lookahead=ahead,
         input_partitions=input_partitions(source, grain, world.partitions),
@@ -307,6 +311,12 @@ def _input_pin(world: World, source: Input, facts: InputFacts, parts: dict[str, 
         table_uuid=facts.table_uuid,
         files_part=_part(parts, facts.files) if facts.files is not None else None,
         own=source.own,
+        columns=proof.columns,
+        eras=source.eras,
+        era_of=proof.era_of,
+        schemas=facts.schemas if source.columns else (),
+        counts={name: size.rows for name, size in sizes.items()} if facts.kind == "files" and facts.rows_known else {},
+        row_rules=source.rows,
     )
 
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from errata.model.coltypes import SCALARS, normal_type
 from errata.model.duration import DURATION, LENGTH, seconds
 from errata.project.tree import MappingNode, Node, ScalarNode
 
@@ -40,6 +41,7 @@ __all__ = [
     "Query",
     "ScalarText",
     "Slug",
+    "SourceType",
     "Span",
     "TableName",
     "Text",
@@ -210,6 +212,15 @@ def _number(value: Plain) -> bool | int | float:
     return float(value.text)
 
 
+def _source_type(value: Any) -> str:
+    """A type that an input may have, nested ones included."""
+    what = f"one of {', '.join(SCALARS)}, decimal(p,s), array<…>, map<…,…> or struct<name:…>"
+    found = normal_type(_as_text(value, what))
+    if found is None:
+        raise expected(what)
+    return found
+
+
 _SINGLE = {"type": ["string", "number", "boolean"]}
 
 
@@ -250,6 +261,7 @@ Identifier = Annotated[
 Column = Annotated[
     str, BeforeValidator(_matching(IDENTIFIER, "a column name of letters, digits and _")), _pattern(IDENTIFIER)
 ]
+SourceType = Annotated[str, BeforeValidator(_source_type), WithJsonSchema({"type": "string", "minLength": 1})]
 InputName = Annotated[str, BeforeValidator(_input_name), _pattern(IDENTIFIER)]
 PersonName = Annotated[
     str, BeforeValidator(_matching(_PERSON, "a person's name of letters, digits and . _ @ + -")), _pattern(_PERSON)

@@ -32,6 +32,7 @@ from errata.project.fields import (
     Query,
     ScalarText,
     Slug,
+    SourceType,
     Span,
     TableName,
     Text,
@@ -44,9 +45,11 @@ __all__ = [
     "CatalogFile",
     "CheckFile",
     "CompareFile",
+    "EraFile",
     "InputFile",
     "ProductFile",
     "ProjectFile",
+    "RowLimitsFile",
     "SignalFile",
     "ThrottleFile",
 ]
@@ -211,6 +214,35 @@ class TransformFile(_File):
     config: dict[str, Json] = {}
 
 
+class EraFile(_File):
+    """A span in which a source had one shape, by partitions or by what its files hold, and what to make of it."""
+
+    name: Slug | None = None
+    from_: ScalarText | None = Field(default=None, alias="from", description="The first partition of the era.")
+    until: ScalarText | None = Field(default=None, description="The last partition of the era, included.")
+    has: list[Line] = Field(default=[], description="Columns that files of this era have.")
+    lacks: list[Line] = Field(default=[], description="Columns that files of this era do not have.")
+    rename: dict[Line, Column] = Field(default={}, description="Column of the source: column of the transform.")
+    cast: dict[Column, SourceType] = Field(default={}, description="Rows whose value cannot be cast are quarantined.")
+    default: dict[Column, ScalarText | None] = Field(default={}, description="Values of columns that are not there.")
+    drop: list[Line] = Field(default=[], description="Columns of the source that count as not there.")
+
+
+class RowRuleFile(_File):
+    """Rows for which the expression is true are taken out before the transform sees them."""
+
+    name: Title
+    expression: Line
+    action: Literal["quarantine", "suppress"]
+
+
+class RowLimitsFile(_File):
+    """How many rows of a partition, and of the run, may be in quarantine."""
+
+    warn: Amount | None = None
+    block: Amount | None = None
+
+
 class InputFile(_File):
     """What the transform reads: an Iceberg table, files with {partition} in the pattern, or its own earlier output."""
 
@@ -221,6 +253,12 @@ class InputFile(_File):
     lookback: Duration = "0d"
     lookahead: Duration = "0d"
     reference: Literal["as_recorded", "corrected_truth", "current", "as_decided"] | None = None
+    columns: dict[Column, SourceType] = Field(
+        default={}, description="What the transform sees. A column that a file lacks is never NULL in silence."
+    )
+    eras: list[EraFile] = []
+    rows: list[RowRuleFile] = []
+    quarantine: RowLimitsFile | None = None
 
 
 class PublishFile(_File):

@@ -27,6 +27,7 @@ from errata.model.product import (
     Transform,
 )
 from errata.project.checks import checks_of
+from errata.project.eras import eras_of, row_limits_of, row_rules_of
 from errata.project.files import CatalogFile, CompareFile, InputFile, ProductFile, ProjectFile
 from errata.project.pace import signals_of, throttle_of
 from errata.project.places import absolute, absolute_url
@@ -119,6 +120,7 @@ def product_of(file: ProductFile, root: Path, project: Project | None, report: R
         checks=checks,
         reconcile=_reconcile(file, report),
         compare=tuple(_compare(n, given, report) for n, given in enumerate(file.compare)),
+        row_limits=row_limits_of(file.inputs, report),
         protect=Protect(file.protect.recent, tuple(file.protect.locked)),
         lineage_columns=_lineage(file.lineage_columns, report),
         consumers=tuple(file.consumers),
@@ -161,14 +163,17 @@ def _input(
         lookback=file.lookback,
         lookahead=file.lookahead,
         reference=file.reference,
+        columns=file.columns,
+        eras=eras_of(file, grain, path, report),
+        rows=row_rules_of(file, path, report),
     )
 
 
 def _own_input(name: str, file: InputFile, product: ProductFile, report: Report) -> Input:
     """The product's own earlier partitions: the target itself, cut as the target is cut."""
     path = ("inputs", name)
-    for key in ("table", "files", "partition", "reference"):
-        if getattr(file, key) is not None:
+    for key in ("table", "files", "partition", "reference", "columns", "eras", "rows", "quarantine"):
+        if getattr(file, key):
             report.at_key((*path, key), f'the key "{key}" was refused in {".".join(path)}; own output is the target')
     grain = Grain(product.target.partition.grain)
     if not grain.is_time:

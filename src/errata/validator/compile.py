@@ -24,7 +24,7 @@ from errata.validator.ports import CANDIDATE, PRIOR, ROW_COUNT, MeasurePlan, Sca
 
 __all__ = ["RESERVED", "compile_plan"]
 
-RESERVED = frozenset({"adopted", "completeness", "empty", "foreign", "schema"})
+RESERVED = frozenset({"accounting", "adopted", "completeness", "empty", "foreign", "quarantine", "schema"})
 """Names of the rules that are always there; a user's rule cannot have them."""
 
 

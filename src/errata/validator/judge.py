@@ -19,6 +19,7 @@ from errata.validator.findings import BLOCK, WARN, CandidateFacts, CheckResult, 
 from errata.validator.judge_balances import judge_balance
 from errata.validator.judge_checks import judge_check
 from errata.validator.judge_moves import judge_move
+from errata.validator.judge_rows import judge_rows
 from errata.validator.ports import Measurement
 
 __all__ = ["Acceptance", "CandidateFacts", "CheckResult", "Verdict", "judge"]
@@ -84,3 +85,4 @@ def _results(manifest: Manifest, numbers: Numbers, facts: CandidateFacts) -> Ite
             yield judge_balance(rule, partition, numbers)
         for comparison in manifest.compare:
             yield judge_move(comparison, partition, numbers)
+    yield from judge_rows(manifest, numbers, facts)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from errata.canonical import canonical_bytes
 from errata.model.manifest import Manifest, TargetPin
 from errata.validator.diff import ColumnChange, Diff, PartitionDiff, SampleRow, SchemaDiff, total_by_column
 
@@ -14,6 +15,8 @@ __all__ = [
     "CONTENT_A",
     "CONTENT_B",
     "PRIOR",
+    "ROWS_IN",
+    "ROWS_USED",
     "ROW_COUNT",
     "ColumnChange",
     "ContentDigest",
@@ -26,12 +29,15 @@ __all__ = [
     "Scan",
     "SchemaDiff",
     "input_scope",
+    "taken_out",
     "total_by_column",
 ]
 
 CANDIDATE = "candidate"
 PRIOR = "prior"
 ROW_COUNT = "rowCount"
+ROWS_IN = "rows.in"
+ROWS_USED = "rows.used"
 CONTENT_A = "content.a"
 CONTENT_B = "content.b"
 
@@ -39,6 +45,11 @@ CONTENT_B = "content.b"
 def input_scope(name: str) -> str:
     """The scope of an input's measurements."""
     return f"input:{name}"
+
+
+def taken_out(action: str, reason: str) -> str:
+    """The measurement of rows of an input that the transform did not see; ``action`` is quarantine or suppress."""
+    return f"rows.{action} {canonical_bytes([reason]).decode()}"
 
 
 @dataclass(frozen=True, slots=True)

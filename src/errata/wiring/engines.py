@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from errata.canonical import digest_of
 from errata.executor.desk import Engines
-from errata.executor.ports import PinKeeper, RowReader
+from errata.executor.ports import PinKeeper, QuarantineTable, RowReader
 from errata.ledger import Ledger
 from errata.model.manifest import Code, TargetPin
 from errata.model.partition import Grain
@@ -112,6 +112,13 @@ class ProjectEngines:
 
         return IcebergRows(self.catalogs)
 
+    @cached_property
+    def quarantine(self) -> QuarantineTable:
+        """Rows that runs set aside, without a JVM."""
+        from errata.engines.iceberg.quarantine import IcebergQuarantine
+
+        return IcebergQuarantine(self.catalogs)
+
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's code as it is now."""
         from errata import __version__
@@ -178,7 +185,7 @@ class ProjectEngines:
         """Chunks on Spark."""
         from errata.engines.spark.stage import SparkChunks
 
-        return SparkChunks(self.runtime, self.sources, _code_cache(Path(self._project.root)))
+        return SparkChunks(self.runtime, self.sources, _code_cache(Path(self._project.root)), self.quarantine.ensure)
 
     @cached_property
     def measurer(self) -> SparkMeasurer:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
+from typing import Any
 
 from errata.engines.spark.lineage import deterministic_id, stamp
+from errata.engines.spark.rows import split
 from errata.errors import NotFound
 from errata.model.context import Context, Mode
 from errata.model.partition import expand, start_of
@@ -13,8 +17,13 @@ from errata.project import load_project
 __all__ = ["live_context"]
 
 
-def live_context(project: str, product: str, interval: tuple[str, str]) -> Context:
-    """What a governed run would tell the transform, for partitions ``[interval[0], interval[1])``."""
+def live_context(
+    project: str, product: str, interval: tuple[str, str], quarantine: Callable[[Any, str], None] | None = None
+) -> Context:
+    """What a governed run would tell the transform, for partitions ``[interval[0], interval[1])``.
+
+    ``quarantine`` receives a frame of rows and the reason whenever the transform sets rows aside.
+    """
     loaded = load_project(project)
     found = loaded.products.get(product)
     if found is None:
@@ -45,4 +54,5 @@ def live_context(project: str, product: str, interval: tuple[str, str]) -> Conte
         lineage={name: lineage[name] for name in found.lineage_columns},
         _deterministic_id=deterministic_id,
         _stamp=stamp,
+        _quarantine=partial(split, quarantine) if quarantine else None,
     )

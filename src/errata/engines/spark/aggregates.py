@@ -21,7 +21,7 @@ from errata.model.manifest import TargetPin
 from errata.model.partition import Grain
 from errata.validator.ports import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT, ContentDigest, Measurement, Scan
 
-__all__ = ["ByPartition", "content_of", "measure_scan"]
+__all__ = ["ByPartition", "blaming_the_rules", "content_of", "measure_scan"]
 
 _BAD_VALUES = frozenset(
     {"ARITHMETIC_OVERFLOW", "CAST_INVALID_INPUT", "CAST_OVERFLOW", "DIVIDE_BY_ZERO", "NUMERIC_VALUE_OUT_OF_RANGE"}
@@ -51,7 +51,7 @@ class ByPartition:
 
 def measure_scan(scan: Scan, rows: DataFrame, by: ByPartition, partitions: Sequence[str]) -> list[Measurement]:
     """Every number of the scan, for each of these partitions and for whatever else the rows hold."""
-    with _blaming_the_rules(scan.scope):
+    with blaming_the_rules(scan.scope):
         aggregates = {name: F.expr(text).alias(name) for name, text in scan.aggregates.items()}
         if scan.content:
             first, second = content_hashes(rows, scan.content)
@@ -126,7 +126,7 @@ def _grouping_id(key: Sequence[str], columns: Sequence[str]) -> int:
 
 
 @contextmanager
-def _blaming_the_rules(scope: str) -> Iterator[None]:
+def blaming_the_rules(scope: str) -> Iterator[None]:
     """Turns Spark's refusals into ours: an expression that does not fit, a file that is gone, what may pass."""
     try:
         yield

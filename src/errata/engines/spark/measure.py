@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
+from errata.engines.spark.accounts import measure_accounts
 from errata.engines.spark.aggregates import ByPartition, content_of, measure_scan
 from errata.engines.spark.columns import in_partitions
 from errata.engines.spark.diff import compare_snapshots
@@ -70,6 +71,10 @@ class SparkMeasurer:
                 rows = self._target(manifest.target, snapshots[scan.scope], manifest.partitions)
                 column, kind = manifest.target.column, manifest.target.column_type
             found += measure_scan(scan, rows, ByPartition(column, kind, manifest.target.grain), manifest.partitions)
+        for pin in manifest.inputs:
+            if pin.is_screened:
+                parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
+                found += measure_accounts(self._session, manifest, pin, parts)
         return tuple(found)
 
     def checksums(

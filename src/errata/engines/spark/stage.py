@@ -15,11 +15,12 @@ from errata.engines.files.source import FileSource
 from errata.engines.spark.aggregates import content_of
 from errata.engines.spark.causes import cause_of, meaning
 from errata.engines.spark.columns import in_partitions, partition_text, table_name
-from errata.engines.spark.contract import conform
+from errata.engines.spark.contract import conform, null_in_required
 from errata.engines.spark.costs import cost_of
 from errata.engines.spark.inputs import frames, pinned_files
 from errata.engines.spark.lineage import deterministic_id, lineage_values, stamp
 from errata.engines.spark.measure import SparkMeasurer
+from errata.engines.spark.quarantine import Aside, write_quarantine
 from errata.engines.spark.session import SparkRuntime
 from errata.engines.spark.transforms import load_transform, ship
 from errata.errors import EngineError, ErrataError, SourceChanged, TransformFailed, UsageError
@@ -44,10 +45,14 @@ _WRITE_OPTIONS = {"fanout-enabled": "false", "advisory-partition-size": str(64 *
 class SparkChunks:
     """Chunks on one Spark session."""
 
-    def __init__(self, runtime: SparkRuntime, sources: FileSource, cache: Path) -> None:
+    def __init__(
+        self, runtime: SparkRuntime, sources: FileSource, cache: Path, ensure_quarantine: Callable[[str], None]
+    ) -> None:
         self._runtime = runtime
         self._sources = sources
         self._cache = cache
+        self._ensure_quarantine = ensure_quarantine
+        self._fates: dict[str, Mapping[str, int]] = {}  # input rows by what became of them, by attempt
 
     def check_sources(self, work: ChunkWork) -> None:
         """Re-stat every pinned file this chunk reads."""
@@ -68,9 +73,14 @@ class SparkChunks:
         session.sparkContext.setJobGroup(work.attempt, f"chunk {work.chunk.chunk_id}", interruptOnCancel=True)
         if self._runtime.pool is not None:
             session.sparkContext.setLocalProperty("spark.scheduler.pool", self._runtime.pool)
-        output = self._output(work)
+        aside = Aside(work.manifest)
+        output = self._output(work, aside)
+        # first, so that what is known of the rows is known when the output lands
+        self._fates[work.attempt] = self._blaming_the_chunk(
+            work, partial(write_quarantine, session, work, aside, self._ensure_quarantine)
+        )
         failpoint("stage.before_commit")
-        branch = f"{table_name(work.manifest.target.table)}.`branch_{run_branch(work.run_id)}`"
+        branch = f"{table_name(work.manifest.target.staging.table)}.`branch_{run_branch(work.run_id)}`"
         writer = output.writeTo(branch).option("snapshot-property.errata.attempt", work.attempt)
         writer = writer.option("snapshot-property.errata.run", work.run_id)
         for key, value in _WRITE_OPTIONS.items():
@@ -78,18 +88,18 @@ class SparkChunks:
         self._blaming_the_chunk(work, writer.append)
         failpoint("stage.after_commit")
 
-    def _output(self, work: ChunkWork, spread: int | None = None) -> DataFrame:
+    def _output(self, work: ChunkWork, aside: Aside | None = None, spread: int | None = None) -> DataFrame:
         manifest = work.manifest
         code = manifest.code
         build = load_transform(work.parts[code.zip_digest], code.zip_digest, code.call, self._cache)
         inputs = frames(self._runtime.session, manifest, work.parts, work.chunk.partitions, work.earlier)
         if spread is not None:
             inputs = {name: rows.repartition(spread) for name, rows in inputs.items()}
-        frame = self._blaming_the_chunk(work, partial(build, context_for(work), **inputs))
+        frame = self._blaming_the_chunk(work, partial(build, context_for(work, aside or Aside(manifest)), **inputs))
         ship()
         lineage = lineage_values(work.run_id, manifest, work.chunk)
         wanted = {name: lineage[name] for name in manifest.lineage_columns}
-        return conform(stamp(frame, wanted), manifest.target)
+        return conform(stamp(frame, wanted), manifest.target, may_leave_out=manifest.has_override("schema"))
 
     def explain(self, work: ChunkWork, error: Exception) -> ErrataError:
         """See the port."""
@@ -103,7 +113,8 @@ class SparkChunks:
 
     def cost(self, work: ChunkWork) -> Mapping[str, int]:
         """See the port."""
-        return cost_of(self._runtime.session.sparkContext, work.attempt)
+        fates = self._fates.pop(work.attempt, {})
+        return {**cost_of(self._runtime.session.sparkContext, work.attempt), **fates}
 
     def digests(self, work: ChunkWork, parallelism: int) -> Mapping[str, str]:
         """See the port: other tasks, other splits, other order of rows; the same content or not the same."""
@@ -141,6 +152,8 @@ class SparkChunks:
         except (Exception, SystemExit) as error:
             shown = fold_text(work.manifest.target.grain, work.chunk.partitions)
             where = f"chunk {work.chunk.chunk_id} ({shown})"
+            if broken := null_in_required(error, where):
+                raise broken from error
             if known := meaning(error, where, self._runtime.exit_code):
                 raise known from error
             raise TransformFailed(
@@ -164,8 +177,8 @@ class SparkChunks:
         writer.option("snapshot-property.errata.rewrite", branch).options(**_WRITE_OPTIONS).append()
 
 
-def context_for(work: ChunkWork) -> Context:
-    """What the transform of this attempt is told."""
+def context_for(work: ChunkWork, aside: Aside) -> Context:
+    """What the transform of this attempt is told; what it sets aside is in ``aside`` afterwards."""
     manifest, grain = work.manifest, work.manifest.target.grain
     partitions = oldest_first(grain, work.chunk.partitions)
     timed = [name for name in partitions if grain.is_time and name != "null"]
@@ -182,6 +195,7 @@ def context_for(work: ChunkWork) -> Context:
         lineage=lineage_values(work.run_id, manifest, work.chunk),
         _deterministic_id=deterministic_id,
         _stamp=stamp,
+        _quarantine=aside,
     )
 
 
