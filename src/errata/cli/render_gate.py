@@ -88,9 +88,8 @@ def _group(name: str, results: Sequence[Result], width: int, name_width: int) ->
     lines += columns(rows[:LISTED], width, indent="      ", right=(1,))
     if len(rows) > LISTED:
         rest = rows[LISTED:]
-        lines += wrap(
-            f"{rest[0][0]} … {rest[-1][0]}, with their values by --json", width, f"      and {len(rest)} more: "
-        )
+        names = " … ".join(dict.fromkeys((rest[0][0], rest[-1][0])))
+        lines += wrap(f"{names}, with their values by --json", width, f"      and {len(rest)} more: ")
     return lines
 
 

@@ -14,7 +14,7 @@ from errata.executor.attempting import Job
 from errata.executor.candidates import assemble, facts_of, measured
 from errata.ledger import ChunkRecord
 from errata.model.codec import plain
-from errata.model.manifest import Chunk, Estimate
+from errata.model.manifest import Chunk, Estimate, Manifest
 from errata.model.run import ChunkState, RunState
 from errata.planner.estimate import cores_for, refine
 from errata.planner.resize import Measured
@@ -46,7 +46,7 @@ def _judge(job: Job) -> bool:
     if CANARY in desk.ledger.facts(run.run_id):
         return False
     names = {name for chunk in canary for name in chunk.partitions}
-    part = replace(job.manifest, partitions=tuple(name for name in job.manifest.partitions if name in names))
+    part = _part_of(job.manifest, names)
     candidate = assemble(desk, job.actor, run, part, canary)
     verdict = judge(part, measured(desk, job.actor, run, part, candidate), facts_of(desk, part, candidate))
     blocking = [problem for problem in verdict.problems if problem.level == "block"]
@@ -73,6 +73,16 @@ def _judge(job: Job) -> bool:
             f"{estimate.seconds_low:,}-{estimate.seconds_high:,} s ({estimate.basis})"
         )
     return True
+
+
+def _part_of(manifest: Manifest, names: set[str]) -> Manifest:
+    """The run as if it had only these partitions; what is said of the run as a whole is judged on the whole."""
+    return replace(
+        manifest,
+        partitions=tuple(name for name in manifest.partitions if name in names),
+        checks=tuple(check for check in manifest.checks if check.per != "run"),
+        reconcile=tuple(rule for rule in manifest.reconcile if rule.per != "run"),
+    )
 
 
 def _reject(job: Job, verdict: Verdict, chunks: int) -> None:

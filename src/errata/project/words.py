@@ -42,7 +42,7 @@ _SHAPES = {
     "list_type": "expected a list",
     "none_required": "expected nothing",
 }
-_BRANCHES = ("<many>", "<one>")
+_BRANCHES = ("<many>", "<one>", "<list>", "<mapping>")
 
 
 def read_model(kind: type[M], root: Node, report: Report) -> M | None:

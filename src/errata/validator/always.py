@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from errata.model.manifest import Manifest
 from errata.validator.findings import BLOCK, OK, WARN, CandidateFacts, CheckResult, Numbers, unmeasured
-from errata.validator.ports import CANDIDATE, PRIOR, ROW_COUNT, input_scope
+from errata.validator.ports import CANDIDATE, CONTROL, PRIOR, ROW_COUNT, input_scope
 
 __all__ = ["judge_partition", "judge_whole"]
 
@@ -41,7 +41,7 @@ def _schema(manifest: Manifest, facts: CandidateFacts) -> CheckResult:
 def _foreign(manifest: Manifest, numbers: Numbers) -> Iterator[CheckResult]:
     planned = set(manifest.partitions)
     for scope, partition, name in numbers.by_place:
-        if name == ROW_COUNT and partition not in planned:
+        if name == ROW_COUNT and scope != CONTROL and partition not in planned:
             rows = numbers.rows(scope, partition)
             message = f"{scope} has {rows} rows of {partition}, which was not asked for"
             yield CheckResult("foreign", partition, str(rows), BLOCK, message)
