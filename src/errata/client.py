@@ -26,6 +26,7 @@ from errata.executor import (
 )
 from errata.executor.desk import Desk
 from errata.executor.differing import DiffView, diff
+from errata.executor.reviewing import review
 from errata.executor.settling import watch_guard
 from errata.executor.trying import TryView, try_out
 from errata.model.audit import Actor, AuditEntry
@@ -45,6 +46,7 @@ from errata.model.views import (
     WhyView,
 )
 from errata.planner.request import Request
+from errata.report.view import ReportView
 
 __all__ = ["Client", "DoctorCheck", "FileProblem", "ProjectTools"]
 
@@ -194,6 +196,10 @@ class Client:
     def diff(self, run_id: str, *, partitions: Partitions = None, sample: int = 10) -> DiffView:
         """The candidate against what was accepted before."""
         return diff(self._desk, self._actor(None), run_id, partitions, sample)
+
+    def report(self, run_id: str, *, partitions: Partitions = None, sample: int = 20) -> ReportView:
+        """Everything a reviewer decides by; ``errata.report.page.page`` makes the HTML of it."""
+        return review(self._desk, self._actor(None), run_id, partitions, sample)
 
     def quarantine(self, run_id: str, *, sample: int = 3) -> QuarantineView:
         """Rows that a run set aside, by reason, with samples."""

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from errata.engines.spark.inputs import snapshot_frame
 from errata.engines.spark.measure import SparkMeasurer
+from errata.engines.spark.pairs import Pairs
 from errata.model.manifest import Manifest
 from errata.model.partition import Grain
 from errata.model.product import Comparison
 from errata.validator.compile import compile_plan
-from errata.validator.ports import ColumnChange, PartitionDiff, SchemaDiff
+from errata.validator.diff import MASK
+from errata.validator.ports import ColumnChange, Diff, PartitionDiff, SchemaDiff, Together, TopValue
 from unit.validator.manifests import manifest, target_pin
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 COLUMNS = {
     "day": "string",
@@ -89,18 +92,23 @@ def ids(base_spark: SparkSession) -> Iterator[tuple[str, str]]:
     base_spark.sql("DROP TABLE lake.diffed PURGE")
 
 
-def _run(key: tuple[str, ...] = ("day", "k")) -> Manifest:
+def _run(key: tuple[str, ...] = ("day", "k"), **changes: Any) -> Manifest:
     target = target_pin("lake.diffed", "day", "string", Grain.VALUE, COLUMNS, key=key)
-    return manifest(target=target, partitions=DAYS, lineage_columns=("run",))
+    return manifest(target=target, partitions=DAYS, lineage_columns=("run",), **changes)
 
 
 def _part(day: str) -> bytes:
     raise AssertionError(day)
 
 
-def test_rows_are_counted_by_key_and_whole_where_keys_repeat(spark: SparkSession, ids: tuple[str, str]) -> None:
+@pytest.fixture(scope="module")
+def found(base_spark: SparkSession, ids: tuple[str, str]) -> Diff:
+    """Everything compared, with four sampled rows."""
+    return SparkMeasurer(base_spark, _part).diff(_run(), ids[1], ids[0], DAYS, 4)
+
+
+def test_rows_are_counted_by_key_and_whole_where_keys_repeat(found: Diff) -> None:
     """NULL keys pair, NULL and NaN compare as values, lineage does not count, repeated keys do not multiply."""
-    found = SparkMeasurer(spark, _part).diff(_run(), ids[1], ids[0], DAYS, 10)
     counts = {
         p.partition: (p.before_rows, p.after_rows, p.added, p.removed, p.changed, p.unchanged, p.method)
         for p in found.partitions
@@ -116,21 +124,19 @@ def test_rows_are_counted_by_key_and_whole_where_keys_repeat(spark: SparkSession
     assert found.notes == ("the key is not unique in repeated; there, rows are compared whole",)
 
 
-def test_columns_have_change_counts_and_exact_sums(spark: SparkSession, ids: tuple[str, str]) -> None:
+def test_columns_have_change_counts_and_exact_sums(found: Diff) -> None:
     """A cent shows in the sums, integers beyond 2^53 add up, and a column that did not change says so."""
-    found = SparkMeasurer(spark, _part).diff(_run(), ids[1], ids[0], ["changed"], 0)
-    assert found.columns == {
+    assert found.partitions[0].columns == {
         "amount": ColumnChange(3, "21.00", "17.51"),
         "n": ColumnChange(1, str(2**60 + 8), str(2**60 + 3)),
         "x": ColumnChange(0, "nan", "nan"),
         "m": ColumnChange(0),
     }
-    assert found.sample == ()
+    assert found.columns["amount"] == ColumnChange(3, "22.00", "18.51", median_percent="0.10")
 
 
-def test_samples_show_changed_columns_only_in_key_order(spark: SparkSession, ids: tuple[str, str]) -> None:
+def test_samples_show_changed_columns_only_in_key_order(found: Diff) -> None:
     """Changed rows come first, with old and new of what changed; added and removed rows are whole."""
-    found = SparkMeasurer(spark, _part).diff(_run(), ids[1], ids[0], DAYS, 4)
     assert [(row.change, row.key["k"], dict(row.before), dict(row.after)) for row in found.sample[:3]] == [
         ("changed", None, {"amount": "3.00"}, {"amount": "4.00"}),
         ("changed", "cent", {"amount": "10.00"}, {"amount": "10.01"}),
@@ -139,6 +145,84 @@ def test_samples_show_changed_columns_only_in_key_order(spark: SparkSession, ids
     assert found.sample[3].change == "removed"
     assert found.sample[3].before == {"amount": "7.00", "m": None, "n": str(2**60), "x": "0.0"}
     assert len(found.sample) == 4
+
+
+def test_columns_that_change_together_are_counted(found: Diff) -> None:
+    """Rows by exactly the columns that changed in them; a partition whose keys repeat has no pairs to count."""
+    assert found.together == (Together(("amount",), 2), Together(("amount", "n"), 1))
+    assert {p.partition: p.columns["amount"].changed for p in found.partitions if p.columns} == {
+        "changed": 3, "emptied": 0, "filled": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("amount, within", [("0.01", 1), ("0.1%", 1), ("1", 2)])
+def test_a_tolerance_holds_for_its_column_alone(
+    spark: SparkSession, ids: tuple[str, str], amount: str, within: int
+) -> None:
+    """A movement up to the amount is no change and is counted; NULL is near nothing, and other columns stay exact."""
+    run = _run(tolerance={"amount": amount, "x": "9"})
+    pairs = Pairs(*_frames(spark, ids), run.target, ["day", "k", "amount", "n", "x"], run.tolerance)
+    counted = pairs.count(["changed"])
+    part = counted.partitions["changed"]
+    assert (part.changed, part.unchanged, part.within) == (3 - within, 1 + within, within)
+    assert (part.columns["amount"].within, part.columns["x"].within, part.columns["n"].changed) == (within, 0, 1)
+    assert sum(one.rows for one in counted.together) == 3 - within
+
+
+def _frames(spark: SparkSession, ids: tuple[str, str]) -> tuple[DataFrame, DataFrame]:
+    return snapshot_frame(spark, "lake.diffed", ids[0]), snapshot_frame(spark, "lake.diffed", ids[1])
+
+
+def test_distributions_have_both_sides(found: Diff) -> None:
+    """Numbers have ends, quantiles and mean, text its frequent values, and NULL is counted, over what differs only."""
+    spread = found.distributions
+    assert set(spread) == {"k", "amount", "n", "x", "m"}
+    before, after = spread["amount"].before, spread["amount"].after
+    assert (before.rows, before.nulls, before.minimum, before.maximum) == (9, 1, "1.00", "10.00")
+    assert (after.rows, after.nulls, after.minimum, after.maximum) == (9, 0, "0.50", "10.01")
+    assert Decimal(before.mean or 0) == Decimal(25) / 8
+    assert (before.quantiles["0.5"], after.quantiles["0.95"]) == ("1.00", "10.01")
+    text = spread["k"]
+    assert (text.kind, text.exact, text.before.nulls, text.before.distinct) == ("text", True, 1, 6)
+    assert text.before.top[0] == TopValue("a", 3)
+    assert {top.value: top.rows for top in text.after.top}["b"] == 2
+    assert spread["m"].kind == "other"
+
+
+def test_two_partitions_take_as_many_jobs_as_one(spark: SparkSession, ids: tuple[str, str]) -> None:
+    """One query pairs, one profiles, one samples; only columns that moved are profiled where no row came or went."""
+    spark.sql("CREATE TABLE lake.moved (day string, k string, a int, b int) USING iceberg PARTITIONED BY (day)")
+    spark.sql("INSERT INTO lake.moved VALUES ('d', 'x', 1, 1), ('d', 'y', 2, 1), ('e', 'x', 1, 1)")
+    spark.sql("INSERT OVERWRITE lake.moved VALUES ('d', 'x', 1, 1), ('d', 'y', 3, 1), ('e', 'x', 2, 1)")
+    made = spark.sql("SELECT snapshot_id FROM lake.moved.snapshots ORDER BY committed_at").collect()
+    columns = {"day": "string", "k": "string", "a": "int", "b": "int"}
+    run = manifest(
+        target=target_pin("lake.moved", "day", "string", Grain.VALUE, columns, key=("k",)), partitions=("d", "e")
+    )
+    jobs = []
+    for partitions in (["d"], ["d", "e"]):
+        group = f"diff-jobs-{len(partitions)}"
+        spark.sparkContext.setJobGroup(group, group)
+        found = SparkMeasurer(spark, _part).diff(run, str(made[-1][0]), str(made[0][0]), partitions, 2)
+        jobs.append(len(spark.sparkContext.statusTracker().getJobIdsForGroup(group)))
+        assert set(found.distributions) == {"a"}
+        assert found.columns["a"].median_percent == "50.00"
+    assert jobs[0] == jobs[1]
+    spark.sql("DROP TABLE lake.moved PURGE")
+
+
+def test_classified_values_do_not_leave_the_engine(spark: SparkSession, ids: tuple[str, str]) -> None:
+    """That they changed is told and NULL stays NULL; no value, sum, end or frequent value is, of pairs or rows."""
+    run = _run(classified=("amount", "k"))
+    found = SparkMeasurer(spark, _part).diff(run, ids[1], ids[0], ["changed", "repeated"], 20)
+    assert found.masked == ("amount", "k")
+    told = repr(found)
+    assert not [value for value in ("10.0", "0.50", "7.00", "'cent'", "'gone'", "21.00", "17.51") if value in told]
+    assert found.columns["amount"] == ColumnChange(3)
+    assert [(row.key["k"], row.before["amount"], row.after["amount"]) for row in found.sample[:3]] == [
+        (None, MASK, MASK), (MASK, MASK, MASK), (MASK, None, MASK),
+    ]  # fmt: skip
+    assert {row.partition for row in found.sample} == {"changed", "repeated"}
 
 
 def test_without_a_key_rows_are_compared_whole(spark: SparkSession, ids: tuple[str, str]) -> None:

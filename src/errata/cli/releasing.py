@@ -11,6 +11,7 @@ from errata.cli.options import Partitions, Run, pairs
 from errata.cli.render_diff import diff_data, diff_lines
 from errata.cli.render_gate import validation_lines
 from errata.cli.render_release import preview_lines, publish_lines, rollback_lines
+from errata.cli.reviewing import report
 from errata.cli.session import Session
 from errata.cli.steps import after_review
 from errata.cli.working import DECLINED
@@ -24,6 +25,7 @@ def register(app: typer.Typer) -> None:
     """Add these commands."""
     command(app, "validate", PANEL)(validate)
     command(app, "diff", PANEL)(diff)
+    command(app, "report", PANEL)(report)
     command(app, "publish", PANEL)(publish)
     command(app, "rollback", PANEL)(rollback)
 

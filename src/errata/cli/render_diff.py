@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from errata.cli.layout import columns, flow, labelled, next_lines
 from errata.cli.render_plan import folded
 from errata.model.codec import plain
-from errata.model.human import exact, moved, percent, plural, value
+from errata.model.human import exact, moved, percent, plural, signed_percent, value
 
 if TYPE_CHECKING:
-    from errata.executor.differing import DiffView
     from errata.validator.diff import ColumnChange, Diff, PartitionDiff, SampleRow, SchemaDiff
+    from errata.validator.diffview import DiffView
+    from errata.validator.movements import MetricMoves
 
 __all__ = ["diff_data", "diff_lines"]
 
@@ -36,10 +37,12 @@ def diff_lines(view: DiffView, width: int, upcoming: Sequence[str] = ()) -> list
     lines += labelled("schema", _schema(diff.schema), width)
     lines += labelled("rows", _rows(diff.partitions), width)
     lines += _columns(diff, width)
+    lines += _together(diff, width)
     lines += _partitions(diff.partitions, view.grain, width)
-    if view.untouched_partitions:
-        told = f"{plural(view.untouched_partitions, 'partition')} outside the scope keep their files"
-        lines += labelled("untouched", [told], width)
+    lines += _movements(view, width)
+    lines += _untouched(view, width)
+    if diff.masked:
+        lines += labelled("masked", [f"{', '.join(diff.masked)}: classified, values are not shown"], width)
     for note in diff.notes:
         lines += labelled("note", [note], width)
     lines += ["", *_samples(diff.sample, width)] if diff.sample else []
@@ -54,25 +57,32 @@ def _schema(schema: SchemaDiff) -> list[str]:
 
 
 def _rows(parts: Sequence[PartitionDiff]) -> list[str]:
-    def total(name: str) -> str:
-        return exact(sum(getattr(part, name) for part in parts))
+    def total(name: str) -> int:
+        return sum(getattr(part, name) for part in parts)
 
     shown = [("before", "before_rows"), ("after", "after_rows"), ("added", "added"), ("removed", "removed")]
     shown += [("changed", "changed"), ("same", "unchanged")]
-    return [f"{word} {total(name)}" for word, name in shown]
+    told = [f"{word} {exact(total(name))}" for word, name in shown]
+    return [*told, f"of these {exact(within)} within tolerance"] if (within := total("within")) else told
 
 
 def _columns(diff: Diff, width: int) -> Iterator[str]:
     common = sum(part.changed + part.unchanged for part in diff.partitions)
-    touched = {name: change for name, change in diff.columns.items() if change.changed or _sums_differ(change)}
+    touched = {
+        name: change for name, change in diff.columns.items() if change.changed or change.within or _sums_differ(change)
+    }
     if not touched:
         yield from labelled("columns", ["no column changed in a row that is on both sides"], width)
         return
     for n, (name, change) in enumerate(sorted(touched.items(), key=lambda item: -item[1].changed)):
         pieces = [name, f"{exact(change.changed)} changed ({percent(change.changed, common)})"]
+        if change.median_percent is not None:
+            pieces.append(f"median {signed_percent(change.median_percent)}")
         if change.sum_before is not None and change.sum_after is not None:
             old, new = moved(change.sum_before, change.sum_after)
             pieces.append(f"sum {old} → {new}{_relative(change)}")
+        if change.within:
+            pieces.append(f"{exact(change.within)} within {diff.tolerance.get(name, 'tolerance')}")
         yield from labelled("" if n else "columns", pieces, width)
     others = len(diff.columns) - len(touched)
     if others:
@@ -85,11 +95,16 @@ def _sums_differ(change: ColumnChange) -> bool:
 
 def _relative(change: ColumnChange) -> str:
     old, new = Decimal(change.sum_before or 0), Decimal(change.sum_after or 0)
-    return f" ({_signed((new - old) * 100 / abs(old))})" if old and new != old else ""
+    return f" ({signed_percent((new - old) * 100 / abs(old))})" if old and new != old else ""
 
 
-def _signed(percentage: Decimal) -> str:
-    return f"{percentage:+.1f} %".replace("-", "−")
+def _together(diff: Diff, width: int) -> Iterator[str]:
+    """Columns that change in the same rows; said only where it says more than the columns do."""
+    if len(diff.together) < 2 and not any(len(one.columns) > 1 for one in diff.together):
+        return
+    told = [f"{' + '.join(one.columns)}: {exact(one.rows)}" for one in diff.together[:MAX_COLUMNS]]
+    more = len(diff.together) - MAX_COLUMNS
+    yield from labelled("together", [*told, f"and {plural(more, 'other pattern')}" if more > 0 else ""], width)
 
 
 def _partitions(parts: Sequence[PartitionDiff], grain: str, width: int) -> Iterator[str]:
@@ -103,11 +118,50 @@ def _partitions(parts: Sequence[PartitionDiff], grain: str, width: int) -> Itera
     most = f"most rows {largest.partition}: {exact(_touched(largest))} of {exact(_size(largest))}"
     yield from labelled("partitions", [head, folded(grain, [p.partition for p in differ]), most], width)
     if same:
-        yield from labelled("", [f"unchanged {folded(grain, same)}"], width)
+        proven = all(part.method == "same" for part in parts if part.partition in set(same))
+        how = " (checksums agree)" if proven else ""
+        yield from labelled("", [f"unchanged {folded(grain, same)}{how}"], width)
     by_row = [part.partition for part in differ if part.method == "rows"]
     if by_row:
         told = f"compared row by row (the key is not unique): {folded(grain, by_row)}"
         yield from labelled("", [told], width)
+
+
+def _movements(view: DiffView, width: int) -> Iterator[str]:
+    """The partitions that moved most and least, by each declared metric; by a column's sums where none is declared."""
+    declared = [one for one in view.metrics if one.kind == "compare"]
+    for n, metric in enumerate(declared or _fallback(view.diff)):
+        by_name = {move.partition: move for move in metric.partitions}
+        pieces = [metric.name]
+        for word, names in (("largest", metric.largest), ("smallest", metric.smallest)):
+            if names and (word == "largest" or len(metric.partitions) > 1):
+                pieces.append(f"{word} {names[0]}  {signed_percent(by_name[names[0]].percent or '0')}")
+        if len(pieces) > 1:
+            yield from labelled("" if n else "movement", pieces, width)
+
+
+def _fallback(diff: Diff) -> list[MetricMoves]:
+    from errata.validator.movements import column_moves
+
+    moved_most = sorted(
+        (name for name, change in diff.columns.items() if change.changed and _sums_differ(change)),
+        key=lambda name: -diff.columns[name].changed,
+    )
+    return [column_moves(name, diff.partitions) for name in moved_most[:1]]
+
+
+def _untouched(view: DiffView, width: int) -> Iterator[str]:
+    found = view.outside
+    if found is None:
+        if view.untouched_partitions:
+            told = f"{plural(view.untouched_partitions, 'partition')} outside the scope keep their files"
+            yield from labelled("untouched", [told], width)
+    elif found.differing:
+        told = f"{len(found.differing)} of {plural(found.partitions, 'partition')} outside the scope differ:"
+        yield from labelled("TOUCHED", [told, folded(view.grain, found.differing)], width)
+    elif found.partitions:
+        whole = f"{exact(found.partitions)} of {plural(found.partitions, 'partition')}"
+        yield from labelled("untouched", [f"{whole} outside the scope have identical files"], width)
 
 
 def _touched(part: PartitionDiff) -> int:

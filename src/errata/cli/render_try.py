@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from errata.cli.human import count, duration
 from errata.cli.layout import flow, next_lines
 from errata.cli.render_diff import diff_data, diff_lines
 from errata.cli.render_gate import rule_lines
 from errata.cli.render_plan import folded
 from errata.model.codec import plain
+from errata.model.human import count, duration
 
 if TYPE_CHECKING:
     from errata.executor.trying import TryView

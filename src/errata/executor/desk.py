@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from errata.errors import ApprovalRefused, NotFound, PermissionRefused
-from errata.executor.ports import ChunkEngine, PinKeeper, Probes, Progress, QuarantineTable, RowReader
+from errata.executor.ports import ChunkEngine, OutsideReader, PinKeeper, Probes, Progress, QuarantineTable, RowReader
 from errata.ledger import Ledger
 from errata.model.audit import Actor
 from errata.model.manifest import Code
@@ -44,6 +44,9 @@ class Engines(Protocol):
 
     @property
     def quarantine(self) -> QuarantineTable: ...
+
+    @property
+    def outside(self) -> OutsideReader: ...
 
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's code as it is now: its description and the zip that will run."""

@@ -3,48 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from errata.errors import StateRefused
 from errata.executor.desk import Desk
 from errata.executor.scope import chosen
 from errata.executor.views import untouched_partitions
-from errata.ledger import CandidateState
+from errata.ledger import CandidateRecord, CandidateState, RunRecord
 from errata.model.audit import Actor
+from errata.model.manifest import Manifest
 from errata.model.partition import fold_text
-from errata.validator.diff import Diff
+from errata.validator.diffview import DiffView
+from errata.validator.movements import metric_moves
 from errata.validator.ports import Measurement
 
-__all__ = ["DiffView", "diff"]
-
-
-@dataclass(frozen=True, slots=True)
-class DiffView:
-    """A diff with what it is about."""
-
-    run_id: str
-    product: str
-    snapshot_id: str
-    base_snapshot_id: str | None
-    grain: str
-    untouched_partitions: int
-    key: tuple[str, ...]
-    diff: Diff
+__all__ = ["DiffView", "classified_in", "compare", "diff", "judged_candidate", "stored_measurements"]
 
 
 def diff(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, sample: int) -> DiffView:
     """Old against new, for a run that has a candidate."""
     run = desk.ledger.run(run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
-    # what was made of a canary that passed is no candidate of the run
-    made = [one for one in desk.ledger.candidates(run.run_id) if one.state is CandidateState.MADE]
-    candidate = made[-1] if made else None
-    if candidate is None or candidate.snapshot_id is None:
-        raise StateRefused(
-            f"diff of {run.run_id} was refused; it has no candidate yet ({run.state})",
-            state="nothing was changed",
-            hint=f"errata validate {run.run_id}",
-        )
+    candidate = judged_candidate(desk, run, "diff")
     asked, within = chosen(manifest, partitions), candidate.detail["rows"]
     scope = tuple(name for name in asked if name in within)
     if not scope:
@@ -53,22 +33,51 @@ def diff(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str] 
             f"partitions of its canary: {fold_text(manifest.target.grain, within)}",
             state="nothing was changed",
         )
-    stored = desk.ledger.measurements(run.run_id, candidate.n)
-    found = desk.engines.measurer.diff(
-        manifest,
-        candidate.snapshot_id,
-        candidate.base_snapshot_id,
-        scope,
-        sample,
-        tuple(Measurement(m.scope, m.partition or "", m.name, m.value, m.exact) for m in stored),
-    )
+    return compare(desk, run, manifest, candidate, scope, sample)
+
+
+def judged_candidate(desk: Desk, run: RunRecord, action: str) -> CandidateRecord:
+    """The candidate of the run; what was made of a canary that passed is none."""
+    made = [one for one in desk.ledger.candidates(run.run_id) if one.state is CandidateState.MADE]
+    if not made or made[-1].snapshot_id is None:
+        raise StateRefused(
+            f"{action} of {run.run_id} was refused; it has no candidate yet ({run.state})",
+            state="nothing was changed",
+            hint=f"errata validate {run.run_id}",
+        )
+    return made[-1]
+
+
+def compare(
+    desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, scope: Sequence[str], sample: int
+) -> DiffView:
+    """The diff itself; columns that were classified after the plan are masked as well."""
+    snapshot, base, target = candidate.snapshot_id or "", candidate.base_snapshot_id, manifest.target
+    stored = stored_measurements(desk, run, candidate)
+    masking = replace(manifest, classified=classified_in(desk, manifest))
     return DiffView(
         run.run_id,
         run.product,
-        candidate.snapshot_id,
-        candidate.base_snapshot_id,
-        manifest.target.grain.value,
+        snapshot,
+        base,
+        target.grain.value,
         untouched_partitions(manifest),
-        manifest.target.key,
-        found,
+        target.key,
+        desk.engines.measurer.diff(masking, snapshot, base, scope, sample, stored),
+        metric_moves(manifest, stored, scope),
+        desk.engines.outside.outside(target, base, snapshot, manifest.partitions),
+    )
+
+
+def classified_in(desk: Desk, manifest: Manifest) -> tuple[str, ...]:
+    """Columns to mask: those of the run manifest, and those of the product file as it is now."""
+    product = desk.project.products.get(manifest.product)
+    return tuple(sorted({*manifest.classified, *(product.classified if product else ())}))
+
+
+def stored_measurements(desk: Desk, run: RunRecord, candidate: CandidateRecord) -> tuple[Measurement, ...]:
+    """What the gate measured of this candidate."""
+    return tuple(
+        Measurement(m.scope, m.partition or "", m.name, m.value, m.exact)
+        for m in desk.ledger.measurements(run.run_id, candidate.n)
     )

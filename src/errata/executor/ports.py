@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -11,9 +11,25 @@ from typing import Any, Protocol
 from errata.errors import ErrataError
 from errata.model.manifest import Chunk, Manifest, TargetPin
 from errata.model.throttle import Signal
+from errata.validator.diffview import Outside
 from errata.validator.ports import Measurer
 
-__all__ = ["TRIAL", "ChunkEngine", "ChunkWork", "Origin", "PinKeeper", "PinOutcome", "Probes", "Progress", "QuarantineCount", "QuarantineTable", "QuarantinedRow", "RowReader"]
+__all__ = [
+    "TRIAL",
+    "ChunkEngine",
+    "ChunkWork",
+    "Origin",
+    "Outside",
+    "OutsideReader",
+    "PinKeeper",
+    "PinOutcome",
+    "Probes",
+    "Progress",
+    "QuarantineCount",
+    "QuarantineTable",
+    "QuarantinedRow",
+    "RowReader",
+]
 
 TRIAL = "trial"
 """The name of a snapshot that no table has: what a transform computed and nobody wrote."""
@@ -130,6 +146,15 @@ class Origin:
     snapshot_id: str
     at: str
     application: str
+
+
+class OutsideReader(Protocol):
+    """What a candidate did not touch, from table metadata; no JVM."""
+
+    def outside(
+        self, target: TargetPin, before: str | None, after: str | None, partitions: Sequence[str]
+    ) -> Outside | None:
+        """Live data and delete files outside these partitions, compared; None when a snapshot is gone."""
 
 
 @dataclass(frozen=True, slots=True)

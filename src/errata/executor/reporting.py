@@ -8,6 +8,7 @@ from typing import Any
 from errata.errors import NotFound
 from errata.executor.budget import cost_view
 from errata.executor.desk import Desk
+from errata.executor.differing import classified_in
 from errata.executor.quarantining import rows_by_input
 from errata.executor.views import approvals_view, counts_view, failures_view, stored_plan_view
 from errata.ledger import (
@@ -25,6 +26,7 @@ from errata.model.partition import oldest_first, parse
 from errata.model.refs import undo_branch
 from errata.model.run import AttemptState, ChunkState, PublicationState, RunState
 from errata.model.views import HistoryView, PartitionView, PlanView, RunLine, StatusView, WhyView
+from errata.validator.diff import masked_pair
 from errata.validator.ports import CANDIDATE, PRIOR, ROW_COUNT
 
 __all__ = ["show", "status", "why"]
@@ -254,7 +256,7 @@ def _values(
         undo, target = refs.get(undo_branch(publication.pub_id)), manifest.target
         before = desk.engines.rows.row(target, undo, partition, key) if undo else None
         after = desk.engines.rows.row(target, publication.result_snapshot_id, partition, key)
-        return before, after
+        return masked_pair(before, after, classified_in(desk, manifest))
     candidate = desk.ledger.latest_candidate(run.run_id)
     stored = desk.ledger.measurements(run.run_id, candidate.n) if candidate else ()
     names = {ROW_COUNT, *(f"compare.{rule.name}" for rule in manifest.compare)}

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 
-__all__ = ["clock", "count", "duration", "exact", "moment", "money", "moved", "percent", "plural", "size", "value"]
+__all__ = [
+    "clock",
+    "count",
+    "duration",
+    "exact",
+    "glance",
+    "moment",
+    "money",
+    "moved",
+    "percent",
+    "plural",
+    "signed_percent",
+    "size",
+    "value",
+]
 
 _MINUS = "−"
 _SCALES = ((Decimal(10) ** 12, "T"), (Decimal(10) ** 9, "G"), (Decimal(10) ** 6, "M"))
@@ -104,12 +118,29 @@ def moment(instant: str) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """A share.
+    """A share; what is not nothing never reads as nothing, nor what is not all as all.
 
-    >>> percent(1, 3), percent(1, 0)
-    ('33.3 %', '–')
+    >>> percent(1, 3), percent(1, 0), percent(1, 5000), percent(4999, 5000)
+    ('33.3 %', '–', '< 0.1 %', '> 99.9 %')
     """
-    return f"{100 * part / whole:.1f} %" if whole else "–"
+    if not whole:
+        return "–"
+    told = f"{100 * part / whole:.1f} %"
+    return "< 0.1 %" if part and told == "0.0 %" else "> 99.9 %" if part != whole and told == "100.0 %" else told
+
+
+def signed_percent(percentage: Decimal | str) -> str:
+    """How far something moved.
+
+    >>> signed_percent("-11.2041"), signed_percent(Decimal("0.02")), signed_percent("inf")
+    ('−11.2 %', '+0.02 %', 'inf %')
+    """
+    number = _decimal(str(percentage))
+    if number is None:
+        return f"{percentage} %"
+    # one place, unless that would read as no movement
+    places = next((n for n in (1, 2, 4) if round(number, n)), 1)
+    return f"{number:+.{places}f} %".replace("-", _MINUS)
 
 
 def value(given: object) -> str:
@@ -140,6 +171,25 @@ def moved(before: str, after: str) -> tuple[str, str]:
         return value(before), value(after)
     short = _short(old), _short(new)
     return (value(before), value(after)) if short[0] == short[1] and old != new else short
+
+
+def glance(number: Decimal) -> str:
+    """An amount for an axis or a tile.
+
+    >>> glance(Decimal("41200000")), glance(Decimal("-1250.50")), glance(Decimal("950000")), glance(Decimal("0.92604"))
+    ('41.2 M', '−1,250.5', '950 k', '0.926')
+    """
+    size = abs(number)
+    for limit, unit in (*_SCALES, (Decimal(10_000), "k")):
+        if size >= limit:
+            scale = Decimal(1000) if unit == "k" else limit
+            return _plain(f"{number / scale:,.2f}") + f" {unit}"
+    return _plain(f"{number:,.2f}" if size >= 1 else f"{number:.4f}")
+
+
+def _plain(text: str) -> str:
+    digits = text.rstrip("0").rstrip(".") if "." in text else text
+    return (digits or "0").replace("-", _MINUS)
 
 
 def _short(number: Decimal) -> str:

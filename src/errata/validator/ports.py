@@ -8,33 +8,56 @@ from typing import Protocol
 
 from errata.canonical import canonical_bytes
 from errata.model.manifest import Manifest, TargetPin
-from errata.validator.diff import ColumnChange, Diff, PartitionDiff, SampleRow, SchemaDiff, total_by_column
+from errata.validator.diff import (
+    QUANTILES,
+    ColumnChange,
+    Diff,
+    Distribution,
+    PartitionDiff,
+    Profile,
+    SampleRow,
+    SchemaDiff,
+    Together,
+    TopValue,
+    masked,
+    total_by_column,
+)
 
 __all__ = [
     "CANDIDATE",
     "CONTENT_A",
     "CONTENT_B",
+    "CONTROL",
     "PRIOR",
+    "QUANTILES",
     "ROWS_IN",
     "ROWS_USED",
     "ROW_COUNT",
     "ColumnChange",
     "ContentDigest",
     "Diff",
+    "Distribution",
+    "GroupedTotal",
+    "Lookup",
     "MeasurePlan",
     "Measurement",
     "Measurer",
     "PartitionDiff",
+    "Profile",
     "SampleRow",
     "Scan",
     "SchemaDiff",
+    "Together",
+    "TopValue",
     "input_scope",
+    "masked",
     "taken_out",
     "total_by_column",
 ]
 
 CANDIDATE = "candidate"
 PRIOR = "prior"
+CONTROL = "control"
 ROW_COUNT = "rowCount"
 ROWS_IN = "rows.in"
 ROWS_USED = "rows.used"
@@ -56,7 +79,7 @@ def taken_out(action: str, reason: str) -> str:
 class Measurement:
     """One number of one partition, as text; NULL is None. ``exact`` is false for floating-point results."""
 
-    scope: str  # candidate | prior | input:<name>
+    scope: str  # candidate | prior | control | input:<name>
     partition: str
     name: str
     value: str | None
@@ -73,13 +96,42 @@ class ContentDigest:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupedTotal:
+    """One side of a balance in groups: its aggregate, the rows that count, and what they are grouped by."""
+
+    rule: str
+    name: str  # of the measurement, before the group's values
+    aggregate: str
+    rows: str
+    keys: tuple[str, ...]
+    per_partition: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Rows whose key, where there is no NULL in it, is not among the keys of an input."""
+
+    columns: tuple[str, ...]
+    input: str
+    keys: tuple[str, ...]  # the input's columns, in the same order
+
+
+@dataclass(frozen=True, slots=True)
 class Scan:
-    """All that is measured on one table: aggregates by measurement name, key columns by name, columns to checksum."""
+    """All that is measured on one table, by measurement name; ``content`` are the columns to checksum.
+
+    ``unique`` counts rows beyond the first of each key within a partition, ``unique_in_run`` over all of them, which is
+    one number of the run as a whole.
+    """
 
     scope: str
     aggregates: Mapping[str, str]
     unique: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     content: tuple[str, ...] = ()
+    groups: tuple[GroupedTotal, ...] = ()
+    partitions: tuple[str, ...] | None = None  # None: those of the run
+    unique_in_run: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lookups: Mapping[str, Lookup] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from errata.canonical import digest_of
 from errata.executor.desk import Engines
-from errata.executor.ports import PinKeeper, QuarantineTable, RowReader
+from errata.executor.ports import OutsideReader, PinKeeper, QuarantineTable, RowReader
 from errata.ledger import Ledger
 from errata.model.manifest import Code, TargetPin
 from errata.model.partition import Grain
@@ -111,6 +111,13 @@ class ProjectEngines:
         from errata.engines.iceberg.rows import IcebergRows
 
         return IcebergRows(self.catalogs)
+
+    @cached_property
+    def outside(self) -> OutsideReader:
+        """What a candidate left alone, without a JVM."""
+        from errata.engines.iceberg.outside import IcebergOutside
+
+        return IcebergOutside(self.catalogs)
 
     @cached_property
     def quarantine(self) -> QuarantineTable:

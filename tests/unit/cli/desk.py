@@ -14,6 +14,13 @@ from errata.client import DoctorCheck
 from errata.project import Problem
 from unit.cli import samples
 
+
+def _report() -> Any:
+    from unit.report.reports import report  # is made of these samples
+
+    return report()
+
+
 ANSWERS: dict[str, Callable[[], Any]] = {
     "plan": samples.plan,
     "show": samples.plan,
@@ -27,6 +34,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "retry": lambda: samples.state("running"),
     "validate": samples.validation,
     "diff": samples.diff,
+    "report": _report,
     "publish": samples.publication,
     "rollback": samples.rollback,
     "status": samples.status,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import pairwise
 
-from errata.executor.differing import DiffView
 from errata.model.audit import GENESIS, Actor, AuditEntry
+from errata.model.codec import plain
+from errata.model.control import comparable
+from errata.model.partition import Grain
+from errata.model.product import Control, GroupKey, Reconciliation
 from errata.model.views import (
     ApprovalView,
     AuditView,
@@ -32,7 +36,12 @@ from errata.model.views import (
     VerdictView,
     WhyView,
 )
-from errata.validator.diff import ColumnChange, Diff, PartitionDiff, SampleRow, SchemaDiff
+from errata.validator.diff import ColumnChange, Diff, PartitionDiff, SampleRow, SchemaDiff, Together
+from errata.validator.diffview import DiffView, Outside
+from errata.validator.judge import CandidateFacts, judge
+from errata.validator.movements import MetricMoves, extremes, move
+from errata.validator.ports import Measurement
+from unit.validator.manifests import manifest
 
 RUN = "bf-20260214-daily-revenue-7f3a21c0"
 DIGEST = "9be2c0f1" + "0123456789abcdef" * 3 + "cafe0071"
@@ -239,17 +248,43 @@ def validation(*, warn: int = 0, block: int = 0) -> ValidateView:
     )  # fmt: skip
 
 
+def grouped_validation() -> ValidateView:
+    """Six days, 300 currencies each, judged by the real rules: three groups of every other day are off."""
+    scope = SCOPE[28:34]
+    rule = Reconciliation("gross by currency", "raw", "sum(amount)", "sum(gross)", by=(GroupKey("ccy", "ccy", "ccy"),))
+    control = Control("usual gross", "sum(gross)")
+    controls = {day: comparable(Grain.DAY, day, 4) for day in scope}
+    run = manifest(partitions=scope, reconcile=(rule,), control=(control,), control_partitions=controls)
+    found: list[Measurement] = []
+    for n, day in enumerate(scope):
+        found += [
+            Measurement("candidate", day, "rowCount", "300"),
+            Measurement("candidate", day, "groups." + rule.name, "299"),
+        ]
+        found += [Measurement("input:raw", day, "groups." + rule.name, "300")]
+        for m in range(300):
+            name, off = f'reconcile.{rule.name} ["C{m:03d}"]', "0.01" if n % 2 and m < 2 else "0.00"
+            found.append(Measurement("input:raw", day, name, f"{1000 + m}.00"))
+            found += [Measurement("candidate", day, name, f"{1000 + m}{off[1:]}")] if m < 299 else []
+        found.append(Measurement("candidate", day, "control.usual gross", "344850.02" if n % 2 else "302850.00"))
+    for other in {other for names in controls.values() for other in names}:
+        found.append(Measurement("control", other, "rowCount", "300"))
+        found.append(Measurement("control", other, "control.usual gross", f"30{int(other[-2:]) % 7}850.00"))
+    verdict = judge(run, found, CandidateFacts(dict.fromkeys(scope, 300), run.target.columns))
+    return replace(validation(block=1), checks=tuple(plain(check) for check in verdict.checks), measured=len(found))
+
+
 def diff() -> DiffView:
     change = {"revenue_usd": ColumnChange(32_578, "915555.55", "863777.10"), "fx_rate": ColumnChange(32_578)}
     parts = tuple(
         PartitionDiff(name, 48_980, 48_980, 0, 0, 32_578 - n, 16_402 + n, "key", change) for n, name in enumerate(SCOPE)
     )
     columns = {
-        "revenue_usd": ColumnChange(1_465_020, "41200000.00", "38870000.00"),
-        "fx_rate": ColumnChange(1_465_020, "49.10", "41.67"),
+        "revenue_usd": ColumnChange(1_465_020, "41200000.00", "38870000.00", median_percent="-11.21"),
+        "fx_rate": ColumnChange(1_465_020, "49.10", "41.67", within=211),
         "event_count": ColumnChange(0, "9000000", "9000000"),
     }
-    key = {"business_date": date(2026, 1, 17), "account_id": "A-10033", "currency": "EUR"}
+    key = {"business_date": date(2026, 1, 17), "account_id": "•••", "currency": "EUR"}
     sample = (
         SampleRow(
             "2026-01-17", "changed", key, {"revenue_usd": Decimal("1204.11"), "fx_rate": Decimal("1.0913")},
@@ -258,10 +293,15 @@ def diff() -> DiffView:
         SampleRow("2026-01-18", "added", {**key, "business_date": date(2026, 1, 18)}, {},
                   {"revenue_usd": Decimal(7), "fx_rate": None}),
     )  # fmt: skip
-    found = Diff(SchemaDiff(), parts, columns, sample, ("lineage columns are left out",))
+    together = (Together(("revenue_usd", "fx_rate"), 1_465_000), Together(("revenue_usd",), 20))
+    found = Diff(SchemaDiff(), parts, columns, sample, ("lineage columns are left out",), together,
+                 masked=("account_id",), tolerance={"fx_rate": "0.000001"})  # fmt: skip
+    moves = tuple(move(name, "915555.55", f"{825_000 - 977 * (n * 7 % 45)}.10") for n, name in enumerate(SCOPE))
+    largest, smallest = extremes(moves)
+    metric = MetricMoves("sum(revenue_usd)", "compare", partitions=moves, largest=largest, smallest=smallest)
     return DiffView(
         RUN, "fin.daily_revenue", "5528119922337744001", "5528119922337744000", "day", 15,
-        ("business_date", "account_id", "currency"), found,
+        ("business_date", "account_id", "currency"), found, (metric,), Outside(15),
     )  # fmt: skip
 
 

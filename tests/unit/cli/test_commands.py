@@ -20,8 +20,8 @@ from unit.cli.desk import FakeClient, errata
 
 RUN, DIGEST = samples.RUN, samples.DIGEST
 PLAIN = (
-    "init adopt check doctor plan show approve decline run pause resume cancel retry submit validate diff publish "
-    "rollback status why cleanup"
+    "init adopt check doctor plan show approve decline run pause resume cancel retry submit validate diff "
+    "report publish rollback status why cleanup"
 )
 NAMES = (*PLAIN.split(" "), "jars fetch", "jars archive", "jars check", "audit verify", "audit log")
 
@@ -232,6 +232,21 @@ def test_adopt_prints_yaml_or_writes_a_new_file(tmp_path: Path):
     assert (told.code, told.out) == (0, "")
     assert (tmp_path / "p.yaml").read_text() == "product: fin.daily_revenue\n"
     assert errata("adopt", "lake.fin.t", "-o", "p.yaml", "-C", str(tmp_path)).code == 2
+
+
+def test_report_is_a_page_a_file_or_json(tmp_path: Path):
+    """stdout is the page itself; -o writes it, again and again; --json has the same numbers, whatever else is asked."""
+    client = FakeClient()
+    assert errata("report", RUN, client=client).out.startswith("<!doctype html>")
+    assert client.called("report") == {"partitions": None, "sample": 20}
+    for _ in range(2):
+        told = errata("report", RUN, "-o", "r.html", "-C", str(tmp_path), "--sample", "5", "--partitions", "a")
+        assert told.out.startswith(f"wrote {tmp_path / 'r.html'}")
+    assert (tmp_path / "r.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
+    answer = errata("report", RUN, "-o", "r.html", "-C", str(tmp_path), "--json").json
+    assert (answer["file"], answer["diff"]["partitions"][0]["partition"]) == ("r.html", "2026-01-01")
+    assert errata("report", RUN, "-o", "no/where.html", "-C", str(tmp_path)).code == 2
 
 
 def test_a_run_validated_in_the_same_process_answers_with_the_verdict():

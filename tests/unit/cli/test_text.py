@@ -6,6 +6,7 @@ import doctest
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +18,7 @@ from errata.cli import helptext, layout, progress
 from errata.errors import ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
 from errata.model import human
 from errata.model.views import PartitionView
+from errata.validator.diffview import Outside
 from unit.cli import samples
 from unit.cli.desk import FakeClient, errata
 
@@ -83,6 +85,14 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
         ("plan", "p", "--from", "2021-01-01", "--to", "2026-01-01", "--reason", "x"),
         {"plan": samples.long_plan(deadline=samples.deadline(meets=False, cores_needed=None))},
     ),
+    "plan-controls": (
+        ("plan", "p", "--partitions", "a", "--reason", "x"),
+        {
+            "plan": samples.plan(
+                gate={"checks": 6, "comparisons": 1, "controls": 2, "control_partitions": 48, "short_of_controls": 5}
+            )
+        },
+    ),
     "plan-refused": (("plan", "p", "--partitions", "a", "--reason", "x"), {"plan": refused()}),
     "plan-dry-run": (("plan", "p", "--partitions", "a", "--reason", "x"), {"plan": samples.plan(state="dry-run")}),
     "show": (("show", RUN), {"show": samples.plan(state="approved", already=True, approvals=(samples.APPROVAL,))}),
@@ -99,7 +109,12 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "validate": (("validate", RUN), {}),
     "validate-rejected": (("validate", RUN), {"validate": rejected()}),
     "validate-many": (("validate", RUN), {"validate": samples.validation(warn=30)}),
+    "validate-groups": (("validate", RUN), {"validate": samples.grouped_validation()}),
     "diff": (("diff", RUN), {"status": samples.status(state="validated", next=f"errata publish {RUN}")}),
+    "diff-touched": (
+        ("diff", RUN),
+        {"diff": replace(samples.diff(), outside=Outside(15, ("2026-02-15", "2026-02-16")), metrics=())},
+    ),
     "diff-rejected": (("diff", RUN), {"status": samples.status(state="rejected", next=f"errata diff {RUN}")}),
     "publish": (("publish", RUN), {}),
     "publish-conflict": (("publish", RUN), {"publish": conflict()}),

@@ -18,11 +18,14 @@ import errata.errors
 import errata.model.views
 from errata.cli import failure
 from errata.errors import ErrataError
-from errata.executor.differing import DiffView
 from errata.failpoints import NAMES
 from errata.planner.request import RULES
 from errata.project import load_project
+from errata.report.view import AcceptedWarning, Release, ReportView
+from errata.validator import diff as diffs
 from errata.validator.diff import Diff
+from errata.validator.diffview import DiffView
+from errata.validator.movements import MetricMoves, Movement
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
@@ -134,6 +137,21 @@ class TestReference:
         section = _sections(DOCS / "reference" / "json.md")["DiffView"]
         names = [field.name for kind in (DiffView, Diff) for field in dataclasses.fields(kind) if field.name != "diff"]
         assert [name for name in names if f"`{name}`" not in section] == []
+
+    @pytest.mark.parametrize(
+        "section, kinds",
+        [
+            ("DiffView", (diffs.ColumnChange, diffs.PartitionDiff, diffs.SampleRow, diffs.Together)),
+            ("Distribution", (diffs.Distribution, diffs.Profile, diffs.TopValue)),
+            ("MetricMoves", (MetricMoves, Movement)),
+            ("ReportView", (ReportView, AcceptedWarning, Release)),
+        ],
+    )
+    def test_every_field_within_a_diff_or_report_is_documented(self, section: str, kinds: tuple[type, ...]):
+        """What the answers of diff and report are made of is documented field by field."""
+        text = _sections(DOCS / "reference" / "json.md")[section]
+        names = [field.name for kind in kinds for field in dataclasses.fields(kind)]
+        assert [name for name in names if f"`{name}`" not in text] == []
 
     def test_every_command_has_its_json_answer(self):
         """The table of JSON answers names every command."""

@@ -104,7 +104,7 @@ class SparkMeasurer:
         if prior_snapshot is not None:
             old = content_of(self._target(pin, prior_snapshot, partitions), pin, partitions, columns)
         cut = _scope(pin, partitions)
-        return compare_snapshots(before.where(cut), after.where(cut), pin, columns, partitions, old, new, sample)
+        return compare_snapshots(before.where(cut), after.where(cut), manifest, columns, partitions, old, new, sample)
 
     def _counted(self, scan: Scan, manifest: Manifest, snapshot_id: str) -> list[Measurement]:
         """Row counts from metadata; nothing when more is asked for, or when a file is not in one partition whole."""

@@ -1,0 +1,63 @@
+"""The command that makes the page a reviewer signs: report. Touches: the file it is told to write."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from errata.cli.options import Partitions, Run
+from errata.cli.session import Session
+from errata.errors import UsageError
+from errata.model.human import size
+
+__all__ = ["report"]
+
+
+def report(
+    session: Session,
+    run: Run,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write the page there; without it, to stdout.")
+    ] = None,
+    partitions: Partitions = None,
+    sample: Annotated[int, typer.Option("--sample", metavar="N", min=0, help="So many differing rows.")] = 20,
+) -> None:
+    """Write one HTML page for the person who answers for the numbers.
+
+    Scope, people, verdicts, calendar, charts, column changes, movements, sampled rows. It needs no network.
+
+    Example: errata report bf-20260214-daily-revenue-7f3a21c0 -o report.html
+    """
+    with session.client() as client, session.busy(f"reporting {run}"):
+        view = client.report(run, partitions=partitions, sample=sample)
+    if output is None and session.json:
+        session.write_json(view.data())
+        return
+    from errata.report.page import page
+
+    text = page(view)
+    if output is None:
+        session.world.out.write(text)
+        return
+    place = session.directory / output
+    _write(place, text)
+    if session.json:
+        session.write_json({**view.data(), "file": output})
+    else:
+        session.page([f"wrote {place}   {size(len(text.encode()))}"])
+
+
+def _write(place: Path, text: str) -> None:
+    """Whole or not at all; a report of an earlier moment is replaced."""
+    try:
+        handle, name = tempfile.mkstemp(dir=place.parent, prefix=".report-", suffix=".html")
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        Path(name).chmod(0o644)
+        os.replace(name, place)
+    except OSError as problem:
+        raise UsageError(f"{place} cannot be written: {problem.strerror}", state="nothing was changed") from problem

@@ -1,0 +1,274 @@
+"""What is to be decided: the head of the page, scope and people, the verdict, and what happens next. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from errata.model.human import exact, moment, moved, percent, plural, signed_percent
+from errata.model.partition import Grain, fold_text
+from errata.report.markup import Child, Markup, dated, el
+from errata.report.tables import facts, section, table
+from errata.report.view import ReportView
+from errata.validator.diff import Diff
+from errata.validator.movements import MetricMoves, move
+
+__all__ = ["digests", "headline", "masthead", "next_step", "scope", "verdict"]
+
+LISTED = 5
+"""So many partitions of one rule are listed with their messages; the others are counted."""
+
+_STATES = {
+    "validated": ("good", "✓", "Passed the gate. Not published yet."),
+    "rejected": ("bad", "✗", "Rejected by the gate. Nothing is published."),
+    "published": ("good", "✓", "Published."),
+    "part_published": ("warn", "◐", "Published in part."),
+    "publishing": ("warn", "◐", "Publication under way."),
+    "rolled_back": ("warn", "↺", "Published, then taken back."),
+    "superseded": ("warn", "»", "Superseded by a later correction."),
+}
+
+
+def folded(view: ReportView, names: Sequence[str]) -> str:
+    """Partitions as ranges."""
+    return fold_text(Grain(view.plan.grain), names)
+
+
+def headline(view: ReportView) -> MetricMoves | None:
+    """The metric that stands for the whole: the first comparison that was declared."""
+    metrics = view.diff.metrics if view.diff else ()
+    return next((one for one in metrics if one.kind == "compare"), None)
+
+
+def masthead(view: ReportView) -> Markup:
+    """Which correction this is, where it stands, and what it comes to."""
+    kind, sign, words = _STATES.get(view.state, ("warn", "•", view.state.replace("_", " ").capitalize() + "."))
+    return el(
+        "header",
+        el("p", "Report of a correction, run ", el("span", view.run_id, class_="nw"), class_="over"),
+        el("h1", view.plan.product),
+        el("p", view.plan.reason, class_="reason"),
+        el("p", el("span", sign, class_="sign", aria_hidden="true"), " ", words, class_=f"state {kind}"),
+        el("ul", [el("li", tile) for tile in _tiles(view)], class_="tiles"),
+    )
+
+
+def _tiles(view: ReportView) -> list[Child]:
+    def tile(name: str, big: str, small: str = "") -> Child:
+        return [el("span", name, class_="name"), el("strong", big), el("span", dated(small), class_="small")]
+
+    tiles = [tile("Partitions", exact(len(view.partitions)), folded(view, view.partitions))]
+    if view.diff is None:
+        return tiles
+    diff, metric = view.diff.diff, headline(view)
+    before, after = _total(diff, "before_rows"), _total(diff, "after_rows")
+    changed, size = _total(diff, "changed"), _size(diff)
+    tiles.append(tile("Rows changed", exact(changed), f"{percent(changed, size)} of {exact(size)}"))
+    come = f"{exact(_total(diff, 'added'))} added, {exact(_total(diff, 'removed'))} removed"
+    tiles.append(tile("Rows after", exact(after), f"{exact(before)} before; {come}"))
+    if metric and metric.before is not None and metric.after is not None:
+        old, new = moved(metric.before, metric.after)
+        tiles.append(tile(metric.name, f"{old} → {new}", _moved_by(metric)))
+    if view.diff.outside is not None:
+        found = view.diff.outside
+        if found.differing:
+            tiles.append(
+                tile("Outside the scope", f"{exact(len(found.differing))} touched", folded(view, found.differing))
+            )
+        else:
+            tiles.append(tile("Outside the scope", f"{exact(found.partitions)} untouched", "identical files, compared"))
+    return tiles
+
+
+def _moved_by(metric: MetricMoves) -> str:
+    whole = move("", metric.before, metric.after)
+    return signed_percent(whole.percent) if whole.percent is not None else ""
+
+
+def _total(diff: Diff, name: str) -> int:
+    return sum(getattr(part, name) for part in diff.partitions)
+
+
+def _size(diff: Diff) -> int:
+    return sum(part.added + part.removed + part.changed + part.unchanged for part in diff.partitions)
+
+
+def scope(view: ReportView) -> Markup:
+    """What is corrected, why, by whom, from what."""
+    plan = view.plan
+    approvals = [
+        el("li", f"{one.person} {one.decision} it, {moment(one.at)} UTC", f": {one.note}" if one.note else "")
+        for one in plan.approvals
+    ]
+    inputs = [
+        el("li", el("b", one.name), f" {one.table or one.files}", f", {one.reference}" if one.reference else "",
+           f", snapshot {one.snapshot_id}" if one.snapshot_id else f", {plural(one.file_count, 'file')} pinned")
+        for one in plan.inputs
+    ]  # fmt: skip
+    planned = folded(view, plan.partitions)
+    only = (
+        f" (computed so far: {folded(view, view.partitions)})" if len(view.partitions) != len(plan.partitions) else ""
+    )
+    return section(
+        "Scope and reason",
+        facts(
+            [
+                ("Reason", plan.reason),
+                ("Table", plan.table),
+                ("Partitions", f"{exact(len(plan.partitions))}: {planned}{only}"),
+                ("Asked by", f"{plan.requested_by}, {moment(plan.planned_at)} UTC"),
+                ("Approved by", el("ul", approvals) if approvals else "nobody yet"),
+                ("Computed by", f"{plan.code.get('call', '')} {plan.code.get('version', '')}"),
+                ("Read from", el("ul", inputs)),
+                ("Set aside", el("ul", [el("li", el("b", rule), f": {why}") for rule, why in plan.overrides.items()])
+                 if plan.overrides else None),
+                ("Supersedes", plan.supersedes),
+                ("Readers", ", ".join(plan.consumers)),
+                ("Mode", "single-user: one person may do everything" if plan.single_user else None),
+            ]
+        ),
+        name="scope",
+    )  # fmt: skip
+
+
+def verdict(view: ReportView) -> Markup:
+    """Every rule of the gate, folded where it is fine, and who answers for what is not."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for check in view.verdict.checks:
+        groups.setdefault(str(check.get("name")), []).append(check)
+    worst = sorted(groups.items(), key=lambda item: -max(_weight(one) for one in item[1]))
+    rows = [_rule(name, found) for name, found in worst]
+    passed = "passed" if view.verdict.passed else "did not pass"
+    when = f"judged by {view.judged_by}, {moment(view.judged_at)} UTC"
+    lead = f"The candidate {passed}: {when}, on {plural(view.verdict.measured, 'measurement')}."
+    return section(
+        "Verdicts",
+        table(["Rule", "Result", "Found"], rows, caption="Rules of the gate", classes="rules stack"),
+        _accepted(view),
+        _thresholds(view),
+        name="verdicts",
+        lead=lead,
+    )
+
+
+def _weight(check: Mapping[str, Any]) -> int:
+    level = check.get("level")
+    return 3 if level == "block" else 0 if level == "ok" else 1 if check.get("accepted_by") else 2
+
+
+def _rule(name: str, found: Sequence[Mapping[str, Any]]) -> list[Child]:
+    weight = max(_weight(one) for one in found)
+    kind, sign, word = (
+        ("good", "✓", "ok"), ("warn", "!", "accepted"), ("warn", "!", "warns"), ("bad", "✗", "blocks")
+    )[weight]  # fmt: skip
+    other = [one for one in found if one.get("level") != "ok"]
+    if len(found) == 1:
+        said: Child = str(found[0].get("message", ""))
+    else:
+        counted = f"{exact(len(found) - len(other))} of {plural(len(found), 'partition')} ok"
+        listed = [
+            el("li", el("b", str(one.get("partition") or "all")), " ", str(one.get("message", ""))) for one in other
+        ]
+        more = len(listed) - LISTED
+        said = [
+            counted,
+            el(
+                "ul",
+                listed[:LISTED],
+                el("li", f"and {exact(more)} more, in the JSON of this report") if more > 0 else None,
+            )
+            if listed
+            else None,
+        ]
+    return [name, el("span", el("b", sign, aria_hidden="true"), f" {word}", class_=f"mark {kind}"), said]
+
+
+def _accepted(view: ReportView) -> Markup | None:
+    if not view.accepted:
+        return None
+    rows = [[one.check, one.why, one.person, f"{moment(one.at)} UTC"] for one in view.accepted]
+    head = ["Rule", "Why it is right", "Person", "When"]
+    return el(
+        "div",
+        el("h3", "Accepted warnings"),
+        table(head, rows, caption="Warnings a person answers for", classes="stack"),
+    )
+
+
+def _thresholds(view: ReportView) -> Markup | None:
+    if not view.verdict.thresholds:
+        return None
+    rows = [
+        [str(rule.get("name", "")), _said(rule.get("before")), _said(rule.get("after")), str(one.get("why", "")),
+         str(one.get("person", ""))]
+        for one in view.verdict.thresholds
+        for rule in one.get("changes", ())
+    ]  # fmt: skip
+    head = ["Rule", "Planned", "Judged by", "Why", "Person"]
+    return el(
+        "div",
+        el("h3", "Thresholds changed since the plan"),
+        table(head, rows, caption="Changed thresholds", classes="stack"),
+    )
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_said(item)}" for key, item in value.items() if item is not None)
+    return "none" if value is None else str(value)
+
+
+def next_step(view: ReportView) -> Markup:
+    """The command that follows, what is undone how, and a place to sign."""
+    words = {
+        "validated": "Publishing replaces these partitions for all readers in one commit. Until then they see the old "
+        "numbers.",
+        "rejected": "An approver may accept a warning by name and with a reason. What blocks needs a corrected run.",
+        "published": "Readers see these numbers. They can be taken back, whole or by partition.",
+    }.get(view.state, "")
+    done = [
+        el("li", f"{'Published' if one.kind == 'publish' else 'Rolled back'} by {one.person}, {moment(one.at)} UTC: "
+           f"{folded(view, one.partitions)}", f", snapshot {one.snapshot_id}" if one.snapshot_id else "",
+           f" ({one.reason})" if one.kind == "rollback" else "")
+        for one in view.releases
+    ]  # fmt: skip
+    return section(
+        "What happens next",
+        el("ul", done) if done else None,
+        el("p", words) if words else None,
+        [el("pre", el("code", command)) for command in view.next],
+        el("p", f"A publication can be taken back for {_window(view.undo)}, by errata rollback.", class_="dim"),
+        _signature(view),
+        name="next",
+    )
+
+
+def _window(text: str) -> str:
+    """A duration in words: 30d is 30 days."""
+    number, unit = text.rstrip("abcdefghijklmnopqrstuvwxyz"), text.lstrip("0123456789")
+    word = {"h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}.get(unit)
+    return plural(int(number), word) if word and number.isdecimal() else text
+
+
+def _signature(view: ReportView) -> Markup:
+    lines = [el("div", el("span", word), class_="rule") for word in ("Name", "Date", "Signature")]
+    return el(
+        "div",
+        el("p", el("b", "Reviewed"), " — run manifest ", el("code", view.plan.manifest_digest)),
+        el("div", lines, class_="lines"),
+        el("p", "Errata records decisions by its commands; a signature here is for your own files.", class_="dim"),
+        class_="sign-here",
+    )
+
+
+def digests(view: ReportView) -> Markup:
+    """What this page is bound to."""
+    pairs: list[tuple[str, Child]] = [("Run", el("code", view.run_id))]
+    pairs += [(name.capitalize(), el("code", text)) for name, text in view.digests.items() if text]
+    return el(
+        "footer",
+        el("h2", "Digests", id="digests"),
+        facts(pairs),
+        el("p", f"Made {moment(view.made_at)} UTC by Errata from the ledger and two snapshots of {view.plan.table}. "
+           "The same numbers: ", el("code", f"errata report {view.run_id} --json"), class_="dim"),
+    )  # fmt: skip

@@ -1,0 +1,53 @@
+"""Tables and small pieces that every section uses. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from errata.report.markup import Child, Markup, dated, el
+
+__all__ = ["details", "facts", "section", "share_bar", "table"]
+
+
+def section(title: str, *children: Child, name: str, lead: str = "") -> Markup:
+    """A part of the page under its heading."""
+    told = el("p", dated(lead), class_="lead") if lead else None
+    return el("section", el("h2", title, id=name), told, *children, aria_labelledby=name)
+
+
+def table(
+    head: Sequence[Child],
+    rows: Iterable[Sequence[Child]],
+    *,
+    caption: str,
+    numbers: Iterable[int] = (),
+    classes: str = "",
+) -> Markup:
+    """A table whose first column heads its rows; it scrolls by itself when the screen is narrow."""
+    right = set(numbers)
+
+    def cell(n: int, child: Child) -> Markup:
+        kind = "n" if n in right else None
+        return el("th", child, scope="row", class_=kind) if n == 0 else el("td", child, class_=kind)
+
+    top = el("tr", [el("th", one, scope="col", class_="n" if n in right else None) for n, one in enumerate(head)])
+    body = [el("tr", [cell(n, one) for n, one in enumerate(row)]) for row in rows]
+    inner = el("table", el("caption", caption), el("thead", top), el("tbody", body), class_=classes or None)
+    return el("div", inner, class_="scroll", role="region", aria_label=caption, tabindex=0)
+
+
+def facts(pairs: Iterable[tuple[str, Child]]) -> Markup:
+    """Names with what they are."""
+    told = [(name, dated(what) if type(what) is str else what) for name, what in pairs if what]
+    return el("dl", [[el("dt", name), el("dd", what)] for name, what in told], class_="facts")
+
+
+def details(summary: str, *children: Child) -> Markup:
+    """Folded away, and there: opens without a script, prints open."""
+    return el("details", el("summary", summary), *children)
+
+
+def share_bar(share: float) -> Markup:
+    """A share as a bar; its number stands beside it."""
+    width = max(0.0, min(100.0, share * 100))
+    return el("span", el("span", style=f"width:{width:.1f}%"), class_="bar", aria_hidden="true")

@@ -1,0 +1,279 @@
+"""The page: readable without script, network or colour, true to its JSON, and safe whatever a value holds."""
+
+from __future__ import annotations
+
+import dataclasses
+import doctest
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from errata.model.human import exact, signed_percent, value
+from errata.report import markup
+from errata.report.charts import line_chart
+from errata.report.grid import Cell, calendar_of
+from errata.report.page import page
+from errata.report.view import Release, ReportView
+from errata.validator.diff import MASK, Distribution, PartitionDiff, Profile, SampleRow, SchemaDiff, TopValue
+from unit.cli import samples
+from unit.report.reports import diff, report
+
+EVIL = '<script>alert("1")</script><img src=x onerror=alert(2)>\'&'
+
+
+class Page(HTMLParser):
+    """Elements, attributes and text of a page, and whether every element is closed where it was opened."""
+
+    VOID = frozenset({"meta", "br", "hr", "col", "link"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.text = ""
+        self.headings: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(tag, name, given or "") for name, given in attrs]
+        if tag not in self.VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+        self.text += " "
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] == "style":
+            return
+        self.text += data
+        if self._open and re.fullmatch("h[1-6]", self._open[-1]):
+            self.headings.append(data)
+
+
+def words(view: ReportView) -> str:
+    return re.sub(r"\s+", " ", Page(page(view)).text)
+
+
+def test_the_page_asks_nothing_of_the_world():
+    """No script, no address, no file beside it; a policy forbids the rest."""
+    text = page(report())
+    found = Page(text)
+    assert not {"script", "link", "iframe", "img", "form", "object"} & set(found.tags)
+    assert not [one for one in found.attributes if one[1] in ("src", "href", "action") or one[1].startswith("on")]
+    assert "http:" not in text
+    assert "https:" not in text
+    assert "url(" not in text
+    assert any(given.startswith("default-src 'none'") for _, name, given in found.attributes if name == "content")
+
+
+def test_a_reader_finds_every_part_in_its_order():
+    """Decision first, then evidence, then what to do, then the digests."""
+    wanted = [
+        "fin.daily_revenue", "Scope and reason", "Verdicts", "Accepted warnings", "Calendar", "Declared metrics",
+        "Top movements", "Columns", "Changed together", "Change matrix", "Distribution", "Sampled rows",
+        "What happens next", "Digests",
+    ]  # fmt: skip
+    found = [heading for heading in Page(page(report())).headings if heading in wanted]
+    assert found == wanted
+
+
+def test_headings_and_tables_say_what_they_are():
+    """One h1, no level is skipped, every table has a caption and scoped headers, every picture a text."""
+    found = Page(page(report()))
+    levels = [int(tag[1]) for tag in found.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels.count(1) == 1
+    assert all(b <= a + 1 for a, b in pairwise(levels))
+    assert found.tags.count("caption") == found.tags.count("table")
+    scoped = sum(tag == "th" and name == "scope" for tag, name, _ in found.attributes)
+    assert scoped == found.tags.count("th")
+    pictures = sum(tag == "svg" and name == "aria-label" and bool(given) for tag, name, given in found.attributes)
+    assert pictures == found.tags.count("svg") >= 3
+
+
+def _evil(data: Any) -> Any:
+    """The same value with every text replaced."""
+    if isinstance(data, str):
+        return EVIL
+    if dataclasses.is_dataclass(data) and not isinstance(data, type):
+        return replace(data, **{f.name: _evil(getattr(data, f.name)) for f in dataclasses.fields(data)})
+    if isinstance(data, dict):
+        return {key: _evil(item) for key, item in data.items()}
+    if isinstance(data, tuple):
+        return tuple(_evil(item) for item in data)
+    return data
+
+
+def test_values_stay_text_whatever_they_hold():
+    """A value, a column name, a reason or a person that looks like HTML is shown, never obeyed."""
+    base = report()
+    found = base.diff
+    assert found is not None
+    row = SampleRow(EVIL, EVIL, {EVIL: EVIL}, {EVIL: EVIL, "x": EVIL}, {EVIL: EVIL + "2", "x": 1})
+    some = found.diff.columns["booked_by"]
+    inner = replace(
+        found.diff, sample=(row,), columns={EVIL: some}, notes=(EVIL,), masked=(EVIL,),
+        together=_evil(found.diff.together), distributions={EVIL: _evil(_text()), "y": _evil(_number())},
+        partitions=(PartitionDiff(EVIL, 1, 1, 0, 0, 1, 0, columns={EVIL: some}),),
+        schema=SchemaDiff({EVIL: EVIL}, {EVIL: EVIL}, {EVIL: (EVIL, EVIL)}),
+    )  # fmt: skip
+    view = replace(
+        base,
+        plan=replace(_evil(samples.plan(approvals=(samples.APPROVAL,))), grain="value"),
+        verdict=replace(base.verdict, checks=_evil(base.verdict.checks[:3])),
+        judged_by=EVIL, accepted=_evil(base.accepted), releases=(Release(EVIL, (EVIL,), EVIL, EVIL, EVIL, EVIL),),
+        diff=replace(found, diff=inner, grain="value", metrics=_evil(found.metrics[:1])), next=(EVIL,), undo=EVIL,
+        digests={EVIL: EVIL}, notes=(EVIL,), state=EVIL, partitions=(EVIL,),
+    )  # fmt: skip
+    text = page(view)
+    read = Page(text)
+    assert not {"script", "img"} & set(read.tags)
+    assert not [one for one in read.attributes if one[1].startswith("on")]
+    assert "<script" not in text
+    assert EVIL in read.text
+
+
+def test_numbers_on_the_page_are_those_of_the_json():
+    """Rows, columns, movements and samples: whatever the JSON says, the page says."""
+    view = report()
+    data, told = view.data(), words(view)
+    found = data["diff"]
+    for name in ("changed", "after_rows", "before_rows"):
+        assert exact(sum(part[name] for part in found["partitions"])) in told
+    for name, change in found["columns"].items():
+        assert name in told
+        assert exact(change["changed"]) in told
+        assert change["sum_before"] is None or value(change["sum_before"]) in told
+    for metric in found["metrics"]:
+        for one in metric["partitions"]:
+            assert value(one["before"]) in told
+            assert value(one["after"]) in told
+    moved_most = {one["partition"]: one for one in found["metrics"][0]["partitions"]}
+    for name in (*found["metrics"][0]["largest"], *found["metrics"][0]["smallest"]):
+        assert signed_percent(moved_most[name]["percent"]) in told
+    for row in found["sample"]:
+        assert all(value(item) in told for side in ("before", "after") for item in row[side].values())
+    for together in found["together"]:
+        assert exact(together["rows"]) in told
+    assert all(digest in told for digest in data["digests"].values())
+
+
+def test_people_and_reasons_are_named():
+    """Who asked, approved, judged and accepted, with their reasons and the digest that was signed."""
+    told = words(report())
+    for expected in (
+        "ana, 2026-02-14 08:55 UTC", "bo approved it, 2026-02-14 09:12 UTC", "checked against the bank file",
+        "rates of EUR and GBP were inverted", "judged by bo", "books closed early", samples.DIGEST,
+    ):  # fmt: skip
+        assert expected in told
+
+
+def test_change_is_said_in_words_not_by_colour_alone():
+    """Every cell of the calendar has its number or sign, and a sentence; proven partitions say so."""
+    text = page(report())
+    assert 'title="2026-01-01: unchanged, checksums agree' in text
+    month = text[text.index("<caption>2026-01</caption>") : text.index("<caption>2026-02</caption>")]
+    shaded = re.findall(
+        r'<td class="l([0-4])" title="([^"]+)"><small>\d+</small><b>([^<]+)</b><i class="fill"><i style="width:\d+%">',
+        month,
+    )
+    assert len(shaded) == 31
+    assert all(number for _, _, number in shaded)
+    assert "15 untouched" in words(report())
+
+
+@pytest.mark.parametrize(
+    "state, said",
+    [("validated", "Passed the gate. Not published yet."), ("rejected", "Nothing is published."),
+     ("published", "can be taken back")],
+)  # fmt: skip
+def test_the_state_decides_what_is_said(state: str, said: str):
+    """A rejected run never reads as one that may be published."""
+    view = report(state=state, verdict=replace(report().verdict, passed=state != "rejected"))
+    told = words(view)
+    assert said in told
+    assert ("did not pass" in told) == (state == "rejected")
+
+
+def test_rules_that_are_not_fine_come_first_and_are_folded():
+    """What blocks stands on top; five partitions are listed, the others counted."""
+    checks = [dict(check) for check in report().verdict.checks]
+    for check in checks:
+        if check["name"] == "rowCount":
+            check.update(level="block", message=f"rowCount is 0 in {check['partition']}")
+    told = words(report(verdict=replace(report().verdict, passed=False, checks=tuple(checks))))
+    assert told.index("rowCount ✗ blocks 0 of 45 partitions ok") < told.index("schema ✓ ok")
+    assert "and 40 more, in the JSON of this report" in told
+
+
+def test_classified_values_are_masked_and_said_to_be():
+    """The mask stands for them, sums are not shown, and the page says which columns."""
+    told = words(report())
+    assert f"{MASK} stands for a value of a classified column (account_id)" in told
+    assert "Classified: values are not shown." in words(
+        report(diff=diff(distributions={"account_id": replace(_text(), kind="other")}))
+    )
+
+
+def _text() -> Distribution:
+    return diff().diff.distributions["booked_by"]
+
+
+def _number() -> Distribution:
+    return diff().diff.distributions["revenue_usd"]
+
+
+def test_a_value_that_left_is_not_called_absent_without_proof():
+    """A value missing from a short list of frequent ones is fewer, not zero; missing from a whole list it is zero."""
+    few = Distribution("text", Profile(10, 0, distinct=1, top=(TopValue("a", 10),)),
+                       Profile(10, 0, distinct=40, top=(TopValue("b", 6),)))  # fmt: skip
+    told = words(report(diff=diff(distributions={"c": few})))
+    assert "a 10 (100.0 %) fewer than 6" in told
+    assert "b 0 6 (60.0 %)" in told
+
+
+def test_a_run_whose_snapshots_are_gone_still_has_a_page():
+    """Verdicts, people and digests are in the ledger for good."""
+    told = words(report(diff=None, notes=("rows can no longer be compared: snapshot 1 is gone",)))
+    assert "Rows can no longer be compared" in told
+    assert "Verdicts" in told
+    assert "Calendar" not in told
+
+
+GRAINS = {
+    "hour": [f"2026-01-0{day}T{hour:02d}" for day in (1, 2) for hour in range(24)],
+    "day": list(samples.days("2021-01-01", 1825)),
+    "month": [f"202{year}-{month:02d}" for year in (4, 5) for month in range(1, 13)],
+    "year": ["2023", "2024"],
+    "value": ["EU", "US", "null", '"null"'],
+}
+
+
+@pytest.mark.parametrize("grain", GRAINS)
+def test_every_partition_has_its_place_in_the_calendar(grain: str):
+    """One cell each, five years of days and rows without a partition included."""
+    names = GRAINS[grain]
+    text = calendar_of(grain, {name: Cell(n % 5, f"{n}", f"told-{n};") for n, name in enumerate(names)})
+    assert all(text.count(f"told-{n};") == 1 for n in range(len(names)))
+
+
+def test_charts_leave_gaps_and_survive_flat_and_single_values():
+    """A missing number interrupts the line, and neither one point nor equal ones divide by zero."""
+    drawn = line_chart(["a", "b", "c", "d", "e"], [1.0, 2.0, None, 3.0, 4.0], [5.0] * 5, "m", ("before", "after"))
+    assert drawn.count('class="line before"') == 2
+    assert drawn.count('class="line after"') == 1
+    assert "<svg" in line_chart(["a"], [0.0], [0.0], "m", ("before", "after"))
+    assert "no numbers" in line_chart(["a"], [None], [None], "m", ("before", "after"))
+
+
+def test_markup_escapes_as_its_example_says():
+    """The example in the docstring is true."""
+    found = doctest.testmod(markup)
+    assert (found.failed, found.attempted > 0) == (0, True)
