@@ -1,8 +1,9 @@
 """The checks, reconciliations and comparisons of a run manifest as one measure plan. Pure.
 
-Per table there is one set of aggregates, grouped by partition, and at most one two-level aggregate for uniqueness;
-the number of scans does not depend on the number of checks. The prior output is counted and compared; its checksum is
-taken only when someone asks for a diff.
+Per table there is one set of aggregates, grouped by partition, at most one two-level aggregate for uniqueness and at
+most one aggregate for all balances that have groups; the number of scans does not depend on the number of checks. The
+prior output is counted and compared; its checksum is taken only when someone asks for a diff. Control partitions are
+read from the prior output too, in a scan of their own: they lie outside the scope, so nothing is read twice.
 
 Sums of decimals stay decimal and sums of integer columns of the target are taken as decimal(38, 0), so they are exact.
 Sums of integer inputs are 64-bit: exact, or an error. Sums of floating-point columns are measured as Spark adds them,
@@ -16,11 +17,12 @@ from collections.abc import Iterable, Mapping
 
 from errata.errors import UsageError
 from errata.model.manifest import Manifest
-from errata.model.product import Metric
-from errata.validator.conditions import CONDITIONS, check_columns, count_if
+from errata.model.partition import oldest_first
+from errata.validator.balances import grouped_totals, partition_totals
+from errata.validator.check_scan import scan_of_checks
 from errata.validator.expressions import aggregate
-from errata.validator.names import check_measure, compare_measure, content_columns, reconcile_measure
-from errata.validator.ports import CANDIDATE, PRIOR, ROW_COUNT, MeasurePlan, Scan, input_scope
+from errata.validator.names import compare_measure, content_columns, control_measure
+from errata.validator.ports import CANDIDATE, CONTROL, PRIOR, ROW_COUNT, MeasurePlan, Scan, input_scope
 
 __all__ = ["RESERVED", "compile_plan"]
 
@@ -34,23 +36,39 @@ def compile_plan(manifest: Manifest) -> MeasurePlan:
     types = manifest.target.columns
     count = {ROW_COUNT: "COUNT(*)"}
     content = content_columns(manifest)
-    rows = {check_measure(c): count_if(c, types) for c in manifest.checks if c.metric in CONDITIONS}
-    unique = {check_measure(c): check_columns(c, types) for c in manifest.checks if c.metric is Metric.DUPLICATE_VALUES}
-    totals = {
-        reconcile_measure(r): aggregate(r.target, where=f"reconcile {r.name}, target", types=types).sql("spark")
-        for r in manifest.reconcile
-    }
+    checks = scan_of_checks(manifest)
+    totals = partition_totals(manifest.reconcile, "target", types)
     compared = {
-        compare_measure(c): aggregate(c.metric, where=f"compare {c.name}", types=types).sql("spark")
+        compare_measure(c): aggregate(c.metric, where=f"compare {c.name}", types=types, key="metric").sql("spark")
         for c in manifest.compare
     }
+    controlled = {
+        control_measure(c): aggregate(c.metric, where=f"control {c.name}", types=types, key="metric").sql("spark")
+        for c in manifest.control
+    }
+    groups = grouped_totals(manifest.reconcile, "target", types)
     return MeasurePlan(
         (
-            Scan(CANDIDATE, count | rows | totals | compared, unique, content),
+            Scan(
+                CANDIDATE,
+                {**count, **checks.aggregates, **totals, **compared, **controlled},
+                checks.unique,
+                content,
+                groups,
+                unique_in_run=checks.unique_in_run,
+                lookups=checks.lookups,
+            ),
             Scan(PRIOR, count | compared),
+            *_control_scan(manifest, count | controlled),
             *_input_scans(manifest, count),
         )
     )
+
+
+def _control_scan(manifest: Manifest, aggregates: Mapping[str, str]) -> Iterable[Scan]:
+    controls = {name for partition in manifest.partitions for name in manifest.control_partitions.get(partition, ())}
+    if manifest.control and controls:
+        yield Scan(CONTROL, aggregates, partitions=oldest_first(manifest.target.grain, controls))
 
 
 def _input_scans(manifest: Manifest, count: Mapping[str, str]) -> Iterable[Scan]:
@@ -60,24 +78,25 @@ def _input_scans(manifest: Manifest, count: Mapping[str, str]) -> Iterable[Scan]
             raise UsageError(
                 f"reconcile {rule.name}: input {rule.input} was refused; expected one of {', '.join(sorted(pins))}"
             )
-        if pins[rule.input].partition is None:
+        if pins[rule.input].partition is None and rule.per != "run":
             raise UsageError(
                 f"reconcile {rule.name}: input {rule.input} was refused; expected an input with a partition column, "
-                "because reference data is not cut to the partitions"
+                "because reference data is not cut to the partitions",
+                hint="per: run compares the whole input with the whole output of the run",
             )
     for name in sorted({rule.input for rule in manifest.reconcile}):
-        sums = {
-            reconcile_measure(r): aggregate(r.source, where=f"reconcile {r.name}, source", types=None).sql("spark")
-            for r in manifest.reconcile
-            if r.input == name
-        }
-        yield Scan(input_scope(name), {**count, **sums})
+        rules = [rule for rule in manifest.reconcile if rule.input == name]
+        groups = grouped_totals(rules, "source", None)
+        # an input that is read whole has no partitions to count rows by
+        sums = {} if pins[name].partition is None else {**count, **partition_totals(rules, "source", None)}
+        yield Scan(input_scope(name), sums, groups=groups)
 
 
 def _refuse_names(manifest: Manifest) -> None:
     names = Counter(check.name for check in manifest.checks)
     names.update(rule.name for rule in manifest.reconcile)
     names.update(rule.name for rule in manifest.compare)
+    names.update(rule.name for rule in manifest.control)
     for name, times in names.items():
         if times > 1 or name in RESERVED:
             why = "is taken by Errata itself" if name in RESERVED else f"is used {times} times"

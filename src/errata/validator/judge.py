@@ -16,8 +16,9 @@ from decimal import localcontext
 from errata.model.manifest import Manifest
 from errata.validator.always import judge_partition, judge_whole
 from errata.validator.findings import BLOCK, WARN, CandidateFacts, CheckResult, Numbers
-from errata.validator.judge_balances import judge_balance
+from errata.validator.judge_balances import groups_of, judge_balance
 from errata.validator.judge_checks import judge_check
+from errata.validator.judge_controls import judge_control
 from errata.validator.judge_moves import judge_move
 from errata.validator.judge_rows import judge_rows
 from errata.validator.ports import Measurement
@@ -77,12 +78,23 @@ def _accept(result: CheckResult, accepted: Mapping[str, Acceptance]) -> CheckRes
 
 def _results(manifest: Manifest, numbers: Numbers, facts: CandidateFacts) -> Iterator[CheckResult]:
     yield from judge_whole(manifest, numbers, facts)
+    for check in manifest.checks:
+        if check.per == "run":
+            yield judge_check(check, None, manifest, numbers)
+    groups = groups_of(manifest.reconcile, numbers)
+    balances = [rule for rule in manifest.reconcile if rule.per != "run"]
+    for rule in manifest.reconcile:
+        if rule.per == "run":
+            yield judge_balance(rule, None, numbers, groups)
     for partition in manifest.partitions:
         yield from judge_partition(partition, manifest, numbers, facts)
         for check in manifest.checks:
-            yield judge_check(check, partition, numbers)
-        for rule in manifest.reconcile:
-            yield judge_balance(rule, partition, numbers)
+            if check.per != "run":
+                yield judge_check(check, partition, manifest, numbers)
+        for rule in balances:
+            yield judge_balance(rule, partition, numbers, groups)
         for comparison in manifest.compare:
             yield judge_move(comparison, partition, numbers)
+        for control in manifest.control:
+            yield judge_control(control, partition, manifest, numbers)
     yield from judge_rows(manifest, numbers, facts)

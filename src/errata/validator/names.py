@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from errata.model.manifest import Manifest
-from errata.model.product import Check, Comparison, Metric, Reconciliation
+from collections.abc import Sequence
+
+from errata.canonical import canonical_bytes
+from errata.model.manifest import Manifest, TargetPin
+from errata.model.product import Check, Comparison, Control, Metric, Reconciliation
 from errata.validator.ports import ROW_COUNT
 
-__all__ = ["check_measure", "compare_measure", "content_columns", "reconcile_measure"]
+__all__ = [
+    "check_measure",
+    "compare_measure",
+    "content_columns",
+    "control_measure",
+    "group_measure",
+    "groups_measure",
+    "is_across_partitions",
+    "reconcile_measure",
+]
 
 
 def check_measure(check: Check) -> str:
@@ -14,9 +26,29 @@ def check_measure(check: Check) -> str:
     return ROW_COUNT if check.metric is Metric.ROW_COUNT else f"check.{check.name}"
 
 
+def is_across_partitions(check: Check, target: TargetPin) -> bool:
+    """Whether a check is about keys that may repeat in another partition: one number of the run, with no partition."""
+    return check.metric is Metric.DUPLICATE_VALUES and check.per == "run" and target.column not in check.columns
+
+
 def reconcile_measure(rule: Reconciliation) -> str:
     """The measurement of a reconciliation, in the candidate and in its input."""
     return f"reconcile.{rule.name}"
+
+
+def group_measure(name: str, values: Sequence[str | None]) -> str:
+    """The measurement of one group of what has groups: its name and the group's values as a canonical JSON list."""
+    return f"{name} {canonical_bytes(list(values)).decode()}"
+
+
+def groups_measure(rule: str) -> str:
+    """How many groups a rule has in a partition, so that a group that got lost is missed."""
+    return f"groups.{rule}"
+
+
+def control_measure(rule: Control) -> str:
+    """The measurement of a control, in the candidate and in comparable partitions."""
+    return f"control.{rule.name}"
 
 
 def compare_measure(rule: Comparison) -> str:

@@ -14,14 +14,14 @@ from errata.errors import UsageError
 from errata.validator.regex_cost import cost_flaw
 from errata.validator.regex_tree import PatternError, parse_pattern
 
-__all__ = ["CARD", "MOST_CHARACTERS", "PII_KINDS", "pattern_flaw", "refuse_pattern"]
+__all__ = ["CARD", "MOST_CHARACTERS", "PII_PATTERNS", "pattern_flaw", "refuse_pattern"]
 
 MOST_CHARACTERS = 500
 
 CARD = "card"
 """Payment cards: what looks like one must also have the right check digit."""
 
-PII_KINDS: Mapping[str, str] = {
+PII_PATTERNS: Mapping[str, str] = {
     "email": r"\b[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,24}\b",
     "phone": r"(?<![\w.])(?:\+[1-9]\d{0,2}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{2,4}(?:[ .-]?\d{2,4}){2,4}|"
     r"\(\d{3}\) ?\d{3}-\d{4}|\d{3}-\d{3}-\d{4})(?!\w)",

@@ -186,7 +186,7 @@ def _loops(steps: list[set[int]]) -> dict[int, int]:
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[state])
                 if low[state] == index[state]:
-                    members = []
+                    members: list[int] = []
                     while not members or members[-1] != state:
                         members.append(stack.pop())
                     on_stack -= set(members)

@@ -40,8 +40,8 @@ def holds(threshold: Threshold, value: Decimal) -> bool:
 
 
 def threshold_text(threshold: Threshold, unit: str) -> str:
-    """The threshold in words: ``at most 5 %``."""
-    suffix = " %" if unit == "percent" else ""
+    """The threshold in words: ``at most 5 %``, ``less than 2 hours``."""
+    suffix = {"percent": " %", "rows": ""}.get(unit, f" {unit}")
     if threshold.operator in _RANGE:
         return f"{_RANGE[threshold.operator][0]} {threshold.operand} and {threshold.upper}{suffix}"
     return f"{_SINGLE[threshold.operator][0]} {threshold.operand}{suffix}"

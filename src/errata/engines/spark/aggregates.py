@@ -1,32 +1,35 @@
 """One grouped aggregate over a frame, and one more for uniqueness: how a scan's numbers come about. Reads only.
 
 The number of Spark jobs depends on neither the number of checks nor that of partitions. Partitions without rows are
-measured too, by evaluating the same aggregates over no rows.
+measured too, by evaluating the same aggregates over no rows. All aggregates go to Spark as one text, because each
+column that is built from Python is a call into the JVM.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.columns import content_hashes, hash_sums, partition_text, partition_unit, quoted
+from errata.engines.spark.columns import partition_text, partition_unit, quoted
+from errata.engines.spark.content import hash_sum, hash_texts
+from errata.engines.spark.lookups import with_lookups
 from errata.errors import EngineError, SourceChanged, UsageError
 from errata.model.manifest import TargetPin
 from errata.model.partition import Grain
 from errata.validator.ports import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT, ContentDigest, Measurement, Scan
 
-__all__ = ["ByPartition", "blaming_the_rules", "content_of", "measure_scan"]
+__all__ = ["ByPartition", "blaming_the_rules", "content_of", "measure_scan", "value_text"]
 
 _BAD_VALUES = frozenset(
     {"ARITHMETIC_OVERFLOW", "CAST_INVALID_INPUT", "CAST_OVERFLOW", "DIVIDE_BY_ZERO", "NUMERIC_VALUE_OUT_OF_RANGE"}
 )
-_UNIT, _PARTITION = "__errata_unit", "__errata_partition"
+_UNIT, _PARTITION, _ALL = "__errata_unit", "__errata_partition", "__errata_all"
 
 
 def content_of(
@@ -49,39 +52,55 @@ class ByPartition:
         self.text = partition_text(_UNIT, unit_type, grain).alias(_PARTITION)
 
 
-def measure_scan(scan: Scan, rows: DataFrame, by: ByPartition, partitions: Sequence[str]) -> list[Measurement]:
-    """Every number of the scan, for each of these partitions and for whatever else the rows hold."""
+def measure_scan(
+    scan: Scan,
+    rows: DataFrame,
+    by: ByPartition,
+    partitions: Sequence[str],
+    inputs: Mapping[str, DataFrame] | None = None,
+) -> list[Measurement]:
+    """Every number of the scan, for each of these partitions and for whatever else the rows hold.
+
+    ``inputs`` are those that the scan's look-ups name.
+    """
     with blaming_the_rules(scan.scope):
-        aggregates = {name: F.expr(text).alias(name) for name, text in scan.aggregates.items()}
-        if scan.content:
-            first, second = content_hashes(rows, scan.content)
-            rows = rows.withColumns({CONTENT_A: first, CONTENT_B: second})
-            aggregates |= hash_sums({CONTENT_A: F.col(quoted(CONTENT_A)), CONTENT_B: F.col(quoted(CONTENT_B))})
-        grouped = rows.groupBy(by.unit).agg(*aggregates.values())
-        named = grouped.select(by.text, *(F.col(quoted(name)) for name in aggregates))
-        found = {row[_PARTITION]: row for row in named.collect()}
+        wide, aggregates = _prepared(scan, rows, inputs or {})
+        # one structure of all aggregates; its fields are taken by position
+        together = F.expr(f"struct({', '.join(aggregates.values())})").alias(_ALL)
+        named = wide.groupBy(by.unit).agg(together).select(by.text, _ALL)
+        found: dict[str, Any] = {row[_PARTITION]: row[_ALL] for row in named.collect()}
         missing = [p for p in partitions if p not in found]
-        nothing = rows.limit(0).agg(*aggregates.values()).first() if missing else None
-    duplicates = _duplicates(scan.unique, rows, by)
+        if missing:
+            nothing = wide.limit(0).agg(together).collect()[0][_ALL]
+            found |= dict.fromkeys(missing, nothing)
+        duplicates = _duplicates(scan, rows, by)
     result: list[Measurement] = []
     for partition in (*partitions, *sorted(set(found) - set(partitions))):
-        row = found.get(partition, nothing)
-        assert row is not None  # noqa: S101 - an aggregate without groups has one row
-        result += _texts(scan.scope, partition, row, aggregates)
-        result += [
-            Measurement(scan.scope, partition, name, str(duplicates[key].get(partition, 0)))
-            for name, key in scan.unique.items()
-        ]
+        for name, value in zip(aggregates, found[partition], strict=True):
+            is_exact = not isinstance(value, float)
+            result.append(Measurement(scan.scope, partition, name, value_text(value), exact=is_exact))
+        for name, key in scan.unique.items():
+            count = duplicates[key, True].get(partition, 0)
+            result.append(Measurement(scan.scope, partition, name, str(count)))
+    for name, key in scan.unique_in_run.items():
+        result.append(Measurement(scan.scope, "", name, str(sum(duplicates[key, False].values()))))
     return result
 
 
-def _texts(scope: str, partition: str, row: Row, names: Iterable[str]) -> Iterable[Measurement]:
-    for name in names:
-        value = row[name]
-        yield Measurement(scope, partition, name, _text(value), exact=not isinstance(value, float))
+def _prepared(scan: Scan, rows: DataFrame, inputs: Mapping[str, DataFrame]) -> tuple[DataFrame, dict[str, str]]:
+    """The rows with what aggregates need besides the columns that are there, and the aggregates by name."""
+    aggregates = dict(scan.aggregates)
+    if scan.content:
+        first, second = hash_texts({field.name: field.dataType for field in rows.schema.fields}, scan.content)
+        # before the join, so that only the hashes are carried through it
+        rows = rows.withColumns({CONTENT_A: F.expr(first), CONTENT_B: F.expr(second)})
+        aggregates |= {name: hash_sum(name) for name in (CONTENT_A, CONTENT_B)}
+    rows, looked_up = with_lookups(rows, scan.lookups, inputs)
+    return rows, aggregates | looked_up
 
 
-def _text(value: Any) -> str | None:
+def value_text(value: Any) -> str | None:
+    """A measured value as it is stored."""
     match value:
         case None:
             return None
@@ -95,26 +114,27 @@ def _text(value: Any) -> str | None:
             return str(value)
 
 
-def _duplicates(
-    unique: Mapping[str, tuple[str, ...]], rows: DataFrame, by: ByPartition
-) -> dict[tuple[str, ...], dict[str, int]]:
-    """Rows beyond the first of each key, by key and partition; every key in the same scan."""
-    keys = sorted(set(unique.values()))
+def _duplicates(scan: Scan, rows: DataFrame, by: ByPartition) -> dict[tuple[tuple[str, ...], bool], dict[str, int]]:
+    """Rows beyond the first of each key, by key (within partitions, or over all of them) and partition: one scan."""
+    keys = sorted({(key, True) for key in scan.unique.values()} | {(key, False) for key in scan.unique_in_run.values()})
     if not keys:
         return {}
-    columns = sorted({name for key in keys for name in key})
-    names = {name: f"__errata_key_{n}" for n, name in enumerate(columns)}
+    columns = sorted({name for key, _ in keys for name in key})
+    names = {_UNIT: _UNIT} | {name: f"__errata_key_{n}" for n, name in enumerate(columns)}
     narrow = rows.select(by.unit, *(F.col(quoted(name)).alias(names[name]) for name in columns))
+    sets = [[names[name] for name in ((_UNIT, *key) if within else key)] for key, within in keys]
     if len(keys) == 1:
-        counted = narrow.groupBy(_UNIT, *names.values()).agg(F.count("*").alias("n"), F.lit(0).alias("gid"))
+        counted = narrow.groupBy(*sets[0]).agg(F.count("*").alias("n"), F.lit(0).alias("gid"))
+        if _UNIT not in sets[0]:
+            counted = counted.withColumn(_UNIT, F.lit(None).cast(narrow.schema[_UNIT].dataType))
     else:
-        sets = [[F.col(_UNIT), *(F.col(names[name]) for name in key)] for key in keys]
-        counted = narrow.groupingSets(sets, F.col(_UNIT), *(F.col(alias) for alias in names.values())).agg(
-            F.count("*").alias("n"), F.grouping_id().alias("gid")
-        )
+        counted = narrow.groupingSets(
+            [[F.col(name) for name in one] for one in sets], *(F.col(name) for name in names.values())
+        ).agg(F.count("*").alias("n"), F.grouping_id().alias("gid"))
     extra = counted.groupBy(_UNIT, "gid").agg(F.sum(F.col("n") - 1).alias("extra")).select(by.text, "gid", "extra")
-    result: dict[tuple[str, ...], dict[str, int]] = {key: {} for key in keys}
-    by_id = {_grouping_id(key, columns) if len(keys) > 1 else 0: key for key in keys}
+    everything = list(names.values())
+    by_id = {_grouping_id(one, everything) if len(keys) > 1 else 0: key for one, key in zip(sets, keys, strict=True)}
+    result: dict[tuple[tuple[str, ...], bool], dict[str, int]] = {key: {} for key in keys}
     for row in extra.collect():
         result[by_id[row["gid"]]][row[_PARTITION]] = int(row["extra"])
     return result

@@ -7,7 +7,7 @@ what ``days(timestamptz)`` means in Iceberg.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import reduce
 
@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 from pyspark.sql import types as T  # noqa: N812
 
+from errata.engines.spark.content import hash_texts
 from errata.errors import UsageError
 from errata.model.partition import NULL, Grain, fold, from_ordinal, ordinal, start_of, value_of
 
@@ -23,7 +24,6 @@ __all__ = [
     "comparable",
     "content_hashes",
     "every",
-    "hash_sums",
     "in_partitions",
     "partition_text",
     "partition_unit",
@@ -47,7 +47,6 @@ _SPARK_TYPES = {
     "int": "int",
     "long": "bigint",
 }
-_FLAGS = 62
 _TIME_TYPES = frozenset({"date", "timestamp", "timestamptz"})
 # to_json would round timestamps to milliseconds and leave NULL fields out
 JSON = {
@@ -232,42 +231,9 @@ def _needs_work(kind: T.DataType) -> bool:
 
 
 def content_hashes(frame: DataFrame, columns: Sequence[str]) -> tuple[Column, Column]:
-    """Two 64-bit hashes of a row over these columns and over which of them are NULL.
-
-    Spark's hashes leave the seed unchanged on NULL, also inside arrays and structs, so nested values are hashed as
-    their JSON text with NULLs written out. The NULL flags of many columns are one number: hashing each one costs more.
-    """
-    kinds = {field.name: field.dataType for field in frame.schema.fields}
-    parts: list[Column] = []
-    for name in columns:
-        value = comparable(F.col(quoted(name)), kinds[name])
-        if isinstance(kinds[name], (T.ArrayType, T.MapType, T.StructType)):
-            value = F.to_json(F.struct(value.alias("v")), JSON)
-        parts.append(value)
-    parts += [_null_flags(columns[start : start + _FLAGS]) for start in range(0, len(columns), _FLAGS)]
-    return F.xxhash64(F.lit("errata/a"), *parts), F.xxhash64(F.lit("errata/b"), *parts)
-
-
-def _null_flags(columns: Sequence[str]) -> Column:
-    zero = F.lit(0).cast("bigint")
-    flags = [F.when(F.col(quoted(name)).isNull(), F.lit(1 << n).cast("bigint")) for n, name in enumerate(columns)]
-    return reduce(Column.bitwiseOR, (flag.otherwise(zero) for flag in flags))
-
-
-def hash_sums(hashes: Mapping[str, Column]) -> dict[str, Column]:
-    """Exact sums of 64-bit hashes as decimal(38,0), by name.
-
-    Each half is summed as a long, which costs less than half of decimal addition; the low half is signed, so
-    that the sum stays in range for 2^32 rows, and ANSI mode raises beyond that.
-    """
-    two_to_32 = F.lit(str(2**32)).cast("decimal(10,0)")
-    sums = {}
-    for name, value in hashes.items():
-        low = F.shiftright(F.shiftleft(value, 32), 32)
-        high = F.shiftright(value, 32) + F.shiftright(value, 31).bitwiseAND(F.lit(1))
-        total = F.sum(high).cast("decimal(20,0)") * two_to_32 + F.sum(low).cast("decimal(20,0)")
-        sums[name] = F.coalesce(total.cast("decimal(38,0)"), F.lit("0").cast("decimal(38,0)")).alias(name)
-    return sums
+    """Two 64-bit hashes of a row of this frame; see :mod:`errata.engines.spark.content`."""
+    first, second = hash_texts({field.name: field.dataType for field in frame.schema.fields}, columns)
+    return F.expr(first), F.expr(second)
 
 
 def every(terms: Sequence[Column]) -> Column:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
@@ -10,14 +11,18 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 from errata.engines.spark.accounts import measure_accounts
 from errata.engines.spark.aggregates import ByPartition, content_of, measure_scan
 from errata.engines.spark.columns import in_partitions
+from errata.engines.spark.contract import spark_type
 from errata.engines.spark.diff import compare_snapshots
+from errata.engines.spark.groups import measure_groups
 from errata.engines.spark.inputs import frame, snapshot_frame
 from errata.model.manifest import Manifest, TargetPin
+from errata.model.partition import widen
 from errata.model.table import DataFile
 from errata.validator.ports import (
     CANDIDATE,
     CONTENT_A,
     CONTENT_B,
+    CONTROL,
     PRIOR,
     ROW_COUNT,
     ContentDigest,
@@ -57,20 +62,26 @@ class SparkMeasurer:
         self, manifest: Manifest, plan: MeasurePlan, *, candidate_snapshot: str, prior_snapshot: str | None
     ) -> tuple[Measurement, ...]:
         """See the port."""
-        snapshots = {CANDIDATE: candidate_snapshot, PRIOR: prior_snapshot}
+        snapshots = {CANDIDATE: candidate_snapshot, PRIOR: prior_snapshot, CONTROL: prior_snapshot}
         found: list[Measurement] = []
         for scan in plan.scans:
+            partitions = manifest.partitions if scan.partitions is None else scan.partitions
+            column: str | None = manifest.target.column
+            kind = manifest.target.column_type
             if scan.scope not in snapshots:
                 rows, column, kind = self._input(manifest, scan.scope.partition(":")[2])
             elif snapshots[scan.scope] is None:
                 continue
-            elif counted := self._counted(scan, manifest, snapshots[scan.scope] or ""):
+            elif counted := self._counted(scan, _pin_of(scan, manifest), partitions, snapshots[scan.scope] or ""):
                 found += counted
                 continue
             else:
-                rows = self._target(manifest.target, snapshots[scan.scope], manifest.partitions)
-                column, kind = manifest.target.column, manifest.target.column_type
-            found += measure_scan(scan, rows, ByPartition(column, kind, manifest.target.grain), manifest.partitions)
+                rows = self._target(_pin_of(scan, manifest), snapshots[scan.scope], partitions)
+            by = ByPartition(column, kind, manifest.target.grain) if column else None
+            if by is not None:
+                found += measure_scan(scan, rows, by, partitions, self._looked_up(manifest, scan))
+            if scan.groups:
+                found += measure_groups(scan, rows, by, partitions)
         for pin in manifest.inputs:
             if pin.is_screened:
                 parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
@@ -82,7 +93,7 @@ class SparkMeasurer:
     ) -> dict[str, ContentDigest]:
         """See the port."""
         rows = snapshot_frame(self._session, table, snapshot_id).where(_scope(pin, partitions))
-        return content_of(rows, pin, partitions, columns)
+        return content_of(_with_later_columns(rows, pin), pin, partitions, columns)
 
     def diff(
         self,
@@ -96,22 +107,24 @@ class SparkMeasurer:
         """See the port."""
         pin = manifest.target
         columns = sorted(set(pin.columns) - set(manifest.lineage_columns))
-        before, after = self._rows(pin, prior_snapshot), self._rows(pin, candidate_snapshot)
+        before, after = self._rows(pin, prior_snapshot), self._rows(pin.staging, candidate_snapshot)
+        # a new column is a change of the schema and not of every row, so rows are the same when the others are
+        shared = sorted(set(columns) - {new.name for new in pin.new_columns})
         new = _known_digests(measurements)
-        if not set(partitions) <= set(new):
-            new = content_of(self._target(pin, candidate_snapshot, partitions), pin, partitions, columns)
+        if shared != columns or not set(partitions) <= set(new):
+            new = content_of(self._target(pin.staging, candidate_snapshot, partitions), pin, partitions, shared)
         old = {p: ContentDigest(0, "0", "0") for p in partitions}
         if prior_snapshot is not None:
-            old = content_of(self._target(pin, prior_snapshot, partitions), pin, partitions, columns)
+            old = content_of(self._target(pin, prior_snapshot, partitions), pin, partitions, shared)
         cut = _scope(pin, partitions)
         return compare_snapshots(before.where(cut), after.where(cut), manifest, columns, partitions, old, new, sample)
 
-    def _counted(self, scan: Scan, manifest: Manifest, snapshot_id: str) -> list[Measurement]:
+    def _counted(self, scan: Scan, pin: TargetPin, partitions: Sequence[str], snapshot_id: str) -> list[Measurement]:
         """Row counts from metadata; nothing when more is asked for, or when a file is not in one partition whole."""
-        if self._files_of is None or set(scan.aggregates) != {ROW_COUNT} or scan.unique or scan.content:
+        if self._files_of is None or set(scan.aggregates) != {ROW_COUNT} or scan.unique or scan.content or scan.groups:
             return []
-        rows = dict.fromkeys(manifest.partitions, 0)
-        for file in self._files_of(manifest.target, snapshot_id, manifest.partitions):
+        rows = dict.fromkeys(partitions, 0)
+        for file in self._files_of(pin, snapshot_id, partitions):
             if file.partition not in rows or file.deletes:
                 return []
             rows[file.partition] += file.rows
@@ -123,20 +136,38 @@ class SparkMeasurer:
         return snapshot_frame(self._session, pin.table, snapshot_id)
 
     def _target(self, pin: TargetPin, snapshot_id: str | None, partitions: Sequence[str]) -> DataFrame:
-        rows = self._rows(pin, snapshot_id).where(_scope(pin, partitions))
-        # a snapshot is read with its own schema; a column added since is NULL in it, as readers of main see it
-        later = {name: F.lit(None) for name in pin.columns if name not in rows.columns}
-        return rows.withColumns(later) if later else rows
+        return _with_later_columns(self._rows(pin, snapshot_id).where(_scope(pin, partitions)), pin)
 
-    def _input(self, manifest: Manifest, name: str) -> tuple[DataFrame, str, str]:
+    def _looked_up(self, manifest: Manifest, scan: Scan) -> dict[str, DataFrame]:
+        """The inputs that keys are looked up in, with what was read before and after the partitions."""
+        found = {}
+        for name in sorted({lookup.input for lookup in scan.lookups.values()}):
+            pin = next(pin for pin in manifest.inputs if pin.name == name)
+            wanted = widen(manifest.target.grain, manifest.partitions, pin.lookback, pin.lookahead)
+            found[name] = self._input(replace(manifest, partitions=wanted), name)[0]
+        return found
+
+    def _input(self, manifest: Manifest, name: str) -> tuple[DataFrame, str | None, str]:
         pin = next(pin for pin in manifest.inputs if pin.name == name)
         kind = pin.column_type or manifest.target.column_type
         parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
         grain = manifest.target.grain
-        return frame(self._session, pin, parts, manifest.partitions, grain, kind), str(pin.partition), kind
+        return frame(self._session, pin, parts, manifest.partitions, grain, kind), pin.partition, kind
 
 
 _conforms: type[Measurer] = SparkMeasurer
+
+
+def _pin_of(scan: Scan, manifest: Manifest) -> TargetPin:
+    """Where the rows of a scan of the target are: a candidate is where staged output is."""
+    return manifest.target.staging if scan.scope == CANDIDATE else manifest.target
+
+
+def _with_later_columns(rows: DataFrame, pin: TargetPin) -> DataFrame:
+    """A snapshot is read with its own schema; a column added since is NULL in it, as readers of main see it."""
+    kinds = {name: spark_type(kind) for name, kind in pin.columns.items() if name not in rows.columns}
+    later = {name: F.lit(None).cast(kind) if kind else F.lit(None) for name, kind in kinds.items()}
+    return rows.withColumns(later) if later else rows
 
 
 def _scope(pin: TargetPin, partitions: Sequence[str]) -> Column:
