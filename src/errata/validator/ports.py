@@ -8,7 +8,20 @@ from typing import Protocol
 
 from errata.canonical import canonical_bytes
 from errata.model.manifest import Manifest, TargetPin
-from errata.validator.diff import ColumnChange, Diff, PartitionDiff, SampleRow, SchemaDiff, total_by_column
+from errata.validator.diff import (
+    QUANTILES,
+    ColumnChange,
+    Diff,
+    Distribution,
+    PartitionDiff,
+    Profile,
+    SampleRow,
+    SchemaDiff,
+    Together,
+    TopValue,
+    masked,
+    total_by_column,
+)
 
 __all__ = [
     "CANDIDATE",
@@ -16,22 +29,28 @@ __all__ = [
     "CONTENT_B",
     "CONTROL",
     "PRIOR",
+    "QUANTILES",
     "ROWS_IN",
     "ROWS_USED",
     "ROW_COUNT",
     "ColumnChange",
     "ContentDigest",
     "Diff",
+    "Distribution",
     "GroupedTotal",
     "Lookup",
     "MeasurePlan",
     "Measurement",
     "Measurer",
     "PartitionDiff",
+    "Profile",
     "SampleRow",
     "Scan",
     "SchemaDiff",
+    "Together",
+    "TopValue",
     "input_scope",
+    "masked",
     "taken_out",
     "total_by_column",
 ]
