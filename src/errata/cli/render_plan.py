@@ -126,7 +126,12 @@ def _estimate(view: PlanView) -> list[str]:
 
 def _gate(view: PlanView) -> str:
     nouns = {"checks": "check", "reconciliations": "reconciliation", "comparisons": "comparison"}
-    told = [plural(number, nouns.get(kind, kind)) for kind, number in view.gate.items() if number]
+    told = [plural(number, noun) for kind, noun in nouns.items() if (number := view.gate.get(kind))]
+    if rules := view.gate.get("controls"):
+        held = plural(view.gate.get("control_partitions", 0), "comparable partition")
+        short = view.gate.get("short_of_controls", 0)
+        lacking = f", too few for {exact(short)} of {exact(len(view.partitions))}" if short else ""
+        told.append(f"{plural(rules, 'control')} against {held}{lacking}")
     return ", ".join(told) or "row counts and completeness only: the product names no checks"
 
 

@@ -133,7 +133,7 @@ def _view(
         },
         gate={
             "checks": len(manifest.checks), "reconciliations": len(manifest.reconcile),
-            "comparisons": len(manifest.compare),
+            "comparisons": len(manifest.compare), **_controls(manifest),
         },
         consumers=manifest.consumers, untouched_partitions=untouched, new_partitions=new,
         overrides={override.rule: override.why for override in manifest.overrides},
@@ -142,6 +142,16 @@ def _view(
         planned_at=run.planned_at if run else "", prove_determinism=manifest.prove_determinism,
         throttle=_throttle(desk, manifest.product), deadline=deadline,
     )  # fmt: skip
+
+
+def _controls(manifest: Manifest) -> dict[str, int]:
+    """Rules that compare with other periods, the partitions they compare with, and ours that have too few of them."""
+    controls, least = manifest.control_partitions, max((rule.least for rule in manifest.control), default=0)
+    return {
+        "controls": len(manifest.control),
+        "control_partitions": len({name for names in controls.values() for name in names}),
+        "short_of_controls": sum(len(controls.get(name, ())) < least for name in manifest.partitions),
+    }
 
 
 def approvals_view(desk: Desk, run_id: str) -> tuple[ApprovalView, ...]:

@@ -6,7 +6,7 @@ by their digests, so that the manifest itself stays small enough to read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -15,6 +15,7 @@ from errata.model.manifest import FORMAT, Chunk, Code, Estimate, InputPin, Manif
 from errata.model.partition import EPOCH
 from errata.model.product import Input, Product, Project
 from errata.model.refs import GUARD, base_pin, input_pins, run_branch
+from errata.planner.controls import control_partitions
 from errata.planner.coverage import cover
 from errata.planner.deadline import Deadline, answer, parse_deadline
 from errata.planner.estimate import Rates, Work, cores_for, estimate, rates_of
@@ -148,17 +149,38 @@ def own_facts(source: Input, product: Product, target: TargetFacts, partitions: 
 def _settle(
     world: World, draft: Manifest | None, active_runs: Sequence[ActiveRun]
 ) -> tuple[tuple[Verdict, ...], Manifest | None, bytes, ActiveRun | None]:
-    """A plan made twice must find its own run, and not an overlap with it: so other runs come in second."""
+    """A plan made twice must find its own run, and not an overlap with it: so other runs come in second.
+
+    Control partitions that another run holds are left out; those of a run that came after this one was planned are not.
+    """
     by_digest = {run.digest: run for run in active_runs}
-    tried = ((), tuple(active_runs)) if active_runs else ((),)
-    for others in tried:
+    for others, avoided in _views_of(world, active_runs):
         verdicts = judge(replace(world, active_runs=others))
-        sealed = _sealed(draft, verdicts)
+        sealed = _sealed(_with_controls(draft, world, avoided), verdicts)
         content = canonical_bytes(sealed) if sealed else b""
         same = by_digest.get(sha256(content))
-        if same or others == tried[-1]:
+        if same:
             break
     return verdicts, sealed, content, same
+
+
+def _views_of(
+    world: World, active_runs: Sequence[ActiveRun]
+) -> Iterator[tuple[tuple[ActiveRun, ...], tuple[ActiveRun, ...]]]:
+    """Runs that the guardrails know of, and runs whose partitions are no controls; the last pair decides."""
+    everyone = tuple(active_runs)
+    yield (), ()
+    if everyone and world.product.control:
+        yield (), everyone
+    if everyone:
+        yield everyone, everyone
+
+
+def _with_controls(draft: Manifest | None, world: World, avoided: Sequence[ActiveRun]) -> Manifest | None:
+    if draft is None or not world.product.control:
+        return draft
+    controls = control_partitions(world.product, world.partitions, world.target, avoided)
+    return replace(draft, control_partitions=controls)
 
 
 def _sealed(draft: Manifest | None, verdicts: Sequence[Verdict]) -> Manifest | None:
@@ -246,6 +268,7 @@ def _manifest(
         checks=product.checks,
         reconcile=product.reconcile,
         compare=product.compare,
+        control=product.control,
         row_limits=product.row_limits,
         lineage_columns=product.lineage_columns,
         consumers=product.consumers,

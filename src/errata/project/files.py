@@ -45,10 +45,12 @@ __all__ = [
     "CatalogFile",
     "CheckFile",
     "CompareFile",
+    "ControlFile",
     "EraFile",
     "InputFile",
     "ProductFile",
     "ProjectFile",
+    "ReconcileFile",
     "RowLimitsFile",
     "SignalFile",
     "ThrottleFile",
@@ -344,14 +346,43 @@ class CheckFile(_File):
     must_not_be_between: _Pair | None = Field(default=None, alias="mustNotBeBetween")
 
 
+class GroupKeyFile(_File):
+    """One thing to group by that is written differently on the two sides."""
+
+    source: Line
+    target: Line
+
+
+def _listed(value: Any) -> str:
+    return "<list>" if isinstance(value, list) else "<mapping>"
+
+
+_GroupKey = Annotated[
+    Annotated[GroupKeyFile, Tag("<many>")] | Annotated[Line, Tag("<one>")],
+    Discriminator(_either),
+]
+GroupBy = Annotated[
+    Annotated[list[Column], Tag("<list>"), Field(min_length=1)]
+    | Annotated[dict[Identifier, _GroupKey], Tag("<mapping>"), Field(min_length=1)],
+    Discriminator(_listed),
+]
+
+
 class ReconcileFile(_File):
-    """An aggregate of an input that must equal an aggregate of the output, per partition."""
+    """An aggregate of an input that must equal an aggregate of the output, per partition or over the run, by group."""
 
     name: Title
     input: InputName
     source: Line
     target: Line
     tolerance: Amount = "0"
+    by: GroupBy | None = Field(
+        default=None, description="Columns of both sides, or names, each with an expression or one for each side."
+    )
+    where: Line | None = Field(default=None, description="A row condition on both sides.")
+    source_where: Line | None = Field(default=None, description="A row condition on the input alone.")
+    target_where: Line | None = Field(default=None, description="A row condition on the output alone.")
+    per: Literal["partition", "run"] = "partition"
 
 
 class CompareFile(_File):
@@ -361,6 +392,18 @@ class CompareFile(_File):
     metric: Line
     warn: Amount | None = None
     block: Amount | None = None
+
+
+class ControlFile(_File):
+    """An aggregate of a partition against the same of comparable partitions that the run does not touch."""
+
+    name: Title | None = None
+    metric: Line
+    weeks: Count | None = Field(default=None, description="Day or hour: weeks before and after; 4 if absent.")
+    years: Count | None = Field(default=None, description="Month: years before and after; 4 if absent.")
+    least: Count = Field(default=3, description="Fewer controls are a warning.")
+    warn: DecimalText | None = Field(default=None, description="A robust z-score; 3.5 if neither is given.")
+    block: DecimalText | None = Field(default=None, description="A robust z-score; 8 if neither is given.")
 
 
 class DiffFile(_File):
@@ -403,6 +446,7 @@ class ProductFile(_File):
     checks: list[CheckFile] = []
     reconcile: list[ReconcileFile] = []
     compare: list[CompareFile] = []
+    control: list[ControlFile] = []
     diff: DiffFile = DiffFile()
     classified: list[Column] = Field(default=[], description="Columns whose values are masked wherever rows are shown.")
     protect: ProtectFile = ProtectFile()

@@ -21,18 +21,17 @@ from errata.model.product import (
     Product,
     Project,
     Protect,
-    Reconciliation,
     Role,
     Target,
     Transform,
 )
+from errata.project.balances import balances_of, controls_of
 from errata.project.checks import checks_of
 from errata.project.eras import eras_of, row_limits_of, row_rules_of
 from errata.project.files import CatalogFile, CompareFile, InputFile, ProductFile, ProjectFile
 from errata.project.pace import signals_of, throttle_of
 from errata.project.places import absolute, absolute_url
 from errata.project.problems import Report
-from errata.project.words import nearest
 
 __all__ = ["product_of", "project_of"]
 
@@ -118,8 +117,9 @@ def product_of(file: ProductFile, root: Path, project: Project | None, report: R
         mode=file.publish.mode,
         rollback_window=file.publish.rollback_window,
         checks=checks,
-        reconcile=_reconcile(file, report),
+        reconcile=balances_of(file, report),
         compare=tuple(_compare(n, given, report) for n, given in enumerate(file.compare)),
+        control=controls_of(file, report),
         row_limits=row_limits_of(file.inputs, report),
         protect=Protect(file.protect.recent, tuple(file.protect.locked)),
         lineage_columns=_lineage(file.lineage_columns, report),
@@ -241,17 +241,6 @@ def _shown(file: ProductFile, report: Report) -> None:
         report.at(("classified", n), "partitions are named everywhere by this column; it cannot be masked")
 
 
-def _reconcile(file: ProductFile, report: Report) -> tuple[Reconciliation, ...]:
-    for n, given in enumerate(file.reconcile):
-        if given.input not in file.inputs:
-            close = nearest(given.input, file.inputs)
-            hint = f' (nearest: "{close}")' if close else ""
-            report.at(("reconcile", n, "input"), f"expected one of the inputs {', '.join(file.inputs)}{hint}")
-        elif file.inputs[given.input].own:
-            report.at(("reconcile", n, "input"), "own output cannot be reconciled with itself; expected another input")
-    return tuple(Reconciliation(r.name, r.input, r.source, r.target, r.tolerance) for r in file.reconcile)
-
-
 def _compare(n: int, file: CompareFile, report: Report) -> Comparison:
     if file.warn is None and file.block is None:
         report.at(("compare", n), "expected warn or block or both", found=False)
@@ -278,6 +267,7 @@ def _unique_names(product: Product, report: Report) -> None:
         "checks": [check.name for check in product.checks],
         "reconcile": [rule.name for rule in product.reconcile],
         "compare": [rule.name for rule in product.compare],
+        "control": [rule.name for rule in product.control],
     }
     for section, names in sections.items():
         for n, name in enumerate(names):

@@ -14,17 +14,18 @@ from errata.errors import UsageError
 from errata.model.codec import plain
 from errata.model.eras import RowLimits
 from errata.model.manifest import Manifest
-from errata.model.product import Check, Comparison, Product, Reconciliation
+from errata.model.product import Check, Comparison, Control, Product, Reconciliation
 
 __all__ = ["RULES", "ThresholdChange", "changes_between", "with_rules_of"]
 
-RULES = ("checks", "reconcile", "compare", "row_limits")
+RULES = ("checks", "reconcile", "compare", "control", "row_limits")
 """The sections of a product file, and of a manifest, that hold rules with thresholds."""
 
 _THRESHOLDS: Mapping[type, frozenset[str]] = {
     Check: frozenset({"threshold", "unit", "severity"}),
     Reconciliation: frozenset({"tolerance"}),
     Comparison: frozenset({"warn", "block"}),
+    Control: frozenset({"least", "warn", "block"}),
     RowLimits: frozenset({"warn", "block"}),
 }
 

@@ -20,7 +20,7 @@ SEALED = manifest(checks=(NULLS,), reconcile=(GROSS,), compare=(MOVED,))
 
 def product(**sections: Any) -> Product:
     """Only the rules of a product file."""
-    rules = {"checks": (NULLS,), "reconcile": (GROSS,), "compare": (MOVED,)} | sections
+    rules = {"checks": (NULLS,), "reconcile": (GROSS,), "compare": (MOVED,), "control": (), "row_limits": ()} | sections
     return cast("Product", type("Rules", (), rules)())
 
 
