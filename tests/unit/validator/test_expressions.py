@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from errata.errors import UsageError
-from errata.validator.expressions import aggregate, row_condition
+from errata.validator import functions
+from errata.validator.expressions import MOST_CHARACTERS, aggregate, row_condition, row_value
 from unit.validator.manifests import COLUMNS
 
 ROW = {
@@ -18,6 +19,17 @@ ROW = {
     "exists(split(currency, ','), x -> x = account_id)": "EXISTS(SPLIT(`currency`, ','), `x` -> `x` = `account_id`)",
     "cast(gross as double) / event_count > 0.5": "CAST(`gross` AS DOUBLE) / `event_count` > 0.5",
     "business_date < date '2026-01-01'": "`business_date` < CAST('2026-01-01' AS DATE)",
+    "nvl(gross, 0) > 0": "COALESCE(`gross`, 0) > 0",
+    "gross <=> 1 or gross between 1 and 2": "`gross` IS NOT DISTINCT FROM 1 OR `gross` BETWEEN 1 AND 2",
+    "case when is_open then gross > 0 else false end": "CASE WHEN `is_open` THEN `gross` > 0 ELSE FALSE END",
+    "currency like any ('a%', 'b%')": "`currency` LIKE ANY ('a%', 'b%')",
+    "lpad(account_id, 10, '0') = account_id": "LPAD(`account_id`, 10, '0') = `account_id`",
+    "position('a' in currency) > 0": "LOCATE('a', `currency`) > 0",
+    "regexp_replace(currency, '[^A-Z]', '') = ''": "REGEXP_REPLACE(`currency`, '[^A-Z]', '') = ''",
+    "business_date - interval 1 day < date '2026-01-01'": (
+        "`business_date` - INTERVAL '1' DAY < CAST('2026-01-01' AS DATE)"
+    ),
+    "struct(gross).gross > 1": "STRUCT(`gross` AS `gross`).`gross` > 1",
 }
 AGGREGATES = {
     "count(*)": "COUNT(*)",
@@ -30,6 +42,8 @@ AGGREGATES = {
     "max(gross)": "MAX(`gross`)",
     "count(distinct account_id)": "COUNT(DISTINCT `account_id`)",
     "count_if(currency = 'EUR')": "COUNT_IF(`currency` = 'EUR')",
+    "percentile(gross, 0.5)": "PERCENTILE(`gross`, 0.5)",
+    "max(upper(currency)) = 'EUR'": "MAX(UPPER(`currency`)) = 'EUR'",
 }
 REFUSED_ROWS = {
     "sum(gross) > 0": "found the aggregate sum()",
@@ -52,6 +66,37 @@ REFUSED_ROWS = {
     "reflect('java.lang.Runtime', 'getRuntime') is null": r"found reflect\(\)",
     "java_method('java.lang.System', 'exit', 1) is null": r"found java_method\(\)",
     "gros < 0": "found gros; did you mean gross",
+    "date_trunc() = business_date": "arguments as Spark documents them",
+    "from_utc_timestamp(business_date, currency)": "true or false",
+    "current_user = 'ana'": r"found current_user\(\)",
+    "unix_timestamp() > 0": r"found current_timestamp\(\)",
+    "my_udf(gross) > 0": r"a function of the list .* found my_udf\(\)",
+    "uper(currency) = 'A'": r"found uper\(\); did you mean upper",
+    "tools.upper(currency) = 'A'": "those are user-defined",
+    "tools.db.upper(currency) = 'A'": "those are user-defined",
+    "transform(array(1), x -> rand()) is null": r"found rand\(\)",
+    "upper(x -> x) = 'A'": "x -> … in aggregate",
+    "explode(array(1)) > 0": "one value for a row",
+    "repeat(currency, 1000000000) = ''": r"no more memory .* found repeat\(\)",
+    "lpad(currency, 1000000000, ' ') = ''": "a length up to 1,000",
+    "lpad(currency, event_count, ' ') = ''": "a length up to 1,000",
+    "raise_error('x') is null": r"found raise_error\(\)",
+    "currency rlike '(a+)+$'": "doubles with every character",
+    "currency rlike account_id": "written out as text",
+    "currency rlike concat('(a', '+)+')": "written out as text",
+    "regexp_like(currency, '(a|a)*')": "doubles with every character",
+    "regexp_extract(currency, '(a|ab|b)*c', 0) = ''": "doubles with every character",
+    "split(currency, '(,+)+')[0] = ''": "doubles with every character",
+    "currency like account_id": "a pattern written out as text after LIKE",
+    "currency like '%a%b%c%d%e%f%'": "at most 5 times %",
+    "currency = 'a' collate utf8_lcase": "found collate",
+    "any(is_open)": "found any",
+    "every(is_open)": r"found every\(\)",
+    "gross > $limit": "no parameter",
+    "gross > 0 union select 1": "not a statement",
+    "(" * 500 + "is_open" + ")" * 500: "nested too deeply",
+    " or ".join(["is_open"] * 600): "at most 2,000 characters",
+    " or ".join(["is_open"] * 600).replace("is_open", "1=1")[:1998]: "at most 1,000 parts|one Spark SQL expression",
 }
 REFUSED_AGGREGATES = {
     "gross": "an aggregate such as",
@@ -64,6 +109,12 @@ REFUSED_AGGREGATES = {
     "sum(rand())": r"found rand\(\)",
     "(select sum(gross))": "not a statement|no sub-query",
     "sum(nothing)": "found nothing",
+    "approx_count_distinct(account_id)": "an exact number",
+    "max_by(gross, account_id)": "row order",
+    "mode(gross)": "row order",
+    "sum(my_udf(gross))": r"found my_udf\(\)",
+    "count_if(currency rlike '(a*)*')": "doubles with every character",
+    "sum(gross) filter (where exists (select 1))": "no sub-query",
 }
 
 
@@ -97,3 +148,26 @@ def test_what_is_not_an_aggregate_is_refused_with_the_reason(text: str) -> None:
 def test_columns_are_not_checked_where_they_are_not_known() -> None:
     """An input's columns are known to the engine only; integers stay as they are."""
     assert aggregate("sum(amount)", where="reconcile r", types=None).sql("spark") == "COALESCE(SUM(`amount`), 0)"
+
+
+def test_a_value_of_one_row_has_neither_aggregate_nor_star() -> None:
+    """What rows are grouped by is known from each row alone."""
+    assert row_value("upper(currency)", where="by", types=COLUMNS).sql("spark") == "UPPER(`currency`)"
+    with pytest.raises(UsageError, match=r"a value of one row, found the aggregate sum\(\)"):
+        row_value("sum(gross)", where="by", types=COLUMNS)
+    with pytest.raises(UsageError, match=r"found \*"):
+        row_value("struct(*)", where="by", types=COLUMNS)
+
+
+def test_a_refusal_says_which_key_and_does_not_repeat_a_long_text() -> None:
+    """The line can be found by its key, and the message stays readable."""
+    with pytest.raises(UsageError) as refusal:
+        aggregate("x" * (MOST_CHARACTERS + 1), where="compare c", types=None, key="metric")
+    assert refusal.value.fields["key"] == "metric"
+    assert len(refusal.value.message) < 300
+
+
+def test_the_lists_of_functions_agree() -> None:
+    """What is allowed is not refused, and what is special is allowed."""
+    assert not functions.ALLOWED & set(functions.REFUSED)
+    assert functions.LAMBDAS | functions.PADDING | set(functions.PATTERNS) | functions.AGGREGATES <= functions.ALLOWED
