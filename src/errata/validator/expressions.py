@@ -35,7 +35,9 @@ _INTEGERS = frozenset({"int", "long"})
 _BINARY = (
     exp.Add,
     exp.BitwiseAnd,
+    exp.BitwiseLeftShift,
     exp.BitwiseOr,
+    exp.BitwiseRightShift,
     exp.BitwiseXor,
     exp.Connector,
     exp.DPipe,
@@ -61,8 +63,11 @@ _BINARY = (
     exp.Sub,
 )
 _SYNTAX = (*_BINARY, exp.Case, exp.Cast, exp.Exists, exp.If)
+_ZONED = (exp.AtTimeZone, exp.FromTimeZone)
+"""What the parser makes of from_utc_timestamp(…) and to_utc_timestamp(…): to it they are no functions."""
 _PARTS = (
     *_BINARY,
+    *_ZONED,
     exp.Between,
     exp.Boolean,
     exp.Bracket,
@@ -86,7 +91,7 @@ _PARTS = (
     exp.Var,
     exp.Where,
 )
-_NOT_A_CONDITION = (exp.Literal, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Star, exp.Struct)
+_NOT_A_CONDITION = (*_ZONED, exp.Literal, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Star, exp.Struct)
 _KEYWORDS = (
     "all and any as between case decimal distinct div else escape filter from ilike in interval is like not or rlike"
     " then when where"
@@ -167,10 +172,12 @@ def _parse(place: _Place) -> exp.Expr:
     except (SqlglotError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0]
         raise place.refused(f"one Spark SQL expression ({reason})") from None
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):  # date_trunc() without arguments
+        raise place.refused("arguments as Spark documents them") from None
     if len(trees) != 1 or trees[0] is None:
         raise place.refused("exactly one expression")
     tree = trees[0]
-    if not isinstance(tree, (exp.Condition, exp.Filter)) or isinstance(tree, (exp.Alias, exp.Query)):
+    if not isinstance(tree, (exp.Condition, exp.Filter, *_ZONED)) or isinstance(tree, (exp.Alias, exp.Query)):
         raise place.refused("an expression, not a statement")
     _refuse_parts(tree, place)
     return tree
