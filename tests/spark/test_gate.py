@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from errata.errors import ApprovalRefused, ForeignPartition, TransformFailed, UsageError, ValidationRejected
+from errata.errors import ForeignPartition, PermissionRefused, TransformFailed, UsageError, ValidationRejected
 from errata.validator.compile import compile_plan
 from support.world import PRODUCT, PRODUCT_FILE, TRANSFORM, World
 
@@ -52,7 +52,7 @@ def test_a_changed_threshold_is_judged_without_a_scan_and_stays_on_the_record(ma
     with pytest.raises(ValidationRejected):
         world.client.validate(run, as_="ana")
     _edit(world, "warn: 5%", "warn: 60%")
-    with pytest.raises(ApprovalRefused):
+    with pytest.raises(PermissionRefused):
         world.client.validate(run, thresholds="halving is the fix", as_="ana")
     jobs = _jobs(world)
     view = world.client.validate(run, thresholds="halving is the fix", as_="bo")

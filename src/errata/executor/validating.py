@@ -58,7 +58,8 @@ def validate(
     if thresholds is not None:
         change_thresholds(desk, actor, run, manifest, thresholds)
     rules = in_force(desk, run, manifest)
-    _accept(desk, actor, run, accept, judge(rules, measurements, facts))
+    if accept:
+        _accept(desk, actor, run, accept, judge(rules, measurements, facts))
     return _judge(desk, actor, run, rules, candidate, facts, measurements)
 
 

@@ -26,6 +26,10 @@ from errata.model.partition import Grain, widen
 
 __all__ = ["frame", "frames", "own_frame", "pinned_files", "screened", "snapshot_frame"]
 
+# Iceberg counts every file as 4 MB when it cuts a scan into tasks; a table of small partitions then becomes a task for
+# every 32 files, and most of the work is starting tasks. There are never fewer tasks than cores.
+_TABLE_READ = {"file-open-cost": str(256 * 1024)}
+
 
 def frames(
     session: SparkSession,
@@ -141,7 +145,7 @@ def snapshot_frame(session: SparkSession, table: str, snapshot_id: str | None) -
     try:
         if snapshot_id is None:
             return session.read.table(table_name(table)).where(F.lit(False))  # noqa: FBT003 - a literal is a value
-        return session.read.option("versionAsOf", snapshot_id).table(table_name(table))
+        return session.read.options(**_TABLE_READ, versionAsOf=snapshot_id).table(table_name(table))
     except (Py4JError, PySparkException) as error:
         raise _unreadable(table, snapshot_id, error) from error
 
