@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from errata.errors import UsageError
-from errata.model.manifest import Manifest
+from errata.model.manifest import InputPin, Manifest
 from errata.model.partition import oldest_first
 from errata.validator.balances import grouped_totals, partition_totals
 from errata.validator.check_scan import scan_of_checks
@@ -76,20 +76,29 @@ def _input_scans(manifest: Manifest, count: Mapping[str, str]) -> Iterable[Scan]
     for rule in manifest.reconcile:
         if rule.input not in pins:
             raise UsageError(
-                f"reconcile {rule.name}: input {rule.input} was refused; expected one of {', '.join(sorted(pins))}"
+                f"reconcile {rule.name}: input {rule.input} was refused; expected one of {', '.join(sorted(pins))}",
+                key="input",
             )
         if pins[rule.input].partition is None and rule.per != "run":
             raise UsageError(
                 f"reconcile {rule.name}: input {rule.input} was refused; expected an input with a partition column, "
                 "because reference data is not cut to the partitions",
                 hint="per: run compares the whole input with the whole output of the run",
+                key="per",
             )
     for name in sorted({rule.input for rule in manifest.reconcile}):
         rules = [rule for rule in manifest.reconcile if rule.input == name]
-        groups = grouped_totals(rules, "source", None)
+        types = _declared_types(pins[name])
+        groups = grouped_totals(rules, "source", types)
         # an input that is read whole has no partitions to count rows by
-        sums = {} if pins[name].partition is None else {**count, **partition_totals(rules, "source", None)}
+        sums = {} if pins[name].partition is None else {**count, **partition_totals(rules, "source", types)}
         yield Scan(input_scope(name), sums, groups=groups)
+
+
+def _declared_types(pin: InputPin) -> Mapping[str, str] | None:
+    """What the rows of an input have, where it declares its columns; else only the engine knows."""
+    partition = {} if pin.partition is None else {pin.partition: pin.column_type or ""}
+    return {**partition, **pin.columns} if pin.columns else None
 
 
 def _refuse_names(manifest: Manifest) -> None:

@@ -183,6 +183,17 @@ def test_an_input_that_is_read_whole_is_balanced_over_the_run_only() -> None:
     assert len(scan.groups) == 1
 
 
+def test_columns_of_an_input_are_known_where_it_declares_them() -> None:
+    """A name that it does not have is refused before anything runs, and sums of its whole numbers are exact."""
+    declared = input_pin("tx", "lake.raw.tx", "day", "date", columns={"units": "long"})
+    rule = Reconciliation("u", "tx", "sum(units)", "sum(event_count)", source_where="day > '2026-01-01'")
+    scan = compile_plan(manifest(inputs=(declared,), reconcile=(rule,))).scans[-1]
+    assert "SUM(CAST(`units` AS DECIMAL(38, 0)))" in scan.aggregates["reconcile.u"]
+    unknown = Reconciliation("u", "tx", "sum(unit)", "sum(event_count)")
+    with pytest.raises(UsageError, match=r"reconcile u, source.*found unit; did you mean units"):
+        compile_plan(manifest(inputs=(declared,), reconcile=(unknown,)))
+
+
 @pytest.mark.parametrize(
     "change, said",
     [
