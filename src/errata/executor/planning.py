@@ -11,6 +11,7 @@ from errata.errors import PlanRefused
 from errata.executor.desk import Desk
 from errata.executor.ports import PinOutcome
 from errata.executor.screening import with_row_rules
+from errata.executor.vetting import refuse_flawed_rules
 from errata.executor.views import plan_view, refused_view
 from errata.failpoints import failpoint
 from errata.ledger import PartitionState, RunRecord
@@ -100,6 +101,8 @@ def decide(desk: Desk, request: Request) -> Plan:
         active_runs=_active(desk, product.target.table),
         history=_past(desk, product),
     )
+    if plan.manifest is not None:
+        refuse_flawed_rules(desk, product, plan.manifest)
     return plan if plan.is_refused else replace(plan, parts={**plan.parts, code.zip_digest: content})
 
 

@@ -21,13 +21,10 @@ from errata.model.partition import oldest_first
 from errata.validator.balances import grouped_totals, partition_totals
 from errata.validator.check_scan import scan_of_checks
 from errata.validator.expressions import aggregate
-from errata.validator.names import compare_measure, content_columns, control_measure
+from errata.validator.names import RESERVED, compare_measure, content_columns, control_measure
 from errata.validator.ports import CANDIDATE, CONTROL, PRIOR, ROW_COUNT, MeasurePlan, Scan, input_scope
 
 __all__ = ["RESERVED", "compile_plan"]
-
-RESERVED = frozenset({"accounting", "adopted", "completeness", "empty", "foreign", "quarantine", "schema"})
-"""Names of the rules that are always there; a user's rule cannot have them."""
 
 
 def compile_plan(manifest: Manifest) -> MeasurePlan:

@@ -21,6 +21,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 
 from errata.errors import UsageError
 from errata.validator.functions import ALLOWED, LAMBDAS, PADDING, PATTERNS, REFUSED
+from errata.validator.literals import is_number
 from errata.validator.patterns import pattern_flaw
 
 __all__ = ["MOST_CHARACTERS", "aggregate", "row_condition", "row_value"]
@@ -154,6 +155,10 @@ def aggregate(text: str, *, where: str, types: Types | None, key: str = "express
     ]
     if loose:
         raise place.refused(f"every column inside an aggregate, found {loose[0].sql('spark')} outside")
+    for function in functions:
+        kind = _type_of(function.this, types) if types and isinstance(function.this, exp.Column) else None
+        if isinstance(function, (exp.Sum, exp.Avg)) and kind is not None and not is_number(kind):
+            raise place.refused(f"a number to add up, found {function.this.sql('spark')}, a {kind}")
     return _written(_total(_normal(tree, place, types), types), place)
 
 

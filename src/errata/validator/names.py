@@ -10,6 +10,7 @@ from errata.model.product import Check, Comparison, Control, Metric, Reconciliat
 from errata.validator.ports import ROW_COUNT
 
 __all__ = [
+    "RESERVED",
     "check_measure",
     "compare_measure",
     "content_columns",
@@ -19,6 +20,10 @@ __all__ = [
     "is_across_partitions",
     "reconcile_measure",
 ]
+
+
+RESERVED = frozenset({"accounting", "adopted", "completeness", "empty", "foreign", "quarantine", "schema"})
+"""Names of the rules that are always there; a user's rule cannot have them."""
 
 
 def check_measure(check: Check) -> str:

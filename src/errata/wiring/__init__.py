@@ -68,8 +68,9 @@ class _Tools:
     def check(self) -> tuple[FileProblem, ...]:
         """The project files against the transforms and the tables."""
         from errata.project.check import check_project
+        from errata.wiring.vetting import rule_problems
 
-        return check_project(self.project, self.engines.tables)
+        return (*check_project(self.project, self.engines.tables), *rule_problems(self.project, self.engines.tables))
 
     def adopt(self, table: str) -> str:
         """A product file drafted from an existing table."""

@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from errata.model.product import Check, Comparison, Metric, Reconciliation, Threshold
+from errata.model.product import Check, Comparison, Metric, Reconciliation, References, Threshold
 from errata.project import load_project
 from unit.project.conftest import Write
 from unit.project.test_load import problems_of, product_with
 
 METRICS = (
-    "rowCount, nullValues, missingValues, invalidValues, duplicateValues, expression, not_null, unique, accepted_values"
+    "rowCount, nullValues, missingValues, invalidValues, duplicateValues, expression, freshness, timestampBounds, "
+    "missingReferences, piiValues, not_null, unique, accepted_values, relationships, unique_combination_of_columns, "
+    "accepted_range, expression_is_true"
 )
+VALIDITY = "validValues, pattern, minimum, maximum, minLength, maxLength"
 
 
 def checks_with(write: Write, *lines: str) -> tuple[Check, ...]:
@@ -65,7 +68,7 @@ def test_dbt_names_are_aliases_with_dbts_threshold(write: Write):
             "{metric: duplicateValues, column: a, columns: [a], mustBe: 0}",
             "checks[0]: duplicateValues: expected either column or columns",
         ),
-        ("{metric: invalidValues, column: a, mustBe: 0}", "checks[0]: invalidValues: expected validValues or pattern"),
+        ("{metric: invalidValues, column: a, mustBe: 0}", f"checks[0]: invalidValues: expected one of {VALIDITY}"),
         ("{expression: a < 0, mustBe: 0}", 'missing key "name" in checks[0], which a check by expression needs'),
         (
             "{metric: rowCount, column: a, mustBe: 0}",
@@ -83,6 +86,60 @@ def test_dbt_names_are_aliases_with_dbts_threshold(write: Write):
         ("{metric: rowCount, mustBe: 1e3}", "checks[0].mustBe: expected a decimal number such as 0.5; found 1e3"),
         ("{metric: rowCount, mustBeBetween: [1]}", "checks[0].mustBeBetween: expected 2 entries"),
         ("{metric: rowCount, mustBeBetween: [2, 1]}", "checks[0].mustBeBetween: expected the lower bound first"),
+        ("{metric: freshness, column: a, mustBeLessThan: 2}", 'missing key "unit" in checks[0], which freshness needs'),
+        (
+            "{metric: freshness, column: a, mustBeLessThan: 2, unit: percent}",
+            'checks[0].unit: freshness is an age; expected minutes, hours, days; found "percent"',
+        ),
+        (
+            "{metric: nullValues, column: a, mustBe: 0, unit: hours}",
+            'checks[0].unit: nullValues counts rows; expected rows or percent; found "hours"',
+        ),
+        (
+            "{metric: invalidValues, column: a, minLength: 0, mustBe: 0}",
+            "checks[0].minLength: expected a whole number from 1; found 0",
+        ),
+        (
+            "{metric: timestampBounds, column: a, before: 1mo, mustBe: 0}",
+            'checks[0].before: expected a whole number and s, min, h or d, such as 5min; found "1mo"',
+        ),
+        (
+            "{metric: missingReferences, column: a, mustBe: 0}",
+            'missing key "references" in checks[0], which missingReferences needs',
+        ),
+        (
+            "{metric: missingReferences, column: a, references: {input: txactions, columns: [id]}, mustBe: 0}",
+            "checks[0].references.input: expected one of the inputs transactions "
+            '(nearest: "transactions"); found "txactions"',
+        ),
+        (
+            "{metric: missingReferences, column: a, references: {input: transactions, columns: [a, b]}, mustBe: 0}",
+            "checks[0].references.columns: expected as many columns as the check has, 1",
+        ),
+        (
+            "{metric: piiValues, kinds: [name], mustBe: 0}",
+            'checks[0].kinds[0]: expected one of email, phone, iban, card, ssn, ipv4, ipv6; found "name"',
+        ),
+        (
+            "{metric: nullValues, column: a, pattern: b, mustBe: 0}",
+            'the key "pattern" in checks[0] does not belong to the metric nullValues',
+        ),
+        (
+            "{metric: nullValues, column: a, mustBe: 0, per: chunk}",
+            'checks[0].per: expected one of partition, run; found "chunk"',
+        ),
+        (
+            "{metric: accepted_values, column: a, values: [b]}",
+            'unknown key "values" in checks[0]; dbt\'s values is written validValues',
+        ),
+        (
+            "{metric: accepted_range, column: a, min_value: 0}",
+            'unknown key "min_value" in checks[0]; dbt\'s min_value is written minimum',
+        ),
+        (
+            "{metric: not_null, column_name: a}",
+            'unknown key "column_name" in checks[0]; dbt\'s column_name is written column',
+        ),
         (
             "{name: empty, metric: rowCount, mustBe: 1}",
             'checks[0].name: expected a name: one line of text without "=", other than "empty"; found "empty"',
@@ -100,6 +157,56 @@ def test_a_check_has_exactly_one_threshold(write: Write, thresholds: str, found:
     (said,) = problems_of(write(extra=f"checks:\n  - {{metric: rowCount{thresholds}}}\n"))
     assert "checks[0]: expected exactly one threshold (mustBe, " in said
     assert said.endswith(f"; found {found}")
+
+
+def test_dbts_relationships_say_where_to_look_in_our_words(write: Write):
+    """`to` and `field` name a model and a column there; here it is an input and its columns."""
+    root = write(extra="checks:\n  - {metric: relationships, column: a, to: ref('x'), field: id}\n")
+    advice = "is written references: {input: NAME, columns: [...]}"
+    assert problems_of(root) == [
+        f'products/daily_revenue.yaml:13: unknown key "to" in checks[0]; dbt\'s to {advice}',
+        f'products/daily_revenue.yaml:13: unknown key "field" in checks[0]; dbt\'s field {advice}',
+    ]
+
+
+def test_every_kind_of_check_is_read(write: Write):
+    """Ranges, lengths, ages, bounds, look-ups and personal data arrive as written; checks of the run say so."""
+    ranged, length, fresh, bounds, lookup, personal, run, true, combination = checks_with(
+        write,
+        "{metric: accepted_range, column: a, minimum: 0, maximum: 2026-01-31}",
+        "{metric: invalidValues, column: b, minLength: 2, maxLength: 3, mustBe: 0}",
+        "{metric: freshness, column: a, unit: hours, mustBeLessThan: 26}",
+        "{metric: timestampBounds, column: a, before: 2h, after: 30min, mustBe: 0}",
+        "{metric: relationships, column: c, references: {input: transactions, columns: [id]}}",
+        "{metric: piiValues, kinds: [ssn, email], mustBe: 0}",
+        "{metric: duplicateValues, column: c, per: run, mustBe: 0}",
+        "{name: positive, metric: expression_is_true, expression: gross > 0}",
+        "{metric: unique_combination_of_columns, columns: [a, c]}",
+    )
+    assert (ranged.minimum, ranged.maximum, ranged.threshold) == ("0", "2026-01-31", Threshold("mustBe", "0"))
+    assert (length.min_length, length.max_length) == (2, 3)
+    assert (fresh.metric, fresh.unit, fresh.name) == (Metric.FRESHNESS, "hours", "freshness(a)")
+    assert (bounds.before, bounds.after) == ("2h", "30min")
+    assert lookup.references == References("transactions", ("id",))
+    assert (personal.kinds, personal.columns, personal.name) == (("email", "ssn"), (), "piiValues")
+    assert (run.per, run.name) == ("run", "duplicateValues(c) per run")
+    assert (true.metric, true.must_hold, true.expression) == (Metric.EXPRESSION, True, "gross > 0")
+    assert (combination.metric, combination.columns) == (Metric.DUPLICATE_VALUES, ("a", "c"))
+
+
+def test_an_expression_may_have_several_lines(write: Write):
+    """YAML's folded text is one expression; where it stands is remembered for refusals at plan time."""
+    product = product_with(
+        write,
+        "checks:\n  - {metric: rowCount, mustBeGreaterThan: 0}\n  - name: long\n    expression: >\n      gross < 0\n"
+        "      or net < 0\n    mustBe: 0\n",
+    )
+    assert product.checks[1].expression == "gross < 0 or net < 0"
+    assert (product.lines["checks[0]"], product.lines["checks[1]"], product.lines["checks[1].expression"]) == (
+        13,
+        14,
+        15,
+    )
 
 
 def test_rules_have_names_of_their_own_across_sections(write: Write):

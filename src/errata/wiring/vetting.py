@@ -1,0 +1,50 @@
+"""``errata check`` for rules: each one against the tables it speaks about. Reads schemas only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from errata.errors import ErrataError
+from errata.model.manifest import InputPin
+from errata.model.product import Product, Project
+from errata.planner.ports import TableFacts, TableReader
+from errata.project.problems import Problem
+from errata.validator.vetting import bare_manifest, flaws_of, inputs_in_rules
+
+__all__ = ["rule_problems"]
+
+
+def rule_problems(project: Project, tables: TableReader) -> tuple[Problem, ...]:
+    """What cannot be measured, by line; a table that cannot be described is for others to report."""
+    return tuple(problem for product in project.products.values() for problem in _problems(project, product, tables))
+
+
+def _problems(project: Project, product: Product, tables: TableReader) -> Iterator[Problem]:
+    facts = _described(tables, product.target.table)
+    mine = next((f for f in facts.partition_fields if f.column == product.target.column), None) if facts else None
+    if facts is None or mine is None:
+        return
+    columns = {column.name: column.type for column in facts.columns} | dict(product.target.add_columns)
+    manifest = bare_manifest(product, columns, mine.column_type)
+    spoken_of = inputs_in_rules(manifest)
+    known = tuple(_with_columns(product, pin, tables) if pin.name in spoken_of else pin for pin in manifest.inputs)
+    for flaw in flaws_of(replace(manifest, inputs=known)):
+        rule = f"{flaw.section}[{flaw.position}]"
+        key = f"{rule}.{flaw.key}" if f"{rule}.{flaw.key}" in product.lines else rule
+        yield Problem(product.path, product.lines.get(key), None, project.redact(f"{key}: {flaw.message}"), key)
+
+
+def _with_columns(product: Product, pin: InputPin, tables: TableReader) -> InputPin:
+    source = next(source for source in product.inputs if source.name == pin.name)
+    if source.table is None or source.own or source.eras:
+        return pin
+    facts = _described(tables, source.table)
+    return pin if facts is None else replace(pin, columns={column.name: column.type for column in facts.columns})
+
+
+def _described(tables: TableReader, table: str) -> TableFacts | None:
+    try:
+        return tables.describe(table)
+    except ErrataError:
+        return None
