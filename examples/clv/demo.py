@@ -145,6 +145,7 @@ class Demo:
         """Judge, publish, compare."""
         heading("The gate judges every day")
         self.errata.show("ana", "validate", run)
+        early = independent.columns(self.lake) & set(independent.FEATURES)
         heading("Bo releases it: one commit")
         on_disk = independent.data_files_on_disk(self.lake)
         self.errata.show("bo", "publish", run)
@@ -158,6 +159,18 @@ class Demo:
             Claim("published rows equal the raw files", "gate passed", f"{found.wrong:,} of {found.rows:,} differ",
                   found.wrong == 0 and found.rows > 0),
             same("data files written by publishing", published["data_files_written"], len(new), want=0),
+            *self.claims_of_columns(run, early),
+        ]  # fmt: skip
+
+    def claims_of_columns(self, run: str, early: set[str]) -> list[Claim]:
+        """Three features for the churn model: staged with the correction, seen with its publication."""
+        new = sorted(self.errata.ask("ana", "show", run)["new_columns"])
+        late, wrong = independent.columns(self.lake) & set(independent.FEATURES), independent.wrong_features(self.lake)
+        return [
+            Claim("new columns, before publication", f"staged: {', '.join(new)}", f"{len(early)} in the table",
+                  not early and new == sorted(independent.FEATURES)),
+            Claim("new columns, with publication", f"{len(new)} published",
+                  f"{len(late)} in the table, {wrong:,} rows differ", len(late) == len(new) and wrong == 0),
         ]  # fmt: skip
 
 

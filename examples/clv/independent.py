@@ -32,11 +32,14 @@ credited AS (
     SELECT *, cents * (share * 10000)::HUGEINT AS parts  -- ten-thousandths of a cent
     FROM credited JOIN campaigns ON campaigns.campaign_id = coalesce(touched, 'direct')
 ), expected AS (
-    SELECT event_date, customer_id, count(*) AS orders, sum(cents) AS revenue,
+    SELECT event_date, customer_id, count(*) AS orders, sum(cents) AS revenue, max(cents) AS largest,
+           count(*) FILTER (touched IS NULL) AS direct,
            sum(parts // 10000 + CASE WHEN parts % 10000 > 5000 OR (parts % 10000 = 5000 AND parts // 10000 % 2 = 1)
                                      THEN 1 ELSE 0 END) AS cost
     FROM fees GROUP BY ALL
 )
+"""
+_COMPARED = """
 SELECT count(f.customer_id),
        count(*) FILTER (
            f.customer_id IS NULL OR e.customer_id IS NULL OR f.orders IS DISTINCT FROM e.orders
@@ -45,6 +48,17 @@ SELECT count(f.customer_id),
        ),
        count(DISTINCT f.event_date)
 FROM expected AS e FULL OUTER JOIN found AS f USING (event_date, customer_id)
+"""
+
+
+FEATURES = ("direct_orders", "largest_order", "margin_rate")
+_FEATURES = """
+SELECT count(*) FILTER (
+           f.direct_orders IS DISTINCT FROM e.direct OR (f.largest_order * 100)::HUGEINT IS DISTINCT FROM e.largest
+           OR (f.margin_rate * 10000)::HUGEINT
+              IS DISTINCT FROM ((e.revenue - e.cost) * 20000 + e.revenue) // (2 * e.revenue)  -- half up
+       )
+FROM expected AS e JOIN found AS f USING (event_date, customer_id)
 """
 
 
@@ -60,7 +74,18 @@ class Compared:
 def compare(lake: Lake) -> Compared:
     """Every row of the table against the calculation from raw files."""
     with closing(_open(lake)) as db:
-        return Compared(*_one(db, _EXPECTED))
+        return Compared(*_one(db, _EXPECTED + _COMPARED))
+
+
+def columns(lake: Lake) -> set[str]:
+    """The columns that readers of the table see now."""
+    return {field.name for field in lake.catalog().load_table(VALUE).schema().fields}
+
+
+def wrong_features(lake: Lake) -> int:
+    """Rows whose features differ from the calculation from raw files."""
+    with closing(_open(lake)) as db:
+        return int(_one(db, _EXPECTED + _FEATURES)[0])
 
 
 def lifetime_value(lake: Lake, customer: str) -> Decimal:
@@ -85,8 +110,8 @@ def hardest_hit(lake: Lake) -> tuple[str, str]:
 
 
 def data_files_on_disk(lake: Lake) -> set[str]:
-    """Every Parquet file in the table's directory, referenced or not."""
-    return {str(path) for path in (lake.warehouse / "crm" / "customer_value").rglob("*.parquet")}
+    """Every Parquet file in the directories of the table and of what stages for it, referenced or not."""
+    return {str(path) for path in (lake.warehouse / "crm").rglob("*.parquet")}
 
 
 def partitions_done(ledger: Path, run: str) -> int:

@@ -8,7 +8,7 @@ from crash.test_kill import (
     test_killed_while_publishing_it_is_published_once,
     test_killed_while_rolling_back_it_is_taken_back_once,
 )
-from spark import test_conflicts, test_shapes, test_spine, test_undo
+from spark import test_conflicts, test_new_columns, test_shapes, test_spine, test_undo
 
 __all__ = [
     "test_killed_while_publishing_it_is_published_once",
@@ -17,5 +17,5 @@ __all__ = [
 
 pytestmark = pytest.mark.slow
 
-for _suite in (test_spine, test_conflicts, test_undo, test_shapes):
+for _suite in (test_spine, test_conflicts, test_undo, test_shapes, test_new_columns):
     globals().update({name: found for name, found in vars(_suite).items() if name.startswith("test_")})

@@ -79,8 +79,8 @@ class TestReleases:
     def test_an_order_is_credited_to_the_last_touch_before_it(self, base_spark: SparkSession):
         """Ten past nine beats nine; eleven is too late; an order before any touch is direct."""
         assert self.built(base_spark, RIGHT) == {
-            "C-1": (2, Decimal("300.00"), Decimal("20.00"), Decimal("280.00")),
-            "C-2": (1, Decimal("50.00"), Decimal("0.00"), Decimal("50.00")),
+            "C-1": (2, Decimal("300.00"), Decimal("20.00"), Decimal("280.00"), 1, Decimal("200.00"), Decimal("0.9333")),
+            "C-2": (1, Decimal("50.00"), Decimal("0.00"), Decimal("50.00"), 1, Decimal("50.00"), Decimal("1.0000")),
         }
 
     def test_release_1_4_0_credited_touches_that_came_after_the_order(self, base_spark: SparkSession):
@@ -112,6 +112,7 @@ class TestReleases:
             [(name, Decimal(share)) for name, share in shares], "campaign_id string, share decimal(6,4)"
         )
         frame = load_release(path, "0").build(None, events, campaigns)
+        features = [("direct_orders", "bigint"), ("largest_order", "decimal(12,2)"), ("margin_rate", "decimal(9,4)")]
         assert [(field.name, field.dataType.simpleString()) for field in frame.schema] == [
             ("event_date", "date"),
             ("customer_id", "string"),
@@ -119,6 +120,7 @@ class TestReleases:
             ("revenue", "decimal(18,2)"),
             ("cost", "decimal(18,2)"),
             ("margin", "decimal(18,2)"),
+            *(features if path == RIGHT else []),
         ]
         return {row.customer_id: tuple(row)[2:] for row in frame.collect()}
 
@@ -151,8 +153,11 @@ class TestCorrection:
         assert (half.state, half.chunks.done) == ("running", len(plan.chunks) // 2)
         assert client.run(plan.id, as_="ana").recomputed == 0
         assert client.validate(plan.id, as_="ana").passed
+        assert not independent.columns(lake) & set(independent.FEATURES), "readers see new columns too early"
         client.publish(plan.id, as_="bo")
         assert independent.compare(lake) == independent.Compared(wrong.rows, 0, SMALL)
+        assert set(independent.FEATURES) <= independent.columns(lake)
+        assert independent.wrong_features(lake) == 0
 
 
 class TestIndependentReader:
@@ -222,7 +227,7 @@ def test_the_demo_of_1825_days_holds_every_claim_and_leaves_no_process(tmp_path:
     command = [sys.executable, demo.__file__, "--directory", str(tmp_path / "clv")]
     done = subprocess.run(command, text=True, capture_output=True, check=False, env=dict(os.environ))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("✓ holds") == 7, done.stdout
+    assert done.stdout.count("✓ holds") == 9, done.stdout
     assert "FAILS" not in done.stdout
     left = [
         entry

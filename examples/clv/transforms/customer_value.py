@@ -12,20 +12,30 @@ if TYPE_CHECKING:
 
     import errata
 
-CONTRACT = ("event_date", "customer_id", "orders", "revenue", "cost", "margin")
+FEATURES = ("direct_orders", "largest_order", "margin_rate")  # new in 2.0.0, for the churn model
+CONTRACT = ("event_date", "customer_id", "orders", "revenue", "cost", "margin", *FEATURES)
 DIRECT = "direct"  # the campaign of an order that no touch came before
 
 
 def build(ctx: errata.Context, events: DataFrame, campaigns: DataFrame) -> DataFrame:  # noqa: ARG001 - the contract
-    """Orders, revenue, what the campaigns take of it, and what is left."""
+    """Orders, revenue, what the campaigns take of it, what is left, and three features of the day."""
     fee = F.bround(F.col("amount") * F.col("share"), 2)
     revenue, cost = F.sum("amount").cast("decimal(18,2)"), F.sum(fee).cast("decimal(18,2)")
+    direct = F.count_if(F.col("campaign_id") == DIRECT)
+    rate = F.round(F.col("margin") / F.col("revenue"), 4).cast("decimal(9,4)")
     return (
         attributed(events)
         .join(F.broadcast(campaigns), on="campaign_id", how="left")
         .groupBy("event_date", "customer_id")
-        .agg(F.count(F.lit(1)).alias("orders"), revenue.alias("revenue"), cost.alias("cost"))
+        .agg(
+            F.count(F.lit(1)).alias("orders"),
+            revenue.alias("revenue"),
+            cost.alias("cost"),
+            direct.alias("direct_orders"),
+            F.max("amount").alias("largest_order"),
+        )
         .withColumn("margin", (F.col("revenue") - F.col("cost")).cast("decimal(18,2)"))
+        .withColumn("margin_rate", rate)
         .select(*CONTRACT)
     )
 

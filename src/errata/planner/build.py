@@ -14,7 +14,7 @@ from errata.canonical import canonical_bytes, sha256
 from errata.model.manifest import FORMAT, Chunk, Code, Estimate, InputPin, Manifest, TargetPin
 from errata.model.partition import EPOCH
 from errata.model.product import Input, Product, Project
-from errata.model.refs import GUARD, base_pin, input_pins, run_branch
+from errata.model.refs import GUARD, base_pin, input_pins, run_branch, shadow_table
 from errata.planner.controls import control_partitions
 from errata.planner.coverage import cover
 from errata.planner.deadline import Deadline, answer, parse_deadline
@@ -23,17 +23,18 @@ from errata.planner.guardrails import Verdict, World, is_refused, judge, used_ov
 from errata.planner.packing import MAX_PARTITIONS, in_order, pack, target_bytes
 from errata.planner.ports import WHOLE, ActiveRun, InputFacts, PastRun, TargetFacts
 from errata.planner.request import Request, canary_of, input_partitions, look, order_of, resolve
+from errata.planner.schema import new_columns
 
 __all__ = ["Plan", "Ref", "build_plan", "own_facts", "run_id", "slug"]
 
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A branch or tag that the run will put on a table."""
+    """A branch or tag that the run will put on a table, or a table of its own (which has no name here)."""
 
     table: str
     name: str
-    kind: str  # tag | branch
+    kind: str  # tag | branch | table
     snapshot_id: str | None
 
 
@@ -186,7 +187,11 @@ def _with_controls(draft: Manifest | None, world: World, avoided: Sequence[Activ
 def _sealed(draft: Manifest | None, verdicts: Sequence[Verdict]) -> Manifest | None:
     if draft is None or is_refused(verdicts):
         return None
-    return replace(draft, overrides=used_overrides(verdicts))
+    sealed = replace(draft, overrides=used_overrides(verdicts))
+    if not sealed.target.new_columns:
+        return sealed
+    shadow = shadow_table(sealed.target.table, slug(sealed.product), sha256(canonical_bytes(sealed)))
+    return replace(sealed, target=replace(sealed.target, shadow=shadow))
 
 
 def _chunks(
@@ -292,6 +297,7 @@ def _target_pin(product: Product, facts: TargetFacts, parts: dict[str, bytes]) -
     field = facts.partition_field
     if field is None:
         return None
+    new = new_columns(product.target, facts)
     return TargetPin(
         table=facts.table,
         table_uuid=facts.table_uuid,
@@ -302,11 +308,14 @@ def _target_pin(product: Product, facts: TargetFacts, parts: dict[str, bytes]) -
         column_type=field.column_type,
         transform=field.transform,
         grain=product.target.grain,
-        columns={column.name: column.type for column in facts.columns},
+        columns={column.name: column.type for column in facts.columns} | {column.name: column.type for column in new},
         key=product.target.key,
         expected_part=_part(parts, facts.expected),
         fingerprints=facts.fingerprints,
         total_partitions=len(facts.partitions),
+        required=tuple(column.name for column in facts.columns if column.required),
+        last_column_id=facts.last_column_id if new else 0,
+        new_columns=new,
     )
 
 
@@ -354,9 +363,11 @@ def _refs(manifest: Manifest, name: str) -> tuple[Ref, ...]:
     target = manifest.target
     base = [Ref(target.table, base_pin(name), "tag", target.base_snapshot_id)] if target.base_snapshot_id else []
     pins = [Ref(table, tag, "tag", at) for (table, tag), at in input_pins(name, manifest.inputs).items()]
+    staging = target.staging.table
     return (
         *base,
         *pins,
         Ref(target.table, GUARD, "branch", None),
-        Ref(target.table, run_branch(name), "branch", None),
+        *((Ref(staging, "", "table", None),) if target.shadow else ()),
+        Ref(staging, run_branch(name), "branch", None),
     )

@@ -24,6 +24,7 @@ __all__ = [
     "Bytes",
     "Call",
     "Column",
+    "ColumnType",
     "Count",
     "DecimalText",
     "Duration",
@@ -221,6 +222,20 @@ def _source_type(value: Any) -> str:
     return found
 
 
+def _column_type(value: Any) -> str:
+    """An Iceberg type in Iceberg's own spelling."""
+    what = f"one of {', '.join(_PLAIN_TYPES.split('|'))} or decimal(p,s)"
+    found = re.fullmatch(_TYPE, _as_text(value, what), re.ASCII)
+    if not found:
+        raise expected(what)
+    if found[2] is None:
+        return found[0]
+    precision, scale = int(found[2]), int(found[3])
+    if not 1 <= precision <= 38 or scale > precision:
+        raise expected("decimal(p,s) with 1 ≤ p ≤ 38 and s ≤ p")
+    return f"decimal({precision}, {scale})"
+
+
 _SINGLE = {"type": ["string", "number", "boolean"]}
 
 
@@ -235,6 +250,8 @@ def _numeric(grammar: str) -> WithJsonSchema:
 _TABLE = rf"{IDENTIFIER}(\.{IDENTIFIER}){{2,}}"
 _CALL = rf"{IDENTIFIER}(\.{IDENTIFIER})*:{IDENTIFIER}"
 _PRODUCT = rf"{IDENTIFIER}(\.{IDENTIFIER})*"
+_PLAIN_TYPES = "boolean|int|long|double|string|date|timestamp|timestamptz"
+_TYPE = rf"({_PLAIN_TYPES}|decimal\((\d{{1,2}}), ?(\d{{1,2}})\))"
 _SPAN = r"([01]\d|2[0-3]):[0-5]\d-(([01]\d|2[0-3]):[0-5]\d|24:00)"
 _SLUG = r"[A-Za-z][A-Za-z0-9_-]{0,62}"
 _PERSON = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}"
@@ -262,6 +279,7 @@ Column = Annotated[
     str, BeforeValidator(_matching(IDENTIFIER, "a column name of letters, digits and _")), _pattern(IDENTIFIER)
 ]
 SourceType = Annotated[str, BeforeValidator(_source_type), WithJsonSchema({"type": "string", "minLength": 1})]
+ColumnType = Annotated[str, BeforeValidator(_column_type), _pattern(_TYPE)]
 InputName = Annotated[str, BeforeValidator(_input_name), _pattern(IDENTIFIER)]
 PersonName = Annotated[
     str, BeforeValidator(_matching(_PERSON, "a person's name of letters, digits and . _ @ + -")), _pattern(_PERSON)

@@ -17,6 +17,7 @@ from errata.project.fields import (
     Bytes,
     Call,
     Column,
+    ColumnType,
     Count,
     DecimalText,
     Duration,
@@ -206,6 +207,9 @@ class TargetFile(_File):
     table: TableName
     partition: PartitionFile
     key: list[Column] = []
+    add_columns: dict[Column, ColumnType] = Field(
+        default={}, description="New output columns with their Iceberg types; readers see them with the publication."
+    )
 
 
 class TransformFile(_File):

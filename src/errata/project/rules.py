@@ -110,7 +110,7 @@ def product_of(file: ProductFile, root: Path, project: Project | None, report: R
     product = Product(
         name=file.product,
         owner=file.owner,
-        target=Target(file.target.table, file.target.partition.column, grain, tuple(file.target.key)),
+        target=_target(file, grain, report),
         transform=Transform(file.transform.call, file.transform.version, file.transform.config),
         inputs=inputs,
         description=file.description,
@@ -141,6 +141,18 @@ def _table(table: str, path: tuple[str, ...], catalogs: Sequence[str] | None, re
     catalog = table.partition(".")[0]
     if catalogs is not None and catalog not in catalogs:
         report.at(path, f"expected a table of a catalog in errata.yaml ({', '.join(catalogs)})")
+
+
+def _target(file: ProductFile, grain: Grain, report: Report) -> Target:
+    target, path = file.target, ("target", "add_columns")
+    spelt: dict[str, str] = {target.partition.column.casefold(): target.partition.column}
+    for name in target.add_columns:
+        if name.casefold() in spelt:
+            report.at_key((*path, name), f"expected a name of its own; {spelt[name.casefold()]} is taken")
+        if name in target.key:
+            report.at_key((*path, name), f"{name} is in the key; a key column cannot be new, rows of before have none")
+        spelt[name.casefold()] = name
+    return Target(target.table, target.partition.column, grain, tuple(target.key), add_columns=dict(target.add_columns))
 
 
 def _input(
