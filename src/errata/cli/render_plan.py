@@ -55,6 +55,10 @@ def _body(view: PlanView, width: int) -> Iterator[str]:
     if view.new_partitions:
         new = folded(view.grain, view.new_partitions)
         yield from labelled("adds", [plural(len(view.new_partitions), "new partition"), new], width)
+    if view.new_columns:
+        new = ", ".join(f"{name} {kind}" for name, kind in view.new_columns.items())
+        told = f"{plural(len(view.new_columns), 'new column')}, which readers see with the publication and not before"
+        yield from labelled("columns", [new, told], width)
     for n, source in enumerate(view.inputs):
         yield from labelled("" if n else "reads", _input(source, view.grain), width)
     if view.code:

@@ -124,10 +124,12 @@ def _view(
         partitions=manifest.partitions, chunks=tuple(map(_chunk, manifest.chunks)),
         inputs=tuple(map(_input, manifest.inputs)), verdicts=verdicts, estimate=_estimate(manifest.estimate),
         refs=(
-            base_pin(name), *sorted({tag for _, tag in input_pins(name, manifest.inputs)}), GUARD, run_branch(name),
+            base_pin(name), *sorted({tag for _, tag in input_pins(name, manifest.inputs)}), GUARD,
+            *([f"table {manifest.target.shadow}"] if manifest.target.shadow else []), run_branch(name),
             candidate_branch(name, 1),
         ),
         code={
+        new_columns={new.name: new.type for new in manifest.target.new_columns},
             "call": code.call, "version": code.version, "digest": code.zip_digest, "git_commit": code.git_commit,
             "git_dirty": code.git_dirty,
         },
