@@ -70,7 +70,10 @@ class _Tools:
         from errata.project.check import check_project
         from errata.wiring.vetting import rule_problems
 
-        return (*check_project(self.project, self.engines.tables), *rule_problems(self.project, self.engines.tables))
+        found = check_project(self.project, self.engines.tables)
+        said = {(problem.file, problem.key) for problem in found}
+        of_rules = rule_problems(self.project, self.engines.tables)
+        return (*found, *(problem for problem in of_rules if (problem.file, problem.key) not in said))
 
     def adopt(self, table: str) -> str:
         """A product file drafted from an existing table."""

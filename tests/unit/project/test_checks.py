@@ -109,8 +109,10 @@ def test_dbt_names_are_aliases_with_dbts_threshold(write: Write):
         ),
         (
             "{metric: missingReferences, column: a, references: {input: txactions, columns: [id]}, mustBe: 0}",
-            "checks[0].references.input: expected one of the inputs transactions "
-            '(nearest: "transactions"); found "txactions"',
+            (
+                "checks[0].references.input: expected one of the inputs transactions "
+                '(nearest: "transactions"); found "txactions"'
+            ),
         ),
         (
             "{metric: missingReferences, column: a, references: {input: transactions, columns: [a, b]}, mustBe: 0}",
