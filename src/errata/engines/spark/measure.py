@@ -131,7 +131,7 @@ class SparkMeasurer:
         return [Measurement(scan.scope, partition, ROW_COUNT, str(count)) for partition, count in rows.items()]
 
     def _rows(self, pin: TargetPin, snapshot_id: str | None) -> DataFrame:
-        if snapshot_id in self._unwritten:
+        if snapshot_id is not None and snapshot_id in self._unwritten:
             return self._unwritten[snapshot_id]
         return snapshot_frame(self._session, pin.table, snapshot_id)
 
