@@ -1,0 +1,61 @@
+"""The demo's surroundings: a project directory with two releases in its history. It knows nothing of the story."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from examples.finsight.workshop import DemoError
+
+HERE = Path(__file__).resolve().parent
+MARKER = ".case-sla-demo"
+IGNORED = (MARKER, "/.errata/", "/lake/", "/logs/", "__pycache__/")
+
+
+def lay_out(project: Path, *, chunk_kilobytes: int) -> None:
+    """A fresh project directory; an earlier demo in it is wiped, anything else is left alone."""
+    if project.exists() and any(project.iterdir()):
+        if not (project / MARKER).exists():
+            raise DemoError(f"{project} is not empty and not a demo; choose another --directory")
+        shutil.rmtree(project)
+    (project / "logs").mkdir(parents=True)
+    (project / MARKER).touch()
+    (project / ".gitignore").write_text("".join(f"{line}\n" for line in IGNORED), encoding="utf-8")
+    settings = (HERE / "errata.yaml").read_text(encoding="utf-8")
+    fitting = settings.replace("chunk_bytes: 500KB", f"chunk_bytes: {chunk_kilobytes}KB")
+    (project / "errata.yaml").write_text(fitting, encoding="utf-8")
+    for folder in ("products", "transforms"):
+        shutil.copytree(HERE / folder, project / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    if shutil.which("git"):  # so that the plan names the commit it runs
+        _commit_releases(project)
+
+
+def _commit_releases(project: Path) -> None:
+    transform, product = project / "transforms" / "case_sla.py", project / "products" / "case_sla.yaml"
+    right, current = transform.read_text(encoding="utf-8"), product.read_text(encoding="utf-8")
+    _git(project, "init")
+    shutil.copy(HERE / "releases" / "case_sla_2_4_1.py", transform)
+    product.write_text(current.replace("version: 3.1.0", "version: 2.4.1"), encoding="utf-8")
+    commit(project, "Release 2.4.1")
+    transform.write_text(right, encoding="utf-8")
+    product.write_text(current, encoding="utf-8")
+    commit(project, "Release 3.1.0: count from the day in the jurisdiction (REG-2071)")
+
+
+def commit(project: Path, subject: str) -> None:
+    """Everything that changed, as one commit; nothing on a machine without git."""
+    if shutil.which("git"):
+        _git(project, "add", ".")
+        _git(project, "commit", "-m", subject)
+
+
+_PERSON = ("-c", "user.name=Case data", "-c", "user.email=data@regulator.example", "-c", "init.defaultBranch=main")
+
+
+def _git(project: Path, *arguments: str) -> None:
+    # The user's own settings (signing, hooks, templates) have no business here.
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    plain = {**kept, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run(["git", *_PERSON, *arguments], cwd=project, check=True, stdout=subprocess.DEVNULL, env=plain)
