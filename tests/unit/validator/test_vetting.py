@@ -43,7 +43,7 @@ def test_every_flaw_is_found_with_its_place_and_key() -> None:
         ("checks", 4, ""),
         ("checks", 5, "references"),
         ("reconcile", 1, "source"),
-        ("reconcile", 3, ""),
+        ("reconcile", 3, "input"),
         ("compare", 0, "metric"),
     ]
     reasons = [
