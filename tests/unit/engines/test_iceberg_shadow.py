@@ -5,9 +5,11 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
+import pytest
 from pyiceberg.table.metadata import TableMetadataUtil
 
-from errata.engines.iceberg.shadow import shadow_metadata
+from errata.engines.iceberg.shadow import beside, shadow_metadata
+from errata.errors import EngineError
 from errata.model.manifest import NewColumn
 
 UUID = "9c12d441-03fe-4693-9a96-a0705ddf69c1"
@@ -92,3 +94,10 @@ def test_the_target_is_left_as_it_was():
     before = deepcopy(TARGET)
     shadow_metadata(TARGET, NEW, UUID, "file:///elsewhere", "bf-1")
     assert before == TARGET
+
+
+def test_a_target_at_the_root_of_its_store_has_no_place_beside_it():
+    """Another bucket would be the next place, and nobody gave that away."""
+    assert beside("s3://lake/daily", "shadow") == "s3://lake/shadow"
+    with pytest.raises(EngineError, match="below the root"):
+        beside("s3://lake/", "shadow")

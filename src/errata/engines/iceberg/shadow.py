@@ -13,13 +13,14 @@ import json
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from errata.engines.iceberg.java import JavaIceberg
-from errata.errors import NotFound, RunExpired
+from errata.errors import EngineError, NotFound, RunExpired
 from errata.model.columns import columns_to_add, planned_schema
 from errata.model.manifest import NewColumn, TargetPin
 
-__all__ = ["drop_shadow", "ensure_shadow", "shadow_metadata"]
+__all__ = ["beside", "drop_shadow", "ensure_shadow", "shadow_metadata"]
 
 _HISTORY = (
     "snapshots",
@@ -31,7 +32,6 @@ _HISTORY = (
     "current-snapshot-id",
 )
 _PLACES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
-_ALREADY = "AlreadyExistsException"
 
 
 def ensure_shadow(java: JavaIceberg, target: TargetPin, run_id: str) -> None:
@@ -51,17 +51,16 @@ def ensure_shadow(java: JavaIceberg, target: TargetPin, run_id: str) -> None:
         )
     parser = java.jvm.org.apache.iceberg.TableMetadataParser
     copied = json.loads(parser.toJson(table.operations().current()))
-    # beside the target and not in it: its clean-up of orphans would take files that it does not know yet
-    location = f"{str(table.location()).rstrip('/').rpartition('/')[0]}/{target.shadow.rpartition('.')[2]}"
+    location = beside(str(table.location()), target.shadow.rpartition(".")[2])
     made = shadow_metadata(copied, missing, str(uuid.uuid4()), location, run_id)
     place = f"{location}/metadata/00000-{uuid.uuid4()}.metadata.json"
     parser.write(parser.fromJson(place, json.dumps(made)), table.io().newOutputFile(place))
     catalog, identifier = java.place(target.shadow)
     try:
         catalog.registerTable(identifier, place)
-    except Py4JJavaError as problem:
-        # another worker was faster, and either of the two tables does
-        if problem.java_exception.getClass().getSimpleName() != _ALREADY:
+    except Py4JJavaError:
+        # another worker may have been faster, and either of the two tables does
+        if not _found(java, target.shadow):
             raise
 
 
@@ -83,6 +82,21 @@ def drop_shadow(java: JavaIceberg, target: TargetPin) -> bool:
     # with garbage collection off this takes metadata and manifests, and no data file
     java.jvm.org.apache.iceberg.CatalogUtil.dropTableData(shadow.io(), metadata)
     return True
+
+
+def beside(location: str, name: str) -> str:
+    """A place next to a table and not inside it: its clean-up of orphans would take files it does not know yet.
+
+    >>> beside("s3://lake/fin/daily/", "shadow"), beside("file:/wh/daily", "shadow")
+    ('s3://lake/fin/shadow', 'file:/wh/shadow')
+    """
+    if not urlsplit(location).path.strip("/"):
+        raise EngineError(
+            f"no place beside {location} was found for a table; expected a target below the root of its store",
+            state="nothing was staged; main is unchanged",
+            hint="add the columns with ALTER TABLE, or move the table",
+        )
+    return f"{location.rstrip('/').rpartition('/')[0]}/{name}"
 
 
 def shadow_metadata(
