@@ -61,6 +61,9 @@ def _body(view: PlanView, width: int) -> Iterator[str]:
         yield from labelled("columns", [new, told], width)
     for n, source in enumerate(view.inputs):
         yield from labelled("" if n else "reads", _input(source, view.grain), width)
+        eras = [f"era {name}: {folded(view.grain, found) or 'whole'}" for name, found in source.eras.items()]
+        yield from labelled("", eras, width) if eras else ()
+        yield from labelled("", [f"takes out: {', '.join(source.row_rules)}"], width) if source.row_rules else ()
     if view.code:
         yield from labelled("code", _code(view), width)
         yield from labelled("code zip", [str(view.code.get("digest", ""))], width)

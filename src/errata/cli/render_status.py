@@ -8,6 +8,7 @@ from typing import Any
 from errata.cli.grid import SIGNS, calendar_lines, word_of
 from errata.cli.layout import columns, flow, labelled, next_lines, wrap
 from errata.cli.render_plan import approval_lines, folded
+from errata.cli.render_quarantine import input_rows_lines
 from errata.cli.render_run import counts_text, failure_lines
 from errata.cli.steps import next_commands
 from errata.model.human import count, duration, exact, moment, money, plural, size
@@ -51,6 +52,7 @@ def run_status_lines(view: StatusView, width: int) -> list[str]:
     if view.cost:
         lines += _cost_lines(view.cost, width)
     lines += _facts_lines(view, width)
+    lines += input_rows_lines(view.input_rows, width)
     lines += wrap(view.held, width, "! ") if view.held else []
     lines += ["", *_calendar(view, width)]
     if view.attempts or view.failures:

@@ -1,10 +1,11 @@
-"""Cleanup: refs and shadows that nothing needs any more. Shows first; never drops what a worker may still write to."""
+"""Cleanup: refs, shadows and quarantine tables that nothing needs any more. Shows first; never drops what a worker may still write to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
+from errata.executor.accounting import adopted_attempts, may_hold_rows
 from errata.executor.desk import Desk
 from errata.executor.scope import refs_of
 from errata.executor.settling import settle_open
@@ -21,6 +22,7 @@ from errata.model.refs import (
     input_pins,
     pre_tag,
     pub_tag,
+    quarantine_table,
     rows_branch,
     run_branch,
     undo_branch,
@@ -64,7 +66,9 @@ def cleanup(desk: Desk, actor: Actor, run_id: str | None, *, dry_run: bool) -> C
 
 def _drop(desk: Desk, table: str, found: Sequence[tuple[str, str]]) -> None:
     refs = [ref for ref, _ in found]
-    if WHOLE_TABLE in refs:  # a shadow belongs to one run
+    if table == quarantine_table(table, found[0][1]):
+        desk.engines.quarantine.drop(table)
+    elif WHOLE_TABLE in refs:  # a shadow belongs to one run
         desk.engines.staging.drop_shadow(desk.ledger.manifest(found[0][1]).target)
     else:
         desk.engines.staging.drop_refs(table, refs)
@@ -98,6 +102,7 @@ def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[M
         drop.append((run.table, run_branch(run.run_id)))
         drop += [(run.table, candidate_branch(run.run_id, c.n)) for c in desk.ledger.candidates(run.run_id)]
     kept: list[Mapping[str, str]] = []
+    is_undoable = False
     for publication in desk.ledger.publications(run.run_id):
         undo = [undo_branch(publication.pub_id), pre_tag(publication.pub_id)]
         written_anew = desk.ledger.publication_detail(publication.pub_id)["rewrite"]
@@ -110,10 +115,17 @@ def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[M
             drop += [(run.table, ref) for ref in (*undo, *tags[1:])]
             kept.append(_kept(run, tags[0], "fence of a closed publication; its own retention ends it"))
         elif _window_is_open(desk, publication.settled_at, manifest.rollback_window):
+            is_undoable = True
             kept += [_kept(run, ref, f"undo until {manifest.rollback_window} after publication") for ref in undo]
             drop += [(run.table, ref) for ref in tags]
         else:
             drop += [(run.table, ref) for ref in (*undo, *tags)]
+    table = quarantine_table(run.table, run.run_id)
+    if not is_undoable:  # attempts that were never adopted may have left one behind, too
+        drop.append((table, WHOLE_TABLE))
+    elif may_hold_rows(manifest, adopted_attempts(desk, run.run_id)):
+        why = f"rows that were set aside, until {manifest.rollback_window} after publication"
+        kept.append({"table": table, "ref": WHOLE_TABLE, "run_id": run.run_id, "why": why})
     return [(table, ref) for table, ref in drop if ref != GUARD], kept
 
 

@@ -11,6 +11,7 @@ from errata.executor.ports import PinOutcome
 from errata.ledger import ChunkRecord, Counts, RunRecord
 from errata.model.codec import plain
 from errata.model.manifest import Chunk, Estimate, InputPin, Manifest
+from errata.model.partition import WHOLE
 from errata.model.product import Product, Role
 from errata.model.refs import GUARD, base_pin, candidate_branch, input_pins, run_branch
 from errata.model.run import ChunkState
@@ -128,8 +129,8 @@ def _view(
             *([f"table {manifest.target.shadow}"] if manifest.target.shadow else []), run_branch(name),
             candidate_branch(name, 1),
         ),
-        code={
         new_columns={new.name: new.type for new in manifest.target.new_columns},
+        code={
             "call": code.call, "version": code.version, "digest": code.zip_digest, "git_commit": code.git_commit,
             "git_dirty": code.git_dirty,
         },
@@ -201,4 +202,15 @@ def _input(pin: InputPin) -> InputView:
     return InputView(
         pin.name, pin.location if is_table else None, None if is_table else pin.location, pin.snapshot_id,
         pin.file_count, pin.rows, pin.bytes, pin.input_partitions, pin.reference, pin.own,
+        _eras(pin), tuple(f"{rule.name} ({rule.action})" for rule in pin.row_rules),
     )  # fmt: skip
+
+
+def _eras(pin: InputPin) -> dict[str, tuple[str, ...]]:
+    if not pin.eras:
+        return {}
+    return {
+        era.name: tuple(name for name, eras in pin.era_of.items() if era.name in eras and name != WHOLE)
+        for era in pin.eras
+        if any(era.name in eras for eras in pin.era_of.values())
+    }

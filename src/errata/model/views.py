@@ -52,6 +52,8 @@ class InputView:
     partitions: tuple[str, ...]
     reference: str | None = None
     own: bool = False  # the product's own earlier output
+    eras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # schema era → partitions in it
+    row_rules: tuple[str, ...] = ()  # what takes rows out, with its action
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,11 @@ __all__ = ["row_rule_sql"]
 
 def row_rule_sql(rule: RowRule, source: str, types: Mapping[str, str] | None) -> str:
     """The condition as Spark SQL. A cast or a division that cannot be done gives NULL, which takes no row out."""
-    tree = row_condition(rule.expression, where=f"inputs.{source}.rows, {rule.name}", types=types)
-    return tree.transform(_tried).sql("spark")
-
-
-def _tried(node: exp.Expr) -> exp.Expr:
+    condition = row_condition(rule.expression, where=f"inputs.{source}.rows, {rule.name}", types=types)
+    holder = exp.Paren(this=condition)
     # rules look at rows before anyone vouched for them, and in ANSI mode one bad value would fail the chunk
-    if type(node) is exp.Cast:
-        return exp.TryCast(this=node.this, to=node.to)
-    if isinstance(node, exp.Div):
-        return exp.Anonymous(this="TRY_DIVIDE", expressions=[node.left, node.right])
-    return node
+    for cast in list(holder.find_all(exp.Cast)):
+        cast.replace(exp.TryCast(this=cast.this, to=cast.args["to"], safe=True))
+    for division in list(holder.find_all(exp.Div)):
+        division.replace(exp.Anonymous(this="TRY_DIVIDE", expressions=[division.left, division.right]))
+    return holder.this.sql("spark")
