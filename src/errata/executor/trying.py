@@ -23,6 +23,7 @@ from errata.model.manifest import Chunk, Override
 from errata.model.product import Role
 from errata.planner.request import RULES, Request
 from errata.validator.judge import CandidateFacts, CheckResult, judge
+from errata.validator.movements import metric_moves
 
 __all__ = ["TryView", "try_out"]
 
@@ -88,6 +89,7 @@ def try_out(desk: Desk, actor: Actor, product: str, partitions: str | Sequence[s
             untouched_partitions(manifest),
             manifest.target.key,
             found,
+            metric_moves(manifest, numbers, manifest.partitions),
         ),
     )
 

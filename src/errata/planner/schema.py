@@ -72,6 +72,7 @@ def _columns(product: Product, target: TargetFacts, types: Mapping[str, str]) ->
         problems.append(f"{target.table} lacks key columns {', '.join(key)}")
     if lineage := [name for name in product.lineage_columns if name not in types]:
         problems.append(f"{target.table} lacks lineage columns; add them with: {lineage_alter(target.table, lineage)}")
+    types = {**product.target.add_columns, **types}
     if shown := [name for name in (*product.classified, *product.tolerance) if name not in types]:
         problems.append(f"{target.table} lacks columns named under classified or diff: {', '.join(sorted(shown))}")
     problems += [
