@@ -17,6 +17,7 @@ from errata.report import markup
 from errata.report.charts import line_chart
 from errata.report.grid import Cell, calendar_of
 from errata.report.page import page
+from errata.report.style import CSS
 from errata.report.view import Release, ReportView
 from errata.validator.diff import MASK, Distribution, PartitionDiff, Profile, SampleRow, SchemaDiff, TopValue
 from unit.cli import samples
@@ -271,6 +272,30 @@ def test_charts_leave_gaps_and_survive_flat_and_single_values():
     assert drawn.count('class="line after"') == 1
     assert "<svg" in line_chart(["a"], [0.0], [0.0], "m", ("before", "after"))
     assert "no numbers" in line_chart(["a"], [None], [None], "m", ("before", "after"))
+
+
+PAIRS = [
+    ("ink", "card"), ("ink", "bg"), ("dim", "card"), ("dim", "head"), ("ink", "head"), ("accent", "card"),
+    ("old", "card"), ("good", "goodbg"), ("warn", "warnbg"), ("bad", "badbg"), ("good", "card"), ("warn", "card"), ("bad", "card"),
+    ("ink", "warnbg"), ("ink", "l1"), ("ink", "l2"), ("ink", "l3"), ("l4ink", "l4"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("theme", [0, 1, 2], ids=["light", "dark", "print"])
+def test_words_stand_out_from_what_is_behind_them(theme: int):
+    """Contrast of every pair of colours in use is at least 4.5, as accessibility guidelines ask of text."""
+    sheet = re.findall(r":root\{(.*?)\}", CSS, re.DOTALL)[theme]
+    colours = dict(re.findall(r"--(\w+):(#[0-9a-f]{3,6})\b", sheet))
+    for front, back in PAIRS:
+        light, dark = sorted((_luminance(colours[front]), _luminance(colours[back])), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, (front, back)
+
+
+def _luminance(colour: str) -> float:
+    digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+    parts = [int(digits[n : n + 2], 16) / 255 for n in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def test_markup_escapes_as_its_example_says():
