@@ -276,8 +276,8 @@ def test_charts_leave_gaps_and_survive_flat_and_single_values():
 
 PAIRS = [
     ("ink", "card"), ("ink", "bg"), ("dim", "card"), ("dim", "head"), ("ink", "head"), ("accent", "card"),
-    ("old", "card"), ("good", "goodbg"), ("warn", "warnbg"), ("bad", "badbg"), ("good", "card"), ("warn", "card"), ("bad", "card"),
-    ("ink", "warnbg"), ("ink", "l1"), ("ink", "l2"), ("ink", "l3"), ("l4ink", "l4"),
+    ("old", "card"), ("good", "goodbg"), ("warn", "warnbg"), ("bad", "badbg"), ("good", "card"), ("warn", "card"),
+    ("bad", "card"), ("ink", "warnbg"), ("ink", "l1"), ("ink", "l2"), ("ink", "l3"), ("l4ink", "l4"),
 ]  # fmt: skip
 
 
