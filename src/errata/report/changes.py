@@ -11,7 +11,7 @@ from errata.report.charts import box_chart, line_chart
 from errata.report.decision import headline
 from errata.report.grid import calendar_of, cells_of, legend
 from errata.report.markup import Child, Markup, dated, el
-from errata.report.tables import details, section, share_bar, table
+from errata.report.tables import details, section, sentence, share_bar, table
 from errata.report.view import ReportView
 from errata.validator.diff import MASK, ColumnChange, Diff, Distribution, PartitionDiff, Profile, SampleRow
 from errata.validator.diffview import DiffView
@@ -55,7 +55,8 @@ def _metric(metric: MetricMoves) -> Markup:
         class_="legend",
     )
     rows = [[one.partition, *_movement(one)] for one in metric.partitions]
-    head = ["Partition", words[0].capitalize(), words[1].capitalize(), "Change", "%"]
+    sides_ = ["Before", "After"] if metric.kind != "reconcile" else list(words)
+    head = ["Partition", *sides_, "Change", "%"]
     numbers = table(head, rows, caption=f"{metric.name} by partition", numbers=range(1, 5))
     chart: list[Child] = []
     if len(names) > 1:
@@ -122,7 +123,7 @@ def columns(found: DiffView) -> Markup:
         told = "Changes in rows that are on both sides; sums over all rows of the partitions that differ"
         body.append(table(head, rows, caption=told, numbers=range(1, len(head))))
     body += [_together(diff), _matrix(diff)]
-    body += [el("p", note.capitalize() + ".", class_="note") for note in diff.notes]
+    body += [el("p", sentence(note), class_="note") for note in diff.notes]
     return section("Columns", body, name="columns")
 
 

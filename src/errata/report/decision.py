@@ -8,7 +8,7 @@ from typing import Any
 from errata.model.human import exact, moment, moved, percent, plural, signed_percent
 from errata.model.partition import Grain, fold_text
 from errata.report.markup import Child, Markup, dated, el
-from errata.report.tables import facts, section, table
+from errata.report.tables import facts, section, sentence, table
 from errata.report.view import ReportView
 from errata.validator.diff import Diff
 from errata.validator.movements import MetricMoves, move
@@ -42,7 +42,7 @@ def headline(view: ReportView) -> MetricMoves | None:
 
 def masthead(view: ReportView) -> Markup:
     """Which correction this is, where it stands, and what it comes to."""
-    kind, sign, words = _STATES.get(view.state, ("warn", "•", view.state.replace("_", " ").capitalize() + "."))
+    kind, sign, words = _STATES.get(view.state, ("warn", "•", sentence(view.state.replace("_", " "))))
     return el(
         "header",
         el("p", "Report of a correction, run ", el("span", view.run_id, class_="nw"), class_="over"),
@@ -264,7 +264,7 @@ def _signature(view: ReportView) -> Markup:
 def digests(view: ReportView) -> Markup:
     """What this page is bound to."""
     pairs: list[tuple[str, Child]] = [("Run", el("code", view.run_id))]
-    pairs += [(name.capitalize(), el("code", text)) for name, text in view.digests.items() if text]
+    pairs += [(sentence(name).removesuffix("."), el("code", text)) for name, text in view.digests.items() if text]
     return el(
         "footer",
         el("h2", "Digests", id="digests"),

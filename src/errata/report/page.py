@@ -5,6 +5,7 @@ from __future__ import annotations
 from errata.report import changes, decision
 from errata.report.markup import Child, el, raw
 from errata.report.style import CSS
+from errata.report.tables import sentence
 from errata.report.view import ReportView
 
 __all__ = ["page"]
@@ -31,7 +32,7 @@ def page(view: ReportView) -> str:
 
 def _sections(view: ReportView) -> list[Child]:
     found = view.diff
-    notes: list[Child] = [el("p", note.capitalize() + ".", class_="note") for note in view.notes]
+    notes: list[Child] = [el("p", sentence(note), class_="note") for note in view.notes]
     changed: list[Child] = []
     if found is not None:
         changed = [

@@ -129,6 +129,5 @@ width:auto!important}
 --l1:#dbe9fa;--l2:#b3d1f4;--l3:#7fb1ea;--l4:#4a8ed9;--l4ink:#0b1a2c}
 body{font-size:11pt}main{max-width:none;padding:0}header,section,footer{border:0;padding:8px 0;border-radius:0}
 .scroll{overflow:visible}h2,h3{break-after:avoid}figure,tr,.month,.spread,.sign-here{break-inside:avoid}
-*{-webkit-print-color-adjust:exact;print-color-adjust:exact}
-details::details-content{content-visibility:visible!important;display:block!important}}
+*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}
 """

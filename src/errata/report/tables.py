@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from errata.report.markup import Child, Markup, dated, el
 
-__all__ = ["details", "facts", "section", "share_bar", "table"]
+__all__ = ["details", "facts", "section", "sentence", "share_bar", "table"]
 
 
 def section(title: str, *children: Child, name: str, lead: str = "") -> Markup:
@@ -43,8 +43,13 @@ def facts(pairs: Iterable[tuple[str, Child]]) -> Markup:
 
 
 def details(summary: str, *children: Child) -> Markup:
-    """Folded away, and there: opens without a script, prints open."""
+    """Folded away, and there: opens without a script, prints as it stands on the screen."""
     return el("details", el("summary", summary), *children)
+
+
+def sentence(text: str) -> str:
+    """A message as a sentence; the words in it stay as they are."""
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def share_bar(share: float) -> Markup:
