@@ -10,7 +10,8 @@ The page needs no network and no script, reads in light, dark and print, and say
     grid.py     partitions as a calendar
     tables.py   tables that scroll on a narrow screen
     decision.py scope, people, verdict, what happens next
-    changes.py  metrics, columns, distributions, movements, rows
+    changes.py  calendar, metrics, movements, columns
+    values.py   distributions, sampled rows
     style.py    the style sheet
     page.py     the order of it all
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errata.report import changes, decision
+from errata.report import changes, decision, values
 from errata.report.markup import Child, el, raw
 from errata.report.style import CSS
 from errata.report.tables import sentence
@@ -40,7 +40,7 @@ def _sections(view: ReportView) -> list[Child]:
             changes.metrics(found),
             changes.movements(found),
             changes.columns(found),
-            changes.distributions(found),
-            changes.rows(found),
+            values.distributions(found),
+            values.rows(found),
         ]
     return [*notes, decision.scope(view), decision.verdict(view), *changed, decision.next_step(view)]
