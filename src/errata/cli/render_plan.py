@@ -89,7 +89,7 @@ def _body(view: PlanView, width: int) -> Iterator[str]:
 def _input(source: InputView, grain: str) -> list[str]:
     pieces = [source.table or source.files or source.name]
     if source.snapshot_id:
-        pieces.append(f"@ {source.snapshot_id}")
+        pieces.append(f"@ {source.snapshot_id}" + (f" ({source.version})" if source.version else ""))
     if source.reference or source.own:
         pieces.append(source.reference or "its own output")
     if source.partitions:

@@ -202,7 +202,7 @@ def _input(pin: InputPin) -> InputView:
     return InputView(
         pin.name, pin.location if is_table else None, None if is_table else pin.location, pin.snapshot_id,
         pin.file_count, pin.rows, pin.bytes, pin.input_partitions, pin.reference, pin.own,
-        _eras(pin), tuple(f"{rule.name} ({rule.action})" for rule in pin.row_rules),
+        _eras(pin), tuple(f"{rule.name} ({rule.action})" for rule in pin.row_rules), pin.version,
     )  # fmt: skip
 
 

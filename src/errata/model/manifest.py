@@ -90,6 +90,7 @@ class InputPin:
     schemas: tuple[Mapping[str, str], ...] = ()  # every shape that was found; files say which is theirs
     counts: Mapping[str, int] = field(default_factory=dict)  # rows of each partition by its files' own account
     row_rules: tuple[RowRule, ...] = ()
+    version: str | None = None  # the tag that named the snapshot
 
     @property
     def is_screened(self) -> bool:

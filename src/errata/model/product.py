@@ -210,6 +210,7 @@ class Input:
     columns: Mapping[str, str] = field(default_factory=dict)  # what the transform sees; empty: as it is
     eras: tuple[Era, ...] = ()
     rows: tuple[RowRule, ...] = ()
+    version: str | None = None  # a tag of the table; None: its newest snapshot
 
     @property
     def needs_schema(self) -> bool:

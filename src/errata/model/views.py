@@ -54,6 +54,7 @@ class InputView:
     own: bool = False  # the product's own earlier output
     eras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # schema era → partitions in it
     row_rules: tuple[str, ...] = ()  # what takes rows out, with its action
+    version: str | None = None  # the tag that named the snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -259,6 +259,7 @@ class InputFile(_File):
     lookback: Duration = "0d"
     lookahead: Duration = "0d"
     reference: Literal["as_recorded", "corrected_truth", "current", "as_decided"] | None = None
+    version: Line | None = Field(default=None, description="A tag of the table; its newest snapshot by default.")
     columns: dict[Column, SourceType] = Field(
         default={}, description="What the transform sees. A column that a file lacks is never NULL in silence."
     )

@@ -165,6 +165,8 @@ def _input(
         _table(file.table, (*path, "table"), catalogs, report)
     if file.files is not None:
         _pattern(file.files, file.partition, (*path, "files"), report)
+    if file.version is not None and file.table is None:
+        report.at_key((*path, "version"), f'the key "version" was refused in {".".join(path)}; only tables have tags')
     for key, duration in (("lookback", file.lookback), ("lookahead", file.lookahead)):
         _span(duration, grain, file.partition, (*path, key), report)
     return Input(
@@ -178,13 +180,14 @@ def _input(
         columns=file.columns,
         eras=eras_of(file, grain, path, report),
         rows=row_rules_of(file, path, report),
+        version=file.version,
     )
 
 
 def _own_input(name: str, file: InputFile, product: ProductFile, report: Report) -> Input:
     """The product's own earlier partitions: the target itself, cut as the target is cut."""
     path = ("inputs", name)
-    for key in ("table", "files", "partition", "reference", "columns", "eras", "rows", "quarantine"):
+    for key in ("table", "files", "partition", "reference", "version", "columns", "eras", "rows", "quarantine"):
         if getattr(file, key):
             report.at_key((*path, key), f'the key "{key}" was refused in {".".join(path)}; own output is the target')
     grain = Grain(product.target.partition.grain)

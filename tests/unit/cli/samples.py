@@ -68,7 +68,9 @@ INPUTS = (
         1_900_000_000,
         SCOPE,
     ),
-    InputView("fx_rates", "lake.ref.fx_rates", None, "1203944182745550012", 1, 120, 4_200, (), "corrected_truth"),
+    InputView(
+        "fx_rates", "lake.ref.fx_rates", None, "1203944182745550012", 1, 120, 4_200, (), "corrected_truth", version="v3"
+    ),
 )
 VERDICTS = (
     VerdictView("range", "ok", "45 ≤ 180 partitions"),

@@ -203,6 +203,32 @@ def test_an_input_without_its_column_is_a_problem(lake: Lake):
     assert "no column nope" in str(lake.reader.read_input(source(partition="nope"), Grain.DAY, ["2026-01-01"]).problem)
 
 
+def test_a_version_is_read_at_its_tag_and_not_at_the_newest_snapshot(lake: Lake):
+    """A report that names the version of its reference data is not moved by the next version."""
+    table = lake.create("t", ("at", DayTransform()), rows=[on("2026-01-01")])
+    first = table.current_snapshot()
+    assert first is not None
+    table.manage_snapshots().create_tag(first.snapshot_id, "v1").commit()
+    append(table, on("2026-01-02"))
+    tagged = lake.reader.read_input(source(partition=None, version="v1"), Grain.DAY, [])
+    newest = lake.reader.read_input(source(partition=None), Grain.DAY, [])
+    assert (tagged.snapshot_id, tagged.whole and tagged.whole.rows) == (str(first.snapshot_id), 1)
+    assert newest.whole is not None
+    assert newest.whole.rows == 2
+
+
+@pytest.mark.parametrize("version", ["v2", "main"])
+def test_a_version_that_is_no_tag_is_a_problem(lake: Lake, version: str):
+    """A branch moves, so it names no version; tags of other runs are not offered."""
+    table = lake.create("t", ("at", DayTransform()), rows=[on("2026-01-01")])
+    current = table.current_snapshot()
+    assert current is not None
+    for name in ("v1", "errata_bf-1_in"):
+        table.manage_snapshots().create_tag(current.snapshot_id, name).commit()
+    facts = lake.reader.read_input(source(version=version), Grain.DAY, ["2026-01-01"])
+    assert facts.problem == f"input events: lake.fin.t has no tag {version}; its tags: v1"
+
+
 def test_a_missing_table_or_catalog_is_named_and_nothing_is_created(lake: Lake, tmp_path: Path):
     """Looking for what is not there leaves no empty catalog behind."""
     with pytest.raises(NotFound):

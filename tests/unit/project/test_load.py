@@ -173,6 +173,7 @@ def test_input_names_must_fit_a_parameter(write: Write):
         ("lookback: 1mo", 'lookback: expected whole days, the grain of the target; found "1mo"'),
         ("lookback: 3m", 'lookback: expected a whole number and h, d, w, mo or y, such as 3d; found "3m"'),
         ("lookback: 3", "lookback: expected a whole number and h, d, w, mo or y, such as 3d; found 3"),
+        ("version: v1", "; only tables have tags"),
         (
             "reference: now",
             'reference: expected one of as_recorded, corrected_truth, current, as_decided; found "now"',

@@ -183,15 +183,14 @@ class IcebergMetadata:
         )
 
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputFacts:
-        """The input's current snapshot, mapped onto partitions of the product."""
+        """The input's snapshot, the newest or the one that its version names, mapped onto partitions of the product."""
         from errata.engines.iceberg.entries import scan_input
 
         if source.table is None:
             raise UsageError(f"input {source.name} names no table")
         found = self._tables.load(source.table)
-        schema, snapshot = found.schema(), found.metadata.current_snapshot()
-        known = {field.name: str(field.field_type) for field in schema.fields}
-        problem = None
+        snapshot, problem = _pinned(found, source)
+        known = {field.name: str(field.field_type) for field in found.schema().fields}
         if source.partition is not None and source.partition not in known:
             problem = f"input {source.name}: {source.table} has no column {source.partition}"
         live = scan_input(found, snapshot, None if problem else source.partition, grain, partitions)
@@ -210,6 +209,17 @@ class IcebergMetadata:
             problem=problem,
             schemas=(_types(found, snapshot),) if source.needs_schema else (),
         )
+
+
+def _pinned(table: Table, source: Input) -> tuple[Snapshot | None, str | None]:
+    """The snapshot to read, or why there is none; a branch is not a version, because it moves."""
+    if source.version is None:
+        return table.metadata.current_snapshot(), None
+    tags = {name: ref for name, ref in table.metadata.refs.items() if ref.snapshot_ref_type == "tag"}
+    if source.version not in tags:
+        known = ", ".join(sorted(name for name in tags if not name.startswith("errata_"))) or "none"
+        return None, f"input {source.name}: {source.table} has no tag {source.version}; its tags: {known}"
+    return table.metadata.snapshot_by_id(tags[source.version].snapshot_id), None
 
 
 def _types(table: Table, snapshot: Snapshot | None) -> dict[str, str]:

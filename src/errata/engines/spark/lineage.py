@@ -30,7 +30,9 @@ def lineage_values(run_id: str, manifest: Manifest, chunk: Chunk) -> dict[str, s
         "input_range_end": reads[-1],
         "processing_mode": Mode.BACKFILL.value,
         "reference_data_version": ",".join(
-            f"{pin.name}@{pin.snapshot_id}:{pin.reference}" for pin in pinned if pin.reference
+            f"{pin.name}{f'/{pin.version}' if pin.version else ''}@{pin.snapshot_id}:{pin.reference}"
+            for pin in pinned
+            if pin.reference
         )
         or None,
         "restatement_reason": manifest.reason,
