@@ -40,7 +40,7 @@ def _distribution(name: str, one: Distribution, hidden: bool) -> Markup:
     if hidden:
         body.append(el("p", "Classified: values are not shown.", class_="note"))
     if one.kind in ("number", "time"):
-        rows.append(["smallest", *(value(side.minimum) for side in sides)])
+        rows.append(["smallest", *(_or_dash(side.minimum) for side in sides)])
         words = {
             "0.05": "5 % are below",
             "0.25": "25 % are below",
@@ -49,8 +49,10 @@ def _distribution(name: str, one: Distribution, hidden: bool) -> Markup:
             "0.95": "95 % are below",
         }
         points = one.after.quantiles or one.before.quantiles
-        rows += [[words.get(point, point), *(value(side.quantiles.get(point)) for side in sides)] for point in points]
-        rows.append(["largest", *(value(side.maximum) for side in sides)])
+        rows += [
+            [words.get(point, point), *(_or_dash(side.quantiles.get(point)) for side in sides)] for point in points
+        ]
+        rows.append(["largest", *(_or_dash(side.maximum) for side in sides)])
     if one.kind == "number":
         rows.append(["mean", *(_rounded(side.mean) for side in sides)])
         body.append(box_chart(name, *sides))
@@ -72,9 +74,14 @@ def _about(distinct: int | None, is_exact: bool) -> str:
     )
 
 
+def _or_dash(found: Any) -> str:
+    """A side without values has no ends."""
+    return "–" if found is None else value(found)
+
+
 def _rounded(mean: str | None) -> str:
     number = decimal_of(mean)
-    return value(mean) if number is None else value(format(round(number, 6), "f").rstrip("0").rstrip("."))
+    return _or_dash(mean) if number is None else value(format(round(number, 6), "f").rstrip("0").rstrip("."))
 
 
 def _top(name: str, one: Distribution) -> Markup:
