@@ -14,8 +14,8 @@ from decimal import Decimal
 from errata.model.human import exact, plural
 from errata.model.product import Reconciliation
 from errata.validator.findings import BLOCK, OK, CheckResult, Numbers, decimal_of, shown
-from errata.validator.names import groups_measure, reconcile_measure
-from errata.validator.ports import CANDIDATE, Measurement, input_scope
+from errata.validator.names import reconcile_measure
+from errata.validator.ports import CANDIDATE, Measurement, groups_measure, input_scope
 from errata.validator.thresholds import Limit
 
 __all__ = ["Groups", "groups_of", "judge_balance"]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from errata.canonical import canonical_bytes
 from errata.model.manifest import Manifest, TargetPin
 from errata.model.product import Check, Comparison, Control, Metric, Reconciliation
 from errata.validator.ports import ROW_COUNT
@@ -15,8 +12,6 @@ __all__ = [
     "compare_measure",
     "content_columns",
     "control_measure",
-    "group_measure",
-    "groups_measure",
     "is_across_partitions",
     "reconcile_measure",
 ]
@@ -39,16 +34,6 @@ def is_across_partitions(check: Check, target: TargetPin) -> bool:
 def reconcile_measure(rule: Reconciliation) -> str:
     """The measurement of a reconciliation, in the candidate and in its input."""
     return f"reconcile.{rule.name}"
-
-
-def group_measure(name: str, values: Sequence[str | None]) -> str:
-    """The measurement of one group of what has groups: its name and the group's values as a canonical JSON list."""
-    return f"{name} {canonical_bytes(list(values)).decode()}"
-
-
-def groups_measure(rule: str) -> str:
-    """How many groups a rule has in a partition, so that a group that got lost is missed."""
-    return f"groups.{rule}"
 
 
 def control_measure(rule: Control) -> str:

@@ -49,6 +49,8 @@ __all__ = [
     "SchemaDiff",
     "Together",
     "TopValue",
+    "group_measure",
+    "groups_measure",
     "input_scope",
     "masked",
     "taken_out",
@@ -68,6 +70,16 @@ CONTENT_B = "content.b"
 def input_scope(name: str) -> str:
     """The scope of an input's measurements."""
     return f"input:{name}"
+
+
+def group_measure(name: str, values: Sequence[str | None]) -> str:
+    """The measurement of one group of what has groups: its name and the group's values as a canonical JSON list."""
+    return f"{name} {canonical_bytes(list(values)).decode()}"
+
+
+def groups_measure(rule: str) -> str:
+    """How many groups a rule has in a partition, so that a group that got lost is missed."""
+    return f"groups.{rule}"
 
 
 def taken_out(action: str, reason: str) -> str:

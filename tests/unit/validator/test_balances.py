@@ -14,8 +14,7 @@ from errata.model.product import GroupKey, Reconciliation
 from errata.validator.compile import compile_plan
 from errata.validator.findings import CheckResult
 from errata.validator.judge import CandidateFacts, judge
-from errata.validator.names import group_measure
-from errata.validator.ports import CANDIDATE, Measurement
+from errata.validator.ports import CANDIDATE, Measurement, group_measure
 from unit.validator.manifests import COLUMNS, input_pin, manifest
 
 DAY = "2026-01-01"

@@ -16,8 +16,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from errata.engines.spark.aggregates import ByPartition, blaming_the_rules, value_text
 from errata.errors import UsageError
-from errata.validator.names import group_measure, groups_measure
-from errata.validator.ports import GroupedTotal, Measurement, Scan
+from errata.validator.ports import GroupedTotal, Measurement, Scan, group_measure, groups_measure
 
 __all__ = ["MAX_GROUPS", "measure_groups"]
 
