@@ -35,6 +35,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "validate": samples.validation,
     "diff": samples.diff,
     "report": _report,
+    "quarantine": samples.quarantined,
     "publish": samples.publication,
     "rollback": samples.rollback,
     "status": samples.status,

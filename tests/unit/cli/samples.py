@@ -26,10 +26,13 @@ from errata.model.views import (
     PartitionView,
     PlanView,
     PublishView,
+    QuarantineReason,
+    QuarantineView,
     RollbackView,
     RunCounts,
     RunLine,
     RunView,
+    SetAsideRow,
     StateView,
     StatusView,
     ValidateView,
@@ -448,3 +451,41 @@ def cleanup(*, dry_run: bool = False) -> CleanupView:
          "why": "undo until 30d after publication"},
     )  # fmt: skip
     return CleanupView(gone, kept, dry_run)
+
+
+def quarantined() -> QuarantineView:
+    """Rows of two eras set aside for three reasons, one column masked."""
+    raw = "file:///lake/raw/transactions/business_date=2026-01-03/part-0.parquet"
+    return QuarantineView(
+        run_id=RUN,
+        product="fin.daily_revenue",
+        state="staged",
+        grain="day",
+        table="lake.fin.errata_quarantine_bf_20260214_daily_revenue_7f3a21c0",
+        inputs={
+            "transactions": {
+                "rows_in": 734_709,
+                "rows_used": 734_695,
+                "rows_quarantined": 8,
+                "rows_suppressed": 6,
+                "rows_set_aside": 2,
+            }
+        },
+        reasons=(
+            QuarantineReason("transactions", "cast", "cast booked_on", 7, SCOPE[2:5]),
+            QuarantineReason("transactions", "rule", "booked in the future", 1, SCOPE[9:10]),
+            QuarantineReason("transactions", "transform", "unknown account", 2, SCOPE[::2]),
+        ),
+        rows=(
+            SetAsideRow(
+                "transactions", SCOPE[2], "cast", "cast booked_on", "c0003", raw,
+                {"acct": "•••", "amt": "12.00", "booked_on": "2026-02-30"},
+            ),
+        ),
+        masked=("account_id",),
+    )  # fmt: skip
+
+
+def nothing_set_aside() -> QuarantineView:
+    """A run whose inputs have no rules."""
+    return QuarantineView(RUN, "fin.daily_revenue", "staged", "day", None, {}, (), ())

@@ -21,7 +21,7 @@ from unit.cli.desk import FakeClient, errata
 RUN, DIGEST = samples.RUN, samples.DIGEST
 PLAIN = (
     "init adopt check doctor plan show approve decline run pause resume cancel retry submit validate diff "
-    "report publish rollback status why cleanup"
+    "report publish quarantine rollback status why cleanup"
 )
 NAMES = (*PLAIN.split(" "), "jars fetch", "jars archive", "jars check", "audit verify", "audit log")
 
