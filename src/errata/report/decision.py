@@ -42,7 +42,10 @@ def headline(view: ReportView) -> MetricMoves | None:
 
 def masthead(view: ReportView) -> Markup:
     """Which correction this is, where it stands, and what it comes to."""
+    undone = {name for one in view.releases if one.kind == "rollback" for name in one.partitions}
     kind, sign, words = _STATES.get(view.state, ("warn", "•", sentence(view.state.replace("_", " "))))
+    if undone and view.state in ("published", "part_published"):
+        kind, words = "warn", f"{words} {plural(len(undone), 'partition')} taken back since."
     return el(
         "header",
         el("p", "Report of a correction, run ", el("span", view.run_id, class_="nw"), class_="over"),

@@ -203,6 +203,18 @@ def test_the_state_decides_what_is_said(state: str, said: str):
     assert ("did not pass" in told) == (state == "rejected")
 
 
+def test_what_was_taken_back_is_said_on_top():
+    """A published run of which days were rolled back does not read as if all of it stood."""
+    releases = (
+        Release("publish", samples.SCOPE, "bo", samples.REASON, "2026-02-15T09:41:07+00:00", "77"),
+        Release("rollback", samples.SCOPE[2:5], "bo", "the bank asks to wait", "2026-02-16T09:41:07+00:00", "78"),
+    )
+    told = words(report(state="published", releases=releases))
+    assert "Published. 3 partitions taken back since." in told
+    assert "Rolled back by bo, 2026-02-16 09:41 UTC: 2026-01-03 … 2026-01-05" in told
+    assert "the bank asks to wait" in told
+
+
 def test_rules_that_are_not_fine_come_first_and_are_folded():
     """What blocks stands on top; five partitions are listed, the others counted."""
     checks = [dict(check) for check in report().verdict.checks]
