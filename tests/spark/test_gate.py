@@ -8,7 +8,7 @@ import pytest
 
 from errata.errors import ForeignPartition, PermissionRefused, TransformFailed, UsageError, ValidationRejected
 from errata.validator.compile import compile_plan
-from support.world import PRODUCT, PRODUCT_FILE, TRANSFORM, World
+from support.world import PRODUCT, PRODUCT_FILE, TABLE, TRANSFORM, World
 
 Make = Callable[..., World]
 COMPARED = PRODUCT_FILE + 'compare:\n  - {name: gross moved, metric: "sum(gross)", warn: 5%, block: 90%}\n'
@@ -84,6 +84,22 @@ def test_the_number_of_spark_jobs_grows_with_neither_checks_nor_partitions(make_
     wide = "".join(f'  - {{name: c{n}, expression: "gross < {n}", mustBe: 0}}\n' for n in range(17))
     many = make_world(days=180, rows=1, product=PRODUCT_FILE.replace("reconcile:", f"{wide}reconcile:"))
     assert _gate_jobs(few) == _gate_jobs(many)
+
+
+def test_what_is_committed_after_the_candidate_changes_nothing_judged_and_is_never_published(make_world: Make) -> None:
+    """Rows on the run branch and on the candidate's own branch after the verdict: the same numbers, the same rows."""
+    world = make_world(days=2)
+    run = world.to("staged")
+    judged = world.client.validate(run, as_="ana")
+    late = f"VALUES (date'{world.days[0]}', 'late', 1, 1, null, null)"
+    world.sql(f"INSERT INTO {TABLE}.`branch_errata_{run}` {late}")
+    again = world.client.validate(run, as_="ana")
+    assert (again.already, again.checks, again.snapshot_id) == (True, judged.checks, judged.snapshot_id)
+    world.sql(f"INSERT INTO {TABLE}.`branch_{judged.candidate}` {late}")
+    later = world.client.validate(run, as_="ana")
+    assert [c for c in later.checks if c["name"] == "adopted"] == [c for c in judged.checks if c["name"] == "adopted"]
+    world.client.publish(run, as_="bo")
+    assert world.rows() == world.expected()
 
 
 def _gate_jobs(world: World) -> int:
