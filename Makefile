@@ -13,7 +13,7 @@ export SPARK_LOCAL_IP := 127.0.0.1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo demo-clv test test-slow check fix bench bench-quick bench-sqlmesh lock clean
+.PHONY: help setup demo demo-clv demo-case-sla test test-slow check fix bench bench-quick bench-sqlmesh lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ demo: setup ## replay the FinSight incident from bug to correction, rollback and
 
 demo-clv: setup ## correct 1,825 days of customer value, with a kill at day 1,200 and a second worker
 	@$(BIN)/python examples/clv/demo.py
+
+demo-case-sla: setup ## restate a year of regulatory deadlines: wrong time zone, late holidays, disputed cases
+	@$(BIN)/python examples/case_sla/demo.py
 
 test: setup ## the default test suite
 	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)

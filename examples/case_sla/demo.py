@@ -26,7 +26,7 @@ if __name__ == "__main__":  # started as a file: the example is a package of the
 
 from examples.case_sla import calendars, generate, independent
 from examples.case_sla.lake import FIRST_DAY, TODAY, YEAR, Lake, months, text_of
-from examples.case_sla.workshop import lay_out
+from examples.case_sla.workshop import change, commit, lay_out
 from examples.clv.demo import typed
 from examples.finsight.claims import Claim, print_claims, same
 from examples.finsight.command import Errata
@@ -39,7 +39,7 @@ EVERY = [text_of(month) for month in months(FIRST_DAY, TODAY)]
 SCOPE = [text for text in EVERY if text.startswith(str(YEAR))]
 WARM_UP, AFTER, TRIED = "2024-12", "2026-01", "2025-03"
 REASON = "TIMEZONE_BUG_FIX: 2.4.1 counted from the UTC date of filing (REG-2071)"
-AGAIN = f"{REASON}, calendar {calendars.RESTATED}"
+AGAIN = f"{REASON}; calendar {calendars.RESTATED}"
 MOVED = "breaches_moved"
 ACCEPTED = "REG-2071: the breaches that evening filings hid; notices of the registries agree"
 CHUNKS = 4
@@ -85,18 +85,19 @@ class Demo:
         heading("Ana tries release 3.1.0 on one month; nothing is written")
         self.errata.show("ana", "try", PRODUCT, TRIED, "--sample", "2")
         heading("Does January need December? Ana tries it without")
-        product = self.project / "products" / "case_sla.yaml"
-        right = product.read_text(encoding="utf-8")
-        typed("sed -i 's/lookback: 1mo/lookback: 0d/' products/case_sla.yaml")
-        product.write_text(right.replace("lookback: 1mo", "lookback: 0d"), encoding="utf-8")
+        self.edit("lookback: 1mo", "lookback: 0d")
         said = self.errata.show("ana", "try", PRODUCT, SCOPE[0], "--sample", "1")
-        typed("git checkout products/case_sla.yaml")
-        product.write_text(right, encoding="utf-8")
+        self.edit("lookback: 0d", "lookback: 1mo")
         cold = independent.expected(self.events, self.calendars(calendars.AS_RECORDED), SCOPE[:1], warm_up=False)
         lost = sum(row is None for row in cold.values())
         say(f"{lost} of {len(cold)} cases on January's docket were opened in December. The warm-up stays.")
         claimed = count_after(r"nullValues\(due_on\)", said)
         self.claims.append(same("without the warm-up, January cases without a deadline", claimed, lost))
+
+    def edit(self, old: str, new: str) -> None:
+        """Change the product file as its owner would."""
+        typed(f"sed -i 's/{old}/{new}/' products/case_sla.yaml")
+        change(self.project / "products" / "case_sla.yaml", old, new)
 
     def calendars(self, version: str) -> dict[str, Any]:
         """The calendars of that version, read from the lake."""
@@ -133,9 +134,10 @@ class Demo:
 
     def restate(self, earlier: str) -> str:
         """The second run: the restated calendar, pinned; the first one is superseded."""
-        heading(f"The owner of the calendar publishes {calendars.RESTATED}")
-        snapshot = generate.publish_calendar(self.lake, calendars.RESTATED)
-        say(f"lake.ref.jurisdiction_calendar is at snapshot {snapshot}, tagged {calendars.RESTATED}.")
+        heading(f"The product file still names {calendars.AS_RECORDED}; Ana names the restated calendar")
+        self.edit(calendars.AS_RECORDED, calendars.RESTATED)
+        typed(f"git commit --all --message 'Calendar {calendars.RESTATED} (REG-2071)'")
+        commit(self.project, f"Calendar {calendars.RESTATED} (REG-2071)")
         heading("Ana plans again, in place of the rejected run")
         run = self.plan("--supersede", earlier, reason=AGAIN)
         heading("The same year with the restated calendar")
@@ -206,19 +208,20 @@ class Demo:
 
     def lineage(self, run: str, earlier: str, after: dict[independent.Key, independent.Row]) -> Claim:
         """Every row says which run, release and calendar it came from; none comes from the superseded run."""
-        pinned = str(independent.calendar_snapshot(self.lake, calendars.RESTATED))
+        snapshot = independent.calendar_snapshot(self.lake, calendars.RESTATED)
+        pinned = f"calendar/{calendars.RESTATED}@{snapshot}:corrected_truth"
         told = Counter(
             row["produced_by_run_id"] == run
             and row["transform_version"] == "3.1.0"
-            and pinned in row["reference_data_version"]
+            and row["reference_data_version"] == pinned
             and row["restatement_reason"] == AGAIN
             for row in after.values()
         )
+        told_all = told[True] == len(after)
         state = self.errata.ask("ana", "status", earlier)["state"]
-        text = f"{told[True]:,} of {len(after):,} rows name run, release, calendar"
-        return Claim(
-            f"lineage; the first run is {state}", run, text, told[True] == len(after) and state == "superseded"
-        )
+        return Claim("every row names run, release, calendar, reason; none is of the first run",
+                     f"first run {state}", f"{told[True]:,} of {len(after):,} name {run}",
+                     told_all and state == "rejected")  # fmt: skip
 
 
 def by_jurisdiction(cells: Counter[tuple[str, str]]) -> Counter[str]:
@@ -250,9 +253,11 @@ def prepare(demo: Demo, cases_per_month: int) -> None:
     lay_out(demo.project, chunk_kilobytes=max(1, monthly * len(SCOPE) // CHUNKS // 1000))
     total = generate.generate(demo.lake.root, cases_per_month=cases_per_month)
     say(f"{total:,} events of enforcement cases in {len(calendars.ZONES)} jurisdictions, {EVERY[0]} … {EVERY[-1]}.")
-    say(f"The calendar of the jurisdictions is version {calendars.AS_RECORDED}. The month-end job wrote the reports:")
+    say(f"The month-end job wrote the reports with calendar {calendars.AS_RECORDED}:")
     say("thirteen months by release 2.4.1, one by release 3.1.0.")
     write_history(demo)
+    generate.publish_calendar(demo.lake, calendars.RESTATED)
+    say(f"Since then the owner of the calendar has published {calendars.RESTATED}, with holidays declared late.")
 
 
 def write_history(demo: Demo) -> None:
@@ -277,12 +282,15 @@ def replay(demo: Demo, cases_per_month: int, *, timings: bool = False) -> bool:
     heading("Anyone can ask why a deadline changed")
     month, case = demo.disputed[0]
     demo.errata.show("ana", "why", TABLE, month, "--key", f"case_id={case}")
+    heading("One page for the file: scope, verdicts, months, movements, sampled rows")
+    demo.errata.show("bo", "report", run, "-o", "report.html")
     print()
     holds = print_claims(demo.claims)
     where = demo.project.relative_to(Path.cwd()) if demo.project.is_relative_to(Path.cwd()) else demo.project
     print(f"\n{time.monotonic() - started:.0f} s. The project stays in {where}. Try next:")
     print(f"  .venv/bin/errata -C {where} status {run}")
     print(f"  .venv/bin/errata -C {where} audit log --run {earlier}")
+    print(f"  open {where}/report.html")
     if timings:
         for text, seconds in demo.errata.seconds:
             print(f"{seconds:6.1f} s  {text[:110]}")

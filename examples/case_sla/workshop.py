@@ -7,11 +7,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from examples.case_sla.calendars import AS_RECORDED, RESTATED
 from examples.finsight.workshop import DemoError
 
 HERE = Path(__file__).resolve().parent
 MARKER = ".case-sla-demo"
-IGNORED = (MARKER, "/.errata/", "/lake/", "/logs/", "__pycache__/")
+IGNORED = (MARKER, "/.errata/", "/lake/", "/logs/", "/report.html", "__pycache__/")
 
 
 def lay_out(project: Path, *, chunk_kilobytes: int) -> None:
@@ -28,20 +29,31 @@ def lay_out(project: Path, *, chunk_kilobytes: int) -> None:
     (project / "errata.yaml").write_text(fitting, encoding="utf-8")
     for folder in ("products", "transforms"):
         shutil.copytree(HERE / folder, project / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    product = project / "products" / "case_sla.yaml"
+    change(product, RESTATED, AS_RECORDED)
     if shutil.which("git"):  # so that the plan names the commit it runs
-        _commit_releases(project)
+        _commit_releases(project, product)
 
 
-def _commit_releases(project: Path) -> None:
-    transform, product = project / "transforms" / "case_sla.py", project / "products" / "case_sla.yaml"
-    right, current = transform.read_text(encoding="utf-8"), product.read_text(encoding="utf-8")
+def _commit_releases(project: Path, product: Path) -> None:
+    """Release 2.4.1 and the fix of its code; nobody has thought of the calendar yet."""
+    transform = project / "transforms" / "case_sla.py"
+    right = transform.read_text(encoding="utf-8")
     _git(project, "init")
     shutil.copy(HERE / "releases" / "case_sla_2_4_1.py", transform)
-    product.write_text(current.replace("version: 3.1.0", "version: 2.4.1"), encoding="utf-8")
+    change(product, "version: 3.1.0", "version: 2.4.1")
     commit(project, "Release 2.4.1")
     transform.write_text(right, encoding="utf-8")
-    product.write_text(current, encoding="utf-8")
+    change(product, "version: 2.4.1", "version: 3.1.0")
     commit(project, "Release 3.1.0: count from the day in the jurisdiction (REG-2071)")
+
+
+def change(file: Path, old: str, new: str) -> None:
+    """One piece of text for another; it has to be there."""
+    text = file.read_text(encoding="utf-8")
+    if old not in text:
+        raise DemoError(f"expected {old!r} in {file}, found none")
+    file.write_text(text.replace(old, new), encoding="utf-8")
 
 
 def commit(project: Path, subject: str) -> None:

@@ -127,7 +127,7 @@ class TestProject:
         assert product.transform.version == "3.1.0"
         assert dict(product.transform.config["sla_days"]) == law.SLA_DAYS
         assert sources["case_events"].lookback == "1mo"
-        assert sources["calendar"].reference == "corrected_truth"
+        assert (sources["calendar"].version, sources["calendar"].reference) == (calendars.RESTATED, "corrected_truth")
         assert generate.LINEAGE == LINEAGE_COLUMNS
 
     def test_the_releases_differ_in_the_local_day_alone(self):
