@@ -279,6 +279,8 @@ def replay(demo: Demo, cases_per_month: int, *, timings: bool = False) -> bool:
     earlier = demo.wrong_calendar()
     run = demo.restate(earlier)
     demo.publish(run, earlier, demo.review(run))
+    heading("The rejected run is closed, so that it holds these months no longer; what it measured stays on record")
+    demo.errata.show("ana", "cancel", earlier)
     heading("Anyone can ask why a deadline changed")
     month, case = demo.disputed[0]
     demo.errata.show("ana", "why", TABLE, month, "--key", f"case_id={case}")
