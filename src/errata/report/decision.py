@@ -105,7 +105,8 @@ def scope(view: ReportView) -> Markup:
     ]
     inputs = [
         el("li", el("b", one.name), f" {one.table or one.files}", f", {one.reference}" if one.reference else "",
-           f", snapshot {one.snapshot_id}" if one.snapshot_id else f", {plural(one.file_count, 'file')} pinned")
+           f", snapshot {one.snapshot_id}{f' ({one.version})' if one.version else ''}" if one.snapshot_id
+           else f", {plural(one.file_count, 'file')} pinned")
         for one in plan.inputs
     ]  # fmt: skip
     planned = folded(view, plan.partitions)
