@@ -82,6 +82,8 @@ _PARTS = (
     exp.In,
     exp.Interval,
     exp.IntervalSpan,
+    exp.JSONPath,
+    exp.JSONPathPart,
     exp.Lambda,
     exp.Literal,
     exp.Null,

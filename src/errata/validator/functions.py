@@ -17,13 +17,13 @@ def _names(text: str) -> frozenset[str]:
 
 ROW_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "conditional": _names(
-        "case coalesce equal_null greatest if iff ifnull isnan isnotnull isnull least nanvl nullif nullifzero nvl nvl2"
+        "case coalesce equal_null greatest if ifnull isnan isnotnull isnull least nanvl nullif nullifzero nvl nvl2"
         " zeroifnull"
     ),
     "casts": _names("bigint boolean cast date decimal double float int smallint string timestamp tinyint try_cast"),
     "mathematics": _names(
         "abs acos asin atan atan2 bround cbrt ceil ceiling conv cos cosh degrees div exp expm1 factorial floor hypot"
-        " ln log log10 log1p log2 mod negative pmod positive pow power radians rint round shiftleft shiftright sign"
+        " ln log log1p log2 mod negative pmod positive pow power radians rint round shiftleft shiftright sign"
         " signum sin sinh sqrt tan tanh try_add try_divide try_mod try_multiply try_subtract width_bucket"
     ),
     "text": _names(
@@ -58,7 +58,7 @@ ROW_FUNCTIONS: Mapping[str, frozenset[str]] = {
 
 AGGREGATES = _names(
     "avg bit_and bit_or bit_xor bool_and bool_or corr count count_if covar_pop covar_samp kurtosis max median min"
-    " percentile skewness std stddev stddev_pop stddev_samp sum try_avg try_sum var_pop var_samp variance"
+    " percentile skewness stddev stddev_pop stddev_samp sum var_pop var_samp variance"
 )
 """Functions of all rows of a partition; exact, and the same in any row order (floating point to the last digits)."""
 
