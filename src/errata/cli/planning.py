@@ -42,7 +42,9 @@ def try_(
     partitions: Annotated[str, typer.Argument(metavar="PARTITION", help="A partition, or a list as plan takes it.")],
     sample: Annotated[int, typer.Option("--sample", metavar="N", min=0, help="So many differing rows.")] = 10,
 ) -> None:
-    """Compute a partition with the code of now and show the gate and the difference; nothing is written.
+    """Compute a partition and show what would change; no run.
+
+    With the code and the inputs of now; the findings of the gate and the difference are shown, nothing is written.
 
     Example: errata try fin.daily_revenue 2026-01-17
     """

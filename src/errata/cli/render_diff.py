@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from errata.validator.diffview import DiffView
     from errata.validator.movements import MetricMoves
 
-__all__ = ["diff_data", "diff_lines"]
+__all__ = ["change_lines", "diff_data", "diff_lines"]
 
 MAX_COLUMNS = 6
 """Samples with more changed columns are written one column a line."""
@@ -30,11 +30,16 @@ def diff_data(view: DiffView) -> dict[str, Any]:
 
 def diff_lines(view: DiffView, width: int, upcoming: Sequence[str] = ()) -> list[str]:
     """The page a reviewer signs off; ``upcoming`` is what the state of the run allows next."""
-    diff = view.diff
     against = f"candidate snapshot {view.snapshot_id} against accepted"
-    lines = flow([view.product, view.run_id, against, plural(len(diff.partitions), "partition")], width)
-    lines.append("")
-    lines += labelled("schema", _schema(diff.schema), width)
+    head = flow([view.product, view.run_id, against, plural(len(view.diff.partitions), "partition")], width)
+    lines = [*head, "", *change_lines(view, width)]
+    return [*lines, "", *next_lines(*upcoming)] if upcoming else lines
+
+
+def change_lines(view: DiffView, width: int) -> list[str]:
+    """What changes: schema, rows, columns, partitions, samples."""
+    diff = view.diff
+    lines = labelled("schema", _schema(diff.schema), width)
     lines += labelled("rows", _rows(diff.partitions), width)
     lines += _columns(diff, width)
     lines += _together(diff, width)
@@ -46,7 +51,7 @@ def diff_lines(view: DiffView, width: int, upcoming: Sequence[str] = ()) -> list
     for note in diff.notes:
         lines += labelled("note", [note], width)
     lines += ["", *_samples(diff.sample, width)] if diff.sample else []
-    return [*lines, "", *next_lines(*upcoming)] if upcoming else lines
+    return lines
 
 
 def _schema(schema: SchemaDiff) -> list[str]:

@@ -51,9 +51,10 @@ def _by_rule(checks: Sequence[Result]) -> dict[str, list[Result]]:
 
 def _changed_thresholds(change: Mapping[str, Any], width: int) -> list[str]:
     lines = wrap(str(change["why"]), width, f"  thresholds changed by {change['person']}: ")
+    widest = max((len(rule["name"]) for rule in change["changes"]), default=0)
     for rule in change["changes"]:
         moved = [f"{key} {_said(old)} → {_said(rule['after'][key])}" for key, old in rule["before"].items()]
-        lines += wrap(", ".join(moved), width, f"    {rule['name']}   ")
+        lines += wrap(", ".join(moved), width, f"    {rule['name'].ljust(widest)}   ")
     return lines
 
 

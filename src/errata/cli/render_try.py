@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from errata.cli.layout import flow, next_lines
-from errata.cli.render_diff import diff_data, diff_lines
+from errata.cli.render_diff import change_lines, diff_data
 from errata.cli.render_gate import rule_lines
 from errata.cli.render_plan import folded
 from errata.model.codec import plain
@@ -34,7 +34,8 @@ def try_lines(view: TryView, width: int) -> list[str]:
         *rule_lines(plain(view.checks), width),
         f"  {told}",
         "",
-        *diff_lines(view.diff, width),
+        "against accepted",
+        *change_lines(view.diff, width),
         "",
         *next_lines(f'errata plan {view.product} --partitions {view.partitions[0]} --reason "…"'),
     ]

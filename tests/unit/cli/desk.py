@@ -22,6 +22,7 @@ def _report() -> Any:
 
 
 ANSWERS: dict[str, Callable[[], Any]] = {
+    "try_out": samples.trial,
     "plan": samples.plan,
     "show": samples.plan,
     "manifest_bytes": lambda: b'{"format":"errata.manifest/1"}',

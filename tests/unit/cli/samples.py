@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from itertools import pairwise
 
+from errata.executor.trying import TryView
 from errata.model.audit import GENESIS, Actor, AuditEntry
 from errata.model.codec import plain
 from errata.model.control import comparable
@@ -41,7 +42,7 @@ from errata.model.views import (
 )
 from errata.validator.diff import ColumnChange, Diff, PartitionDiff, SampleRow, SchemaDiff, Together
 from errata.validator.diffview import DiffView, Outside
-from errata.validator.judge import CandidateFacts, judge
+from errata.validator.judge import CandidateFacts, CheckResult, judge
 from errata.validator.movements import MetricMoves, extremes, move
 from errata.validator.ports import Measurement
 from unit.validator.manifests import manifest
@@ -277,6 +278,32 @@ def grouped_validation() -> ValidateView:
         found.append(Measurement("control", other, "control.usual gross", f"30{int(other[-2:]) % 7}850.00"))
     verdict = judge(run, found, CandidateFacts(dict.fromkeys(scope, 300), run.target.columns))
     return replace(validation(block=1), checks=tuple(plain(check) for check in verdict.checks), measured=len(found))
+
+
+def rethresholded() -> ValidateView:
+    """Validated after an approver changed two thresholds."""
+    changes = (
+        {"name": "gross", "before": {"tolerance": "0"}, "after": {"tolerance": "0.01%"}},
+        {
+            "name": "rowCount",
+            "before": {"threshold": {"operator": "mustBeGreaterThan", "operand": "0", "upper": None}},
+            "after": {"threshold": {"operator": "mustBeBetween", "operand": "1", "upper": "60000"}},
+        },
+    )
+    change = {"person": "bo", "why": "rounding of the source, FIN-240", "changes": changes}
+    return replace(validation(), thresholds=(change,))
+
+
+def trial() -> TryView:
+    """One day, tried."""
+    whole = diff()
+    one = replace(whole.diff, partitions=whole.diff.partitions[:1])
+    found = tuple(CheckResult(**check) for check in checks(warn=1, block=0) if check["partition"] in (None, SCOPE[0]))
+    return TryView(
+        "fin.daily_revenue", "transforms.daily_revenue:build 2.4.1", (SCOPE[0],), 48_980, 4.2,
+        passed=False, checks=found,
+        diff=replace(whole, run_id="trial", snapshot_id="trial", diff=one),
+    )  # fmt: skip
 
 
 def diff() -> DiffView:

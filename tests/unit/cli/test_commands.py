@@ -20,7 +20,7 @@ from unit.cli.desk import FakeClient, errata
 
 RUN, DIGEST = samples.RUN, samples.DIGEST
 PLAIN = (
-    "init adopt check doctor plan show approve decline run pause resume cancel retry submit validate diff "
+    "init adopt check doctor try plan show approve decline run pause resume cancel retry submit validate diff "
     "report publish quarantine rollback status why cleanup"
 )
 NAMES = (*PLAIN.split(" "), "jars fetch", "jars archive", "jars check", "audit verify", "audit log")
@@ -140,13 +140,13 @@ def test_options_of_work_and_release_reach_the_client():
     client = FakeClient()
     errata("run", RUN, "--parallel", "4", "--max-chunks", "1", client=client)
     errata("retry", RUN, "--chunk", "c0003", client=client)
-    errata("validate", RUN, "--accept", "empty=holiday", client=client)
+    errata("validate", RUN, "--accept", "empty=holiday", "--thresholds", "too tight", client=client)
     errata("diff", RUN, "--partitions", "a,b", "--sample", "3", client=client)
     errata("publish", RUN, "--partitions", "a..b", client=client)
     errata("why", "t", "p", "--key", "a=1", "--key", "b=x", client=client)
     assert client.called("run") == {"parallel": 4, "max_chunks": 1, "as_": "ana"}
     assert client.called("retry") == {"chunk": "c0003", "as_": "ana"}
-    assert client.called("validate") == {"accept": {"empty": "holiday"}, "as_": "ana"}
+    assert client.called("validate") == {"accept": {"empty": "holiday"}, "thresholds": "too tight", "as_": "ana"}
     assert client.called("diff") == {"partitions": "a,b", "sample": 3}
     assert client.called("publish") == {"partitions": "a..b", "as_": "ana"}
     assert client.called("why") == {"key": {"a": "1", "b": "x"}}

@@ -64,6 +64,7 @@ HOURS = tuple(f"{day}T{hour:02d}" for day in samples.days("2026-01-30", 3) for h
 MONTHS = tuple(f"{year}-{month:02d}" for year in (2024, 2025) for month in range(1, 13))
 
 PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
+    "try": (("try", "fin.daily_revenue", "2026-01-01"), {}),
     "plan": (("plan", "fin.daily_revenue", "--from", "2026-01-01", "--to", "2026-02-15", "--reason", "x"), {}),
     "plan-again": (
         ("plan", "p", "--partitions", "a", "--reason", "x"),
@@ -109,6 +110,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "validate": (("validate", RUN), {}),
     "validate-rejected": (("validate", RUN), {"validate": rejected()}),
     "validate-many": (("validate", RUN), {"validate": samples.validation(warn=30)}),
+    "validate-thresholds": (("validate", RUN), {"validate": samples.rethresholded()}),
     "validate-groups": (("validate", RUN), {"validate": samples.grouped_validation()}),
     "diff": (("diff", RUN), {"status": samples.status(state="validated", next=f"errata publish {RUN}")}),
     "diff-touched": (
