@@ -1,6 +1,6 @@
-"""Writes the generated pages of the documentation: the command reference and the tables of states.
+"""Writes the generated pages of the documentation: the command reference, the tables of states and of functions.
 
-``python docs/generate.py`` writes ``docs/reference/cli.md`` and the tables in ``docs/concepts/states.md``; with
+``python docs/generate.py`` writes ``docs/reference/cli.md`` and the tables in other pages; with
 ``--check`` it writes nothing and exits with 1 when a page is not current.
 """
 
@@ -18,6 +18,8 @@ import typer
 
 from errata.cli.main import build
 from errata.model.run import ACTIVE, ATTEMPT_MOVES, CHUNK_MOVES, PUBLICATION_MOVES, RUN_MOVES
+from errata.validator.functions import AGGREGATES, ROW_FUNCTIONS
+from errata.validator.patterns import PII_PATTERNS
 
 HERE = Path(__file__).resolve().parent
 SHARED = ("directory", "person", "json_", "yes")
@@ -190,24 +192,36 @@ def state_tables() -> dict[str, str]:
     }
 
 
-def states_page(text: str) -> str:
-    """The page with its tables replaced; raises when a table has no place."""
-    for name, table in state_tables().items():
+def check_tables() -> dict[str, str]:
+    """The generated tables of the page on checks, by name."""
+    groups = {**ROW_FUNCTIONS, "of all rows (aggregates)": AGGREGATES}
+    functions = [f"| {group} | {' '.join(f'`{name}`' for name in sorted(names))} |" for group, names in groups.items()]
+    kinds = [f"| `{kind}` | `{_cell(pattern)}` |" for kind, pattern in PII_PATTERNS.items()]
+    return {
+        "functions": "\n".join(["| | functions |", "|---|---|", *functions]),
+        "kinds": "\n".join(["| kind | pattern |", "|---|---|", *kinds]),
+    }
+
+
+def page_with(text: str, tables: Mapping[str, str]) -> str:
+    """A page with its tables replaced; raises when a table has no place."""
+    for name, table in tables.items():
         begin = BEGIN.format(name=name)
         head, mark, rest = text.partition(begin)
         _, end, tail = rest.partition(END)
         if not mark or not end:
-            raise ValueError(f"docs/concepts/states.md has no place for {name}")
+            raise ValueError(f"the page has no place for {name}")
         text = f"{head}{begin}\n{table}\n{end}{tail}"
     return text
 
 
 def pages() -> dict[Path, str]:
     """Every generated page as it should be."""
-    states = HERE / "concepts" / "states.md"
+    states, checks = HERE / "concepts" / "states.md", HERE / "reference" / "checks.md"
     return {
         HERE / "reference" / "cli.md": cli_page(),
-        states: states_page(states.read_text(encoding="utf-8")),
+        states: page_with(states.read_text(encoding="utf-8"), state_tables()),
+        checks: page_with(checks.read_text(encoding="utf-8"), check_tables()),
     }
 
 

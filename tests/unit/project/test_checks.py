@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from errata.model.product import Check, Comparison, Metric, Reconciliation, References, Threshold
@@ -194,6 +197,14 @@ def test_every_kind_of_check_is_read(write: Write):
     assert (run.per, run.name) == ("run", "duplicateValues(c) per run")
     assert (true.metric, true.must_hold, true.expression) == (Metric.EXPRESSION, True, "gross > 0")
     assert (combination.metric, combination.columns) == (Metric.DUPLICATE_VALUES, ("a", "c"))
+
+
+def test_the_examples_of_the_reference_are_read(write: Write):
+    """What the page on checks shows can be copied as it stands."""
+    page = (Path(__file__).resolve().parents[3] / "docs/reference/checks.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    rates = "  fx_rates: {table: lake.ref.fx_rates}\n"
+    assert len(product_with(write, rates + example).checks) == example.count("metric:")
 
 
 def test_an_expression_may_have_several_lines(write: Write):
