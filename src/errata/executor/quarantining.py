@@ -15,10 +15,10 @@ from errata.model.audit import Actor
 from errata.model.manifest import InputPin, Manifest
 from errata.model.refs import quarantine_table
 from errata.model.views import QuarantineReason, QuarantineView, SetAsideRow
+from errata.validator.diff import masked
 
 __all__ = ["quarantine", "rows_by_input"]
 
-_MASK = "•••"
 _EXACT = 2**53  # beyond it a JSON reader may change digits
 
 
@@ -75,10 +75,7 @@ def _masked(text: str, pin: InputPin | None, manifest: Manifest) -> Mapping[str,
     renamed = {old for era in (pin.eras if pin else ()) for old, new in era.rename.items() if new.lower() in hidden}
     # numbers as they are written: a float would round them, and so would other readers of this answer
     values: dict[str, Any] = json.loads(text, parse_float=str, parse_int=_exact)
-    return {
-        name: _MASK if value is not None and (name.lower() in hidden or name in renamed) else value
-        for name, value in values.items()
-    }
+    return masked(values, [name for name in values if name.lower() in hidden or name in renamed])
 
 
 def _exact(digits: str) -> int | str:
