@@ -21,4 +21,5 @@ def row_rule_sql(rule: RowRule, source: str, types: Mapping[str, str] | None) ->
         cast.replace(exp.TryCast(this=cast.this, to=cast.args["to"], safe=True))
     for division in list(holder.find_all(exp.Div)):
         division.replace(exp.Anonymous(this="TRY_DIVIDE", expressions=[division.left, division.right]))
-    return holder.this.sql("spark")
+    text: str = holder.this.sql("spark")
+    return text
