@@ -121,7 +121,8 @@ class SparkMeasurer:
 
     def _counted(self, scan: Scan, pin: TargetPin, partitions: Sequence[str], snapshot_id: str) -> list[Measurement]:
         """Row counts from metadata; nothing when more is asked for, or when a file is not in one partition whole."""
-        if self._files_of is None or set(scan.aggregates) != {ROW_COUNT} or scan.unique or scan.content or scan.groups:
+        more = scan.unique or scan.unique_in_run or scan.lookups or scan.content or scan.groups
+        if self._files_of is None or set(scan.aggregates) != {ROW_COUNT} or more:
             return []
         rows = dict.fromkeys(partitions, 0)
         for file in self._files_of(pin, snapshot_id, partitions):
