@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from errata.errors import EngineError, ValidationRejected
+from errata.executor.cleaning import cleanup
 from errata.failpoints import arm
+from errata.model.audit import Actor
 from support.world import PRODUCT_FILE, World
 
 ERAS = """\
@@ -126,6 +130,11 @@ def test_poison_rows_are_set_aside_by_name_and_every_row_is_accounted_for(make_w
     ]
     assert world.client.status(run).input_rows == view.inputs
     assert any(view.table == item["table"] for item in world.client.cleanup(run, as_="ana").kept)
+    desk = world.client._desk
+    later = replace(desk, now=lambda: desk.now() + timedelta(days=40))
+    removed = cleanup(later, Actor("ana", "ana", "host", single_user=False), run, dry_run=False).removed
+    assert view.table in {item["table"] for item in removed}
+    assert world.client.quarantine(run).table is None
 
 
 def test_only_rows_of_adopted_attempts_count_and_one_that_vanished_is_missed(make_world: Any) -> None:
