@@ -2,7 +2,8 @@
 
 Every rule is compiled alone, so that all flaws are found and each is known by its place in the product file. The SQL
 parser takes half a second to import, which is a good part of a plan: rules that need none (columns, ranges, patterns,
-``sum(amount)``, ``count(*)``) are judged without it.
+``sum(amount)``, ``count(*)``, ``cost < 0 or cost > revenue``) are judged without it. Whatever else, also every flaw, is
+the parser's.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from errata.errors import UsageError
 from errata.model.manifest import FORMAT, Code, Estimate, InputPin, Manifest, TargetPin
 from errata.model.product import Check, Limits, Metric, Product, Reconciliation
 from errata.validator.fitting import refuse_misfit, types_of_input
+from errata.validator.functions import ALLOWED, REFUSED
 from errata.validator.literals import is_number
 from errata.validator.names import RESERVED
 
@@ -25,6 +27,10 @@ SECTIONS = ("checks", "reconcile", "compare", "control")
 """The sections of a product file whose rules are measured."""
 
 _PLAIN = re.compile(r"(sum|avg|min|max|count)\(\s*(\*|[A-Za-z_]\w*)\s*\)", re.ASCII | re.IGNORECASE)
+_NAME = r"([A-Za-z_]\w*)"
+_VALUE = rf"(?:-?\d{{1,18}}(?:\.\d{{1,18}})?|'[\w .:-]*'|{_NAME})"
+_TERM = re.compile(rf"{_NAME}\s*(?:(?:<|<=|>|>=|=|<>|!=)\s*{_VALUE}|\s+is(?:\s+not)?\s+null)", re.ASCII | re.IGNORECASE)
+_WORDS = frozenset({"and", "or", "not", "null", "true", "false", "case", "end", "interval", "between", "exists", "is"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +101,7 @@ def _refusals(section: str, rule: Any, manifest: Manifest) -> Iterator[UsageErro
 
 
 def _vet(section: str, rule: Any, manifest: Manifest) -> None:
-    types = manifest.target.columns
-    is_known_name = rule.name not in RESERVED
-    if isinstance(rule, Check) and rule.metric is not Metric.EXPRESSION and is_known_name:
-        refuse_misfit(rule, manifest)
-        return
-    if isinstance(rule, Reconciliation):
-        if _is_plain_balance(rule, manifest) and is_known_name:
-            return
-    elif not isinstance(rule, Check) and _is_plain(rule.metric, types) and is_known_name:
+    if rule.name not in RESERVED and _is_vetted(rule, manifest):
         return
     from errata.validator.compile import compile_plan
 
@@ -111,6 +109,17 @@ def _vet(section: str, rule: Any, manifest: Manifest) -> None:
     compile_plan(replace(manifest, **alone))
     if isinstance(rule, Reconciliation):
         _vet_source(rule, manifest)
+
+
+def _is_vetted(rule: Any, manifest: Manifest) -> bool:
+    """Whether a rule is fine for certain; what is wrong for certain is refused."""
+    types = manifest.target.columns
+    if isinstance(rule, Check):
+        refuse_misfit(rule, manifest)
+        return rule.metric is not Metric.EXPRESSION or _is_plain_condition(rule.expression or "", types)
+    if isinstance(rule, Reconciliation):
+        return _is_plain_balance(rule, manifest)
+    return _is_plain(rule.metric, types)
 
 
 def _vet_source(rule: Reconciliation, manifest: Manifest) -> None:
@@ -151,6 +160,16 @@ def _is_plain(text: str, types: Mapping[str, str] | None) -> bool:
         return True
     kind = next((kind for name, kind in types.items() if name.lower() == column.lower()), None)
     return kind is not None and (is_number(kind) or function == "count")
+
+
+def _is_plain_condition(text: str, types: Mapping[str, str]) -> bool:
+    """Comparisons of columns with numbers, text and each other, joined by AND and OR."""
+    columns = {name.lower() for name in types} - ALLOWED - set(REFUSED) - _WORDS
+    for term in re.split(r"\s+(?:and|or)\s+", text.strip(), flags=re.IGNORECASE):
+        found = _TERM.fullmatch(term)
+        if found is None or any(name.lower() not in columns for name in found.groups() if name is not None):
+            return False
+    return True
 
 
 def _told(error: UsageError) -> str:
