@@ -1,7 +1,7 @@
 """Old against new in as few jobs as possible: only partitions whose checksums differ are compared row by row. Reads.
 
 Where keys repeat, or there is no key, a partition is compared as a multiset of rows. However many partitions and
-columns there are: one query pairs, one profiles, one shows samples.
+columns there are: one query pairs, one finds medians, one profiles, one shows samples.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from errata.engines.spark.profile import profile
 from errata.engines.spark.values import plain_value
 from errata.model.manifest import Manifest
 from errata.validator.ports import (
+    ColumnChange,
     ContentDigest,
     Diff,
     PartitionDiff,
@@ -29,6 +30,9 @@ from errata.validator.ports import (
 )
 
 __all__ = ["compare_snapshots"]
+
+MEDIAN_VALUES, MEDIAN_ROWS = 100_000, 20_000_000
+"""Where more values changed, or more rows are compared, medians come from so many, by a hash of the key."""
 
 
 def compare_snapshots(
@@ -50,20 +54,16 @@ def compare_snapshots(
     differing = [p for p in partitions if digests_before[p] != digests_after[p]]
     found = {p: _same(p, digests_after[p]) for p in partitions if p not in set(differing)}
     keyed = bool(pin.key) and set(pin.key) <= set(common)
-    counted = pairs.count(differing) if keyed and differing else Counted({}, (), (), {})
+    counted = pairs.count(differing) if keyed and differing else Counted({}, (), ())
     by_row = list(counted.repeated if keyed else differing)
     found |= counted.partitions
     if by_row:
         found |= _by_row(pairs, by_row)
     ordered = tuple(found[p] for p in partitions)
-    totals = {
-        name: replace(change, median_percent=counted.medians.get(name))
-        for name, change in total_by_column(ordered).items()
-    }
     return Diff(
         schema=_schema_diff(before, after, columns),
         partitions=ordered,
-        columns=totals,
+        columns=_totals(pairs, ordered),
         sample=_Samples(pairs).take(ordered, sample),
         notes=_notes(keyed=keyed, by_row=by_row, tolerance=tolerance),
         together=counted.together,
@@ -71,6 +71,16 @@ def compare_snapshots(
         masked=tuple(sorted(hidden)),
         tolerance=tolerance,
     )
+
+
+def _totals(pairs: Pairs, found: Sequence[PartitionDiff]) -> dict[str, ColumnChange]:
+    totals = total_by_column(found)
+    changed = [part for part in found if part.changed]
+    names = [name for name, change in totals.items() if change.changed]
+    rows = sum(part.before_rows + part.after_rows for part in changed)
+    one_in = max(1, sum(part.changed for part in changed) // MEDIAN_VALUES, rows // MEDIAN_ROWS)
+    medians = pairs.medians([part.partition for part in changed], names, one_in)
+    return {name: replace(change, median_percent=medians.get(name)) for name, change in totals.items()}
 
 
 def _notes(*, keyed: bool, by_row: Sequence[str], tolerance: Mapping[str, str]) -> tuple[str, ...]:

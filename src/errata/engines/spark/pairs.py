@@ -8,7 +8,7 @@ counting words by partition first keeps every later step small, however many row
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from math import isfinite
 
@@ -27,7 +27,6 @@ PARTITION, SIDE = "__errata_partition", "__errata_side"
 BEFORE, AFTER = 0, 1
 STATUSES = ("added", "removed", "changed", "unchanged", "repeated")
 PATTERNS = 50
-_ACCURACY = 1000  # of quantile sketches: ranks are right within 0.3 %
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,6 @@ class Counted:
     partitions: Mapping[str, PartitionDiff]
     repeated: tuple[str, ...]
     together: tuple[Together, ...]
-    medians: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +75,29 @@ class Pairs:
         ]
         return sides[0].unionAll(sides[1])
 
-    def paired(self, partitions: Sequence[str]) -> DataFrame:
-        """One row per key: ``b`` and ``a`` with values ``v0…``, a status, and the word of what changed."""
+    def paired(self, partitions: Sequence[str], one_in: int = 1) -> DataFrame:
+        """One row per key: ``b`` and ``a`` with values ``v0…``, a status, and the word of what changed.
+
+        With ``one_in`` so many keys only one is looked at, chosen by its hash.
+        """
         kinds = self.kinds
         keys = [F.col(quoted(name)).alias(f"k{n}") for n, name in enumerate(self.key)]
         values = [comparable(F.col(quoted(name)), kinds[name]).alias(f"v{n}") for n, name in enumerate(self.values)]
         rows = self.tagged(partitions, [*keys, F.struct(F.lit(0).alias("row"), *values).alias("v")])
+        if one_in > 1:
+            rows = rows.where(F.pmod(F.xxhash64(*(F.col(f"k{n}") for n in range(len(keys)))), F.lit(one_in)) == 0)
         is_before = F.col(SIDE) == BEFORE
-        paired = rows.groupBy(PARTITION, *(f"k{n}" for n in range(len(keys)))).agg(
-            F.count_if(is_before).alias("nb"),
-            F.count_if(~is_before).alias("na"),
-            F.first(F.when(is_before, F.col("v")), ignorenulls=True).alias("b"),
-            F.first(F.when(~is_before, F.col("v")), ignorenulls=True).alias("a"),
+        group = [PARTITION, *(f"k{n}" for n in range(len(keys)))]
+        # by hand, because Spark would sort and aggregate before the shuffle as well, and hardly a key is there twice
+        paired = (
+            rows.repartition(*group)
+            .groupBy(*group)
+            .agg(
+                F.count_if(is_before).alias("nb"),
+                F.count_if(~is_before).alias("na"),
+                F.first(F.when(is_before, F.col("v")), ignorenulls=True).alias("b"),
+                F.first(F.when(~is_before, F.col("v")), ignorenulls=True).alias("a"),
+            )
         )
         letters = [self._letter(n, name) for n, name in enumerate(self.values)]
         status = (
@@ -103,7 +112,7 @@ class Pairs:
     def count(self, partitions: Sequence[str]) -> Counted:
         """Partitions, columns and patterns in one query; its answer has a row per partition and a few more."""
         words = self._words(partitions)
-        sets = [[F.col(PARTITION)], [F.col("word")], []]
+        sets = [[F.col(PARTITION)], [F.col("word")]]
         grouping = F.grouping_id().alias("gid")
         totals = [F.sum(F.when(~F.col("broken"), F.col("rows"))).alias("together")]
         totals += [F.sum(name).alias(name) for name in ("nb", "na")]
@@ -116,19 +125,26 @@ class Pairs:
             totals.append(F.sum(F.when(letter == "~", F.col("rows"))).alias(f"within{n}"))
             if self._is_summed(name):
                 totals += [F.sum(f"{side}{n}").alias(f"{side}{n}") for side in ("before", "after")]
-                totals.append(F.kll_merge_agg_double(F.when(~F.col("broken"), F.col(f"moves{n}"))).alias(f"moves{n}"))
         grouped = words.groupingSets(sets, F.col(PARTITION), F.col("word")).agg(grouping, *totals)
-        rank = F.when(F.col("gid") == 1, 0).when(F.col("gid") == 3, 1).otherwise(2)
+        rank = F.when(F.col("gid") == 1, 0).otherwise(1)
         of_changes = (F.col("gid") != 2) | F.contains(F.col("word"), F.lit("x"))
         ordered = grouped.where(of_changes).orderBy(rank, F.col("together").desc(), "word")
-        few = ordered.limit(len(partitions) + 1 + PATTERNS)
-        for n, name in enumerate(self.values):
-            if self._is_summed(name):
-                few = few.withColumn(f"moves{n}", _median(F.col(f"moves{n}")))
-        return self._counted(few.collect(), partitions)
+        return self._counted(ordered.limit(len(partitions) + PATTERNS).collect(), partitions)
+
+    def medians(self, partitions: Sequence[str], names: Sequence[str], one_in: int) -> dict[str, str]:
+        """The median movement, in percent, of the values of these columns that changed; see :meth:`paired`."""
+        wanted = [name for name in names if self._is_summed(name)]
+        if not wanted or not partitions:
+            return {}
+        narrow = replace(self, columns=[*self.key, *wanted])
+        paired = narrow.paired(partitions, one_in).where(_is_changed())
+        aggregates = [F.percentile_approx(_percent(n), 0.5).alias(f"m{n}") for n in range(len(wanted))]
+        found = paired.agg(*aggregates).collect()[0].asDict()
+        known = {name: found[f"m{n}"] for n, name in enumerate(narrow.values)}
+        return {name: _hundredths(percent) for name, percent in known.items() if percent is not None}
 
     def _words(self, partitions: Sequence[str]) -> DataFrame:
-        """Rows by partition, status and word, with sums and sketches: small from here on."""
+        """Rows by partition, status and word, with sums: small from here on."""
         aggregates = [F.count("*").alias("rows"), F.sum("nb").alias("nb"), F.sum("na").alias("na")]
         for n, name in enumerate(self.values):
             if self._is_summed(name):
@@ -152,25 +168,15 @@ class Pairs:
     def _sums(self, n: int, name: str) -> list[Column]:
         old, new = F.col(f"b.v{n}"), F.col(f"a.v{n}")
         exact = [c.cast("decimal(38,0)") if isinstance(self.kinds[name], T.IntegralType) else c for c in (old, new)]
-        was, now = old.cast("double"), new.cast("double")
-        moved = (F.col("status") == "changed") & ~old.eqNullSafe(new) & (was != 0)
-        percent = F.when(moved, (now - was) * 100 / F.abs(F.nullif(was, F.lit(0.0))))
-        return [
-            F.sum(exact[0]).alias(f"before{n}"),
-            F.sum(exact[1]).alias(f"after{n}"),
-            F.kll_sketch_agg_double(percent, _ACCURACY).alias(f"moves{n}"),
-        ]
+        return [F.sum(exact[0]).alias(f"before{n}"), F.sum(exact[1]).alias(f"after{n}")]
 
     def _counted(self, rows: Sequence[Row], partitions: Sequence[str]) -> Counted:
         parts = {row[PARTITION]: row for row in rows if row["gid"] == 1}
         repeated = tuple(p for p in partitions if p in parts and parts[p]["repeated"])
-        whole = next((row.asDict() for row in rows if row["gid"] == 3), {})
-        medians = {name: whole.get(f"moves{n}") for n, name in enumerate(self.values)}
         return Counted(
             {name: self._partition(row) for name, row in parts.items() if name not in repeated},
             repeated,
             tuple(self._together(row) for row in rows if row["gid"] == 2 and row["together"]),
-            {name: _hundredths(value) for name, value in medians.items() if value is not None},
         )
 
     def _together(self, row: Row) -> Together:
@@ -202,9 +208,11 @@ class Pairs:
         )
 
 
-def _median(sketch: Column) -> Column:
-    # an empty sketch has no quantiles, and asking for one is an error
-    return F.when(F.kll_sketch_get_n_double(sketch) > 0, F.kll_sketch_get_quantile_double(sketch, F.lit(0.5)))
+def _percent(n: int) -> Column:
+    """How far the value moved, where it changed and was not zero."""
+    was, now = F.col(f"b.v{n}").cast("double"), F.col(f"a.v{n}").cast("double")
+    moved = (F.substring("word", n + 1, 1) == "x") & (was != 0)
+    return F.when(moved, (now - was) * 100 / F.abs(F.nullif(was, F.lit(0.0))))
 
 
 def _hundredths(percent: float) -> str:
