@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from errata.cli.layout import flow, next_lines
+from errata.cli.layout import flow, next_lines, wrap
 from errata.cli.render_diff import change_lines, diff_data
 from errata.cli.render_gate import rule_lines
 from errata.cli.render_plan import folded
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["try_data", "try_lines"]
 
+_NAMED = 5
+"""So many partitions are written out in the next command."""
+
 
 def try_data(view: TryView) -> dict[str, Any]:
     """The JSON of a trial."""
@@ -26,16 +29,25 @@ def try_lines(view: TryView, width: int) -> list[str]:
     """The page on which a fix is judged before it is planned."""
     scope = folded(view.diff.grain, view.partitions)
     pieces = [f"tried {view.product}", scope, view.transform, f"{count(view.rows)} rows", duration(view.seconds)]
-    told = "would pass the gate" if view.passed else "would be rejected"
+    asked = ",".join(view.partitions) if len(view.partitions) <= _NAMED else "…"
     return [
         *flow(pieces, width),
         "  nothing was written",
         "",
         *rule_lines(plain(view.checks), width),
-        f"  {told}",
+        *wrap(_verdict(view), width, "  "),
         "",
         "against accepted",
         *change_lines(view.diff, width),
         "",
-        *next_lines(f'errata plan {view.product} --partitions {view.partitions[0]} --reason "…"'),
+        *next_lines(f'errata plan {view.product} --partitions {asked} --reason "…"'),
     ]
+
+
+def _verdict(view: TryView) -> str:
+    levels = {level: sorted({c.name for c in view.checks if c.level == level}) for level in ("block", "warn")}
+    if levels["block"]:
+        return f"the gate would reject it: {', '.join(levels['block'])}"
+    if levels["warn"]:
+        return f"the gate would ask an approver to accept: {', '.join(levels['warn'])}"
+    return "the gate would pass it"
