@@ -30,7 +30,7 @@ def test_a_trial_shows_what_a_run_would_change_and_leaves_no_trace(make_world: M
 
 
 @pytest.mark.parametrize(
-    'body, error',
+    "body, error",
     [
         ("raise KeyError('rate')", TransformFailed),
         ("return raw.withColumn('day', F.date_add('day', 40)).transform(lambda r: _right(ctx, r))", ForeignPartition),

@@ -64,6 +64,8 @@ def preview_lines(
     counted = Counter(word_of(part.state) for part in status.partitions)
     lines += flow((f"{number} {word}" for word, number in counted.items()), width, "  now ")
     lines += wrap(reason or plan.reason, width, "  reason ")
+    for one in status.accepted if deed == "publish" else ():
+        lines += wrap(one["why"], width, f"  warning {one['check']} accepted by {one['person']}: ")
     if deed == "publish" and plan.consumers:
         lines += wrap(", ".join(plan.consumers), width, "  readers ")
     if deed == "cancel":

@@ -79,6 +79,10 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         determinism=facts.get("determinism"),
         held=_held(desk, run),
         input_rows=rows_by_input([one for one in attempts if one.state is AttemptState.ADOPTED]),
+        accepted=tuple(
+            {"check": one.check, "why": one.why, "person": one.person}
+            for one in desk.ledger.acceptances_of_warnings(run.run_id)
+        ),
     )
 
 

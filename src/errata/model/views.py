@@ -340,6 +340,7 @@ class StatusView:
     determinism: Mapping[str, Any] | None = None
     held: str = ""  # why nothing new starts, as a worker said last
     input_rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # what became of them, where rows go out
+    accepted: tuple[Mapping[str, str], ...] = ()  # warnings that a person took responsibility for: check, why, person
 
 
 @dataclass(frozen=True, slots=True)

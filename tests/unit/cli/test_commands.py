@@ -266,6 +266,14 @@ def test_a_run_that_left_chunks_to_do_is_not_validated():
     assert result.json["state"] == "running"
 
 
+def test_the_question_before_publishing_names_warnings_that_someone_accepted():
+    """Whoever releases sees for what others took responsibility, and why."""
+    accepted = ({"check": "empty", "why": "no trading on New Year's Day", "person": "bo"},)
+    client = FakeClient({"status": samples.status(state="validated", accepted=accepted)})
+    result = errata("publish", RUN, client=client, answer="n")
+    assert "warning empty accepted by bo: no trading on New Year's Day" in " ".join(result.err.split())
+
+
 def test_narration_goes_to_stderr():
     """What the client says while it works is not data."""
 
