@@ -37,7 +37,9 @@ def columns_to_add(target: TargetPin, schema: TableSchema) -> tuple[NewColumn, .
         free = not target.new_columns or schema.last_column_id == target.last_column_id
         return target.new_columns if free else None
     there = target.new_columns and all(schema.field_ids.get(new.name) == new.field_id for new in target.new_columns)
-    return () if there and _same(target.columns, schema.columns) else None
+    # whoever adds a column, also one by the name of a dropped one or a nested one, uses up another id
+    nothing_else = there and schema.last_column_id == max(new.field_id for new in target.new_columns)
+    return () if nothing_else and _same(target.columns, schema.columns) else None
 
 
 def _same(planned: Mapping[str, str], found: Mapping[str, str]) -> bool:

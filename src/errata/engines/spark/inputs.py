@@ -17,14 +17,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
 from errata.engines.spark.columns import in_partitions, table_name
+from errata.engines.spark.contract import spark_type
 from errata.engines.spark.eras import from_files, from_table
 from errata.engines.spark.rows import screen, used, with_source
 from errata.engines.spark.sourcefiles import FilesPart, chosen, files_part, first_line, read_files, with_partition
 from errata.errors import ChunkError, EngineError, ErrataError, RunExpired
-from errata.model.manifest import InputPin, Manifest, SourceFile
+from errata.model.manifest import InputPin, Manifest, SourceFile, TargetPin
 from errata.model.partition import Grain, widen
 
-__all__ = ["frame", "frames", "own_frame", "pinned_files", "screened", "snapshot_frame"]
+__all__ = ["frame", "frames", "own_frame", "pinned_files", "screened", "snapshot_frame", "with_later_columns"]
 
 # Iceberg counts every file as 4 MB when it cuts a scan into tasks; a table of small partitions then becomes a task for
 # every 32 files, and most of the work is starting tasks. There are never fewer tasks than cores.
@@ -68,14 +69,21 @@ def own_frame(
             f"{pin.name}: {', '.join(missing)} is not staged yet; a product that reads itself runs in order"
         )
     base = [name for name in partitions if name not in scope]
-    rows = snapshot_frame(session, target.table, target.base_snapshot_id)
+    rows = with_later_columns(snapshot_frame(session, target.table, target.base_snapshot_id), target)
     rows = rows.where(in_partitions(target.column, target.column_type, target.grain, base))
     for snapshot in dict.fromkeys(earlier[name] for name in partitions if name in scope):
         staged = _appended(session, target.staging.table, snapshot)
         names = [name for name in partitions if earlier.get(name) == snapshot]
         staged = staged.where(in_partitions(target.column, target.column_type, target.grain, names))
-        rows = rows.unionByName(staged, allowMissingColumns=True)  # what came before has no new columns
+        rows = rows.unionByName(staged)
     return rows
+
+
+def with_later_columns(rows: DataFrame, pin: TargetPin) -> DataFrame:
+    """A snapshot is read with its own schema; a column added since is NULL in it, as readers of main see it."""
+    kinds = {name: spark_type(kind) for name, kind in pin.columns.items() if name not in rows.columns}
+    later = {name: F.lit(None).cast(kind) if kind else F.lit(None) for name, kind in kinds.items()}
+    return rows.withColumns(later) if later else rows
 
 
 def _appended(session: SparkSession, table: str, snapshot_id: str) -> DataFrame:

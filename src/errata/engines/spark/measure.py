@@ -6,15 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
 from errata.engines.spark.accounts import measure_accounts
 from errata.engines.spark.aggregates import ByPartition, content_of, measure_scan
 from errata.engines.spark.columns import in_partitions
-from errata.engines.spark.contract import spark_type
 from errata.engines.spark.diff import compare_snapshots
 from errata.engines.spark.groups import measure_groups
-from errata.engines.spark.inputs import frame, snapshot_frame
+from errata.engines.spark.inputs import frame, snapshot_frame, with_later_columns
 from errata.model.manifest import Manifest, TargetPin
 from errata.model.partition import widen
 from errata.model.table import DataFile
@@ -93,7 +91,7 @@ class SparkMeasurer:
     ) -> dict[str, ContentDigest]:
         """See the port."""
         rows = snapshot_frame(self._session, table, snapshot_id).where(_scope(pin, partitions))
-        return content_of(_with_later_columns(rows, pin), pin, partitions, columns)
+        return content_of(with_later_columns(rows, pin), pin, partitions, columns)
 
     def diff(
         self,
@@ -137,7 +135,7 @@ class SparkMeasurer:
         return snapshot_frame(self._session, pin.table, snapshot_id)
 
     def _target(self, pin: TargetPin, snapshot_id: str | None, partitions: Sequence[str]) -> DataFrame:
-        return _with_later_columns(self._rows(pin, snapshot_id).where(_scope(pin, partitions)), pin)
+        return with_later_columns(self._rows(pin, snapshot_id).where(_scope(pin, partitions)), pin)
 
     def _looked_up(self, manifest: Manifest, scan: Scan) -> dict[str, DataFrame]:
         """The inputs that keys are looked up in, with what was read before and after the partitions."""
@@ -162,13 +160,6 @@ _conforms: type[Measurer] = SparkMeasurer
 def _pin_of(scan: Scan, manifest: Manifest) -> TargetPin:
     """Where the rows of a scan of the target are: a candidate is where staged output is."""
     return manifest.target.staging if scan.scope == CANDIDATE else manifest.target
-
-
-def _with_later_columns(rows: DataFrame, pin: TargetPin) -> DataFrame:
-    """A snapshot is read with its own schema; a column added since is NULL in it, as readers of main see it."""
-    kinds = {name: spark_type(kind) for name, kind in pin.columns.items() if name not in rows.columns}
-    later = {name: F.lit(None).cast(kind) if kind else F.lit(None) for name, kind in kinds.items()}
-    return rows.withColumns(later) if later else rows
 
 
 def _scope(pin: TargetPin, partitions: Sequence[str]) -> Column:

@@ -1,0 +1,33 @@
+"""Whether a table may still take the columns that a run was planned with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from errata.model.columns import TableSchema, columns_to_add
+from errata.model.manifest import NewColumn
+from unit.validator.manifests import target_pin
+
+NEW = (NewColumn("margin", "double", 8), NewColumn("orders", "long", 9))
+PLANNED = {"day": "date", "account": "string", "items": "list<string>", "margin": "double", "orders": "long"}
+TARGET = replace(target_pin(columns=PLANNED), schema_id=3, last_column_id=7, new_columns=NEW)
+BEFORE = TableSchema(3, 7, {n: PLANNED[n] for n in ("day", "account", "items")}, {"day": 1, "account": 2, "items": 3})
+IDS = {"day": 1, "account": 2, "items": 3, "margin": 8, "orders": 9}
+AFTER = TableSchema(4, 9, PLANNED, IDS)
+
+
+def test_columns_are_added_while_the_table_would_give_them_the_planned_ids() -> None:
+    """The same schema and no id used since; an id used up by a column that came and went is another table."""
+    assert columns_to_add(TARGET, BEFORE) == NEW
+    assert columns_to_add(TARGET, replace(BEFORE, last_column_id=8)) is None
+
+
+def test_columns_that_an_earlier_part_brought_are_not_added_again() -> None:
+    """The schema is another one, and holds exactly what was planned."""
+    assert columns_to_add(TARGET, AFTER) == ()
+
+
+def test_a_column_that_was_dropped_and_added_again_is_another_column() -> None:
+    """Staged files carry its old id and would read as NULL; so do nested fields, whose ids are counted alike."""
+    assert columns_to_add(TARGET, replace(AFTER, last_column_id=10, field_ids={**IDS, "account": 10})) is None
+    assert columns_to_add(TARGET, replace(AFTER, schema_id=6, last_column_id=11)) is None
