@@ -26,9 +26,15 @@ from errata.validator.ports import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT, C
 
 __all__ = ["ByPartition", "blaming_the_rules", "content_of", "measure_scan", "value_text"]
 
-_BAD_VALUES = frozenset(
-    {"ARITHMETIC_OVERFLOW", "CAST_INVALID_INPUT", "CAST_OVERFLOW", "DIVIDE_BY_ZERO", "NUMERIC_VALUE_OUT_OF_RANGE"}
-)
+_DATA_EXCEPTION = "22"  # SQL's class of states for values that an operation cannot take
+_SAYS_NO_VALUE = {
+    "sourceType": "from {}",
+    "targetType": "to {}",
+    "precision": "precision {}",
+    "scale": "scale {}",
+    "functionName": "in {}",
+}
+"""What of Spark's message parameters may be told: types and functions. The others may be values of a row."""
 _UNIT, _PARTITION, _ALL = "__errata_unit", "__errata_partition", "__errata_all"
 
 
@@ -151,11 +157,25 @@ def blaming_the_rules(scope: str) -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        reason = str(error).strip().partition("\n")[0]
         condition = error.getCondition() or ""
+        reason = _told_without_values(error)
         if condition.startswith("FAILED_READ_FILE"):
             raise SourceChanged(f"{scope} cannot be read: {reason}", state="main is unchanged", scope=scope) from error
-        if isinstance(error, AnalysisException) or condition.partition(".")[0] in _BAD_VALUES:
+        if isinstance(error, AnalysisException) or (error.getSqlState() or "").startswith(_DATA_EXCEPTION):
             message = f"a check cannot be measured on {scope}: {reason}"
             raise UsageError(message, hint="errata check", scope=scope) from error
         raise EngineError(f"{scope} cannot be measured: {reason}", scope=scope) from error
+
+
+def _told_without_values(error: PySparkException) -> str:
+    """What Spark says is wrong, without the values of rows that it quotes: those may be classified."""
+    condition = error.getCondition() or ""
+    if isinstance(error, AnalysisException) or condition.startswith("FAILED_READ_FILE"):
+        return str(error).strip().partition("\n")[0]  # about expressions and files; no row has been read
+    if not condition:
+        # the failure of a task is quoted after these words, with whatever it was about
+        said = str(error).strip().partition("\n")[0].partition(", most recent failure")[0]
+        return said or type(error).__name__
+    given = error.getMessageParameters() or {}
+    told = [words.format(given[key].strip('"`')) for key, words in _SAYS_NO_VALUE.items() if given.get(key)]
+    return f"[{condition}] {' '.join(told)}".rstrip()
