@@ -1,8 +1,9 @@
 """What became of an input's rows, put together from measurements: the books that must balance. Pure.
 
 Four accounts of the same rows, none derived from another: what the files' footers say (sealed in the manifest), one
-grouped count over the pinned input at the gate, what each chunk counted while it ran, and the rows that adopted
-attempts left in the quarantine table.
+grouped count over the pinned input at the gate, what each chunk counted in a second read of the pinned files by the
+same rules, and the rows that adopted attempts left in the quarantine table. The frames that a transform was handed are
+not counted themselves: they are made of the same files by the same expressions.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def kept_measure(kind: str, reason: str) -> str:
 
 
 def chunk_measure(what: str, chunk_id: str) -> str:
-    """What a chunk counted while it ran: rows_in, rows_used, rows_quarantined, rows_suppressed, rows_set_aside."""
+    """What a chunk counted of its input: rows_in, rows_used, rows_quarantined, rows_suppressed, rows_set_aside."""
     return f"{what} {canonical_bytes([chunk_id]).decode()}"
 
 
@@ -59,7 +60,7 @@ class Account:
 
     @property
     def set_aside(self) -> int:
-        """Taken out by the transform itself, of the rows that it was given."""
+        """Taken out by the transform itself, of the rows that are counted as used."""
         return sum(self.kept.get("transform", {}).values())
 
     @property

@@ -90,6 +90,11 @@ def _input_scans(manifest: Manifest, count: Mapping[str, str]) -> Iterable[Scan]
         # an input that is read whole has no partitions to count rows by
         sums = {} if pins[name].partition is None else {**count, **partition_totals(rules, "source", types)}
         yield Scan(input_scope(name), sums, groups=groups)
+    # a share of quarantined rows needs the whole; inputs with columns or row rules are counted by their accounts
+    for name in sorted({one.name for one in manifest.row_limits} - {rule.input for rule in manifest.reconcile}):
+        pin = pins.get(name)
+        if pin is not None and pin.partition is not None and not pin.own and not pin.is_screened:
+            yield Scan(input_scope(name), count)
 
 
 def _declared_types(pin: InputPin) -> Mapping[str, str] | None:

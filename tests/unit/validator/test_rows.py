@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from errata.errors import UsageError
 from errata.model.eras import RowLimits, RowRule
+from errata.validator.compile import compile_plan
 from errata.validator.findings import CandidateFacts, CheckResult, Numbers
 from errata.validator.judge_rows import judge_rows
 from errata.validator.ports import Measurement
@@ -57,7 +58,12 @@ def test_balanced_books_say_so():
     said = [(one.name, one.partition, one.level, one.message) for one in _judged()]
     assert said == [
         ("accounting", DAY, "ok", "raw: 10 rows in = 7 used + 2 quarantined + 1 suppressed"),
-        ("accounting", None, "ok", "1 chunks gave the transform exactly the rows that the gate counts as used"),
+        (
+            "accounting",
+            None,
+            "ok",
+            "1 chunks counted the same rows of the pinned input, by the same rules, as the gate does",
+        ),
         ("quarantine", DAY, "ok", "raw: 2 of 10 rows in quarantine; blocks above 50 %"),
         ("quarantine", None, "ok", "raw: 2 of 10 rows in quarantine over the run; blocks above 50 %"),
     ]
@@ -118,13 +124,36 @@ def test_limits_decide_over_rows_in_quarantine(limits: tuple[RowLimits, ...], le
 
 
 def test_rows_that_a_transform_set_aside_count_for_the_limits():
-    """Also where the input has no rules; a share of an unknown number is a warning."""
+    """Also where the input has no rules; a share of an unknown number is beyond any limit."""
     ran, kept = {"rows_set_aside": 3}, {'kept.transform ["r"]': 3}
     results = _judged({}, kept, ran, row_rules=(), limits=(RowLimits("raw", block="2"),))
     assert [one.level for one in results if one.name == "quarantine"] == ["block", "block"]
     assert results[0].message == "raw: the transform set 3 rows aside"
     results = _judged({}, kept, ran, row_rules=(), limits=(RowLimits("raw", block="2%"),))
+    assert [one.level for one in results if one.name == "quarantine"] == ["block", "block"]
+    assert results[-1].message.endswith("blocks above 2 %, and nobody counted the rows that this is a share of")
+    results = _judged({}, kept, ran, row_rules=(), limits=(RowLimits("raw", warn="2%"),))
     assert [one.level for one in results if one.name == "quarantine"] == ["warn", "warn"]
+    results = _judged({"rowCount": 300}, kept, ran, row_rules=(), limits=(RowLimits("raw", block="2%"),))
+    assert [one.level for one in results if one.name == "quarantine"] == ["ok", "ok"]
+
+
+def test_rows_that_a_transform_set_aside_are_missed_when_the_table_has_none():
+    """A chunk said that it wrote three; an input without rules is no reason not to look for them."""
+    said = "raw: rows set aside was 3 when chunk c1 ran, is 0 at the gate"
+    assert _blocks(_judged({}, {}, {"rows_set_aside": 3}, row_rules=())) == [("accounting", None, said)]
+    assert _judged({}, {}, {"rows_set_aside": 0}, row_rules=()) == []
+
+
+@pytest.mark.parametrize(
+    "pin, scans", [({}, 1), ({"row_rules": RULES}, 0), ({"partition": None}, 0), ({"own": True}, 0)]
+)
+def test_an_input_with_limits_is_counted_where_its_accounts_do_not(pin: dict[str, Any], scans: int):
+    """A share needs the whole; rows of a screened input are counted with their fates, by one scan and not two."""
+    given = {"name": "raw", "location": "lake.raw", "partition": "day", "column_type": "date"} | pin
+    run = manifest(partitions=(DAY,), inputs=(input_pin(**given),), row_limits=(RowLimits("raw", block="2%"),))
+    found = [scan for scan in compile_plan(run).scans if scan.scope == "input:raw"]
+    assert [scan.aggregates for scan in found] == [{"rowCount": "COUNT(*)"}] * scans
 
 
 @given(
