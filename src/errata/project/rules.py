@@ -27,6 +27,7 @@ from errata.model.product import (
 )
 from errata.project.balances import balances_of, controls_of
 from errata.project.checks import checks_of
+from errata.project.classified import refuse_shown
 from errata.project.eras import eras_of, row_limits_of, row_rules_of
 from errata.project.files import CatalogFile, CompareFile, InputFile, ProductFile, ProjectFile
 from errata.project.pace import signals_of, throttle_of
@@ -134,6 +135,7 @@ def product_of(file: ProductFile, root: Path, project: Project | None, report: R
     )
     if len(checks) == len(file.checks):  # else positions have moved, and the reason has been said
         _unique_names(product, report)
+        refuse_shown(product, report)
     return product
 
 

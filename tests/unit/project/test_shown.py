@@ -35,6 +35,40 @@ def test_what_cannot_be_is_refused_at_its_line(write: Write, extra: str, said: s
     assert any(said in problem for problem in problems_of(write(extra=extra)))
 
 
+BALANCE = 'name: g, input: transactions, source: "sum(a)", target: "sum(b)"'
+SHOWING = {
+    f"reconcile:\n  - {{{BALANCE}, by: [currency, Iban]}}\n": "reconcile[0].by[1]: groups are named by their values",
+    f"reconcile:\n  - {{{BALANCE}, by: {{who: upper(`iban`)}}}}\n": "reconcile[0].by.who: groups are named",
+    f"reconcile:\n  - {{{BALANCE}, by: {{who: {{source: a, target: upper(iban)}}}}}}\n": (
+        "reconcile[0].by.who.target: groups are named"
+    ),
+    "checks:\n  - {metric: freshness, column: iban, unit: days, mustBeLessThan: 1}\n": (
+        "checks[0].column: freshness shows the newest value"
+    ),
+    "compare:\n  - {metric: max(trim(iban)), warn: 5%}\n": "compare[0].metric: max() shows a value of a row",
+    "control:\n  - {metric: count(*) + MIN(iban)}\n": "control[0].metric: min() shows a value of a row",
+}
+
+
+@pytest.mark.parametrize("rule", SHOWING)
+def test_no_rule_shows_values_of_a_classified_column(write: Write, rule: str):
+    """What is measured is stored and shown, so a mask would come too late; the refusal names the line."""
+    (problem,) = problems_of(write(extra="classified: [iban]\n" + rule))
+    assert problem.startswith(f"products/daily_revenue.yaml:14: {SHOWING[rule]}")
+    assert "iban is classified" in problem or "this column is classified" in problem
+
+
+def test_counts_and_sums_of_classified_columns_stay_possible(write: Write):
+    """They are no values of rows; neither is text that only reads like the column's name."""
+    rules = (
+        "checks:\n  - {metric: piiValues, column: iban, mustBe: 0}\n"
+        "compare:\n  - {name: many, metric: max(a) - count(distinct iban), warn: 5%}\n"
+        "reconcile:\n  - {name: g, input: transactions, source: sum(iban), target: sum(iban),\n"
+        "     by: {k: \"left(a, 'iban')\"}}\n"
+    )
+    assert product_with(write, "classified: [iban]\n" + rules).compare[0].name == "many"
+
+
 def test_the_table_must_have_the_columns_and_the_types(write: Write):
     """Only numbers that are not whole may have a tolerance."""
     extra = "diff: {tolerance: {amount: 0.01, n: 1}}\nclassified: [acount_id]\n"
