@@ -7,10 +7,11 @@ table holds and what a product file declares are written alike, so comparing tex
 from __future__ import annotations
 
 import re
+import struct
 from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, localcontext
 
-__all__ = ["SCALARS", "fits", "is_castable", "literal_fits", "normal_type", "spark_type"]
+__all__ = ["SCALARS", "fits", "is_castable", "literal_fits", "normal_type", "spark_type", "written_form"]
 
 SCALARS = ("boolean", "int", "long", "float", "double", "date", "timestamp", "timestamptz", "string", "binary")
 _ALIASES = {"bigint": "long", "bool": "boolean", "integer": "int", "list": "array"}
@@ -21,6 +22,25 @@ _BOUNDS = {"int": 2**31, "long": 2**63}
 _WORD = re.compile(r"\s*([A-Za-z_]\w*)\s*")
 _DECIMAL = re.compile(r"\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)\s*")
 _DIGITS = 38
+
+# Python and Java read these alike; [0-9] because \d has more digits than ASCII in Python
+_WHOLE = "[+-]?[0-9]+"
+_REAL = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIMESTAMP = _DATE + r"[T ](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
+_ZONE = "(?:Z|[+-](?:(?:0[0-9]|1[0-7]):[0-5][0-9]|18:00))"
+_FORMS = {
+    "boolean": "true|false",
+    "int": _WHOLE,
+    "long": _WHOLE,
+    "float": _REAL,
+    "double": _REAL,
+    "decimal": _REAL,
+    "date": _DATE,
+    "timestamp": _TIMESTAMP,
+    "timestamptz": _TIMESTAMP + _ZONE,
+}
+_PACKED = {"float": "<f", "double": "<d"}
 
 
 class _NoType(ValueError):
@@ -130,6 +150,15 @@ def is_castable(found: str, wanted: str) -> bool:
     return (one in _TIMES and other in _TIMES) or (one == "boolean" and other in _NUMBERS)
 
 
+def written_form(kind: str) -> str | None:
+    """The regular expression that text has as a whole when it is a complete value of this type; None: any text.
+
+    >>> bool(re.fullmatch(written_form("date"), "2023-11-30")), bool(re.fullmatch(written_form("date"), "2023"))
+    (True, False)
+    """
+    return _FORMS.get(kind.partition("(")[0])
+
+
 def literal_fits(text: str | None, kind: str) -> bool:
     """Whether a default can stand in a column of this type exactly; NULL always can.
 
@@ -138,33 +167,38 @@ def literal_fits(text: str | None, kind: str) -> bool:
     """
     if text is None or kind == "string":
         return True
+    form = written_form(kind)
+    if form is None or not re.fullmatch(form, text):
+        return False
     try:
-        match kind.partition("(")[0]:
-            case "boolean":
-                return text in ("true", "false")
-            case "int" | "long":
-                return -_BOUNDS[kind] <= int(text) < _BOUNDS[kind]
-            case "float" | "double":
-                return Decimal(text).is_finite()
-            case "decimal":
-                return _decimal_fits(Decimal(text), *_digits(kind))
-            case "date":
-                return date.fromisoformat(text).isoformat() == text
-            case "timestamp":
-                return datetime.fromisoformat(text).tzinfo is None
-            case "timestamptz":
-                return datetime.fromisoformat(text).tzinfo is not None
-            case _:
-                return False
-    except (InvalidOperation, ValueError):
+        return _is_value(text, kind)
+    except (ArithmeticError, ValueError):
         return False
 
 
-def _decimal_fits(number: Decimal, digits: int, scale: int) -> bool:
-    if not number.is_finite():
-        return False
-    scaled = number.scaleb(scale)
-    return scaled == scaled.to_integral_value() and abs(scaled) < 10**digits
+def _is_value(text: str, kind: str) -> bool:
+    """Whether text of the right form names a value that the type has."""
+    match kind.partition("(")[0]:
+        case "int" | "long":
+            return -_BOUNDS[kind] <= int(text) < _BOUNDS[kind]
+        case "float" | "double":
+            # too large does not pack or is infinite, too small is zero
+            (number,) = struct.unpack(_PACKED[kind], struct.pack(_PACKED[kind], float(text)))
+            return abs(number) != float("inf") and (number == 0) == (Decimal(text) == 0)
+        case "decimal":
+            return _decimal_fits(text, *_digits(kind))
+        case "date":
+            return date.fromisoformat(text).isoformat() == text
+        case "timestamp" | "timestamptz":
+            return datetime.fromisoformat(text) is not None
+        case _:
+            return True
+
+
+def _decimal_fits(text: str, digits: int, scale: int) -> bool:
+    with localcontext(prec=len(text) + 1):  # no digit is rounded away before it is looked at
+        scaled = Decimal(text).scaleb(scale)
+        return scaled == scaled.to_integral_value() and abs(scaled) < 10**digits
 
 
 def _digits(kind: str) -> tuple[int, int]:
