@@ -65,9 +65,10 @@ def _aggregates(product: Product) -> Iterator[tuple[Path, str]]:
     for n, rule in enumerate(product.reconcile):
         yield ("reconcile", n, "source"), rule.source
         yield ("reconcile", n, "target"), rule.target
-    for section, rules in (("compare", product.compare), ("control", product.control)):
-        for n, one in enumerate(rules):
-            yield (section, n, "metric"), one.metric
+    for n, comparison in enumerate(product.compare):
+        yield ("compare", n, "metric"), comparison.metric
+    for n, control in enumerate(product.control):
+        yield ("control", n, "metric"), control.metric
 
 
 def _named(text: str, hidden: dict[str, str]) -> str | None:
