@@ -183,7 +183,7 @@ def _is_value(text: str, kind: str) -> bool:
             return -_BOUNDS[kind] <= int(text) < _BOUNDS[kind]
         case "float" | "double":
             # too large does not pack or is infinite, too small is zero
-            (number,) = struct.unpack(_PACKED[kind], struct.pack(_PACKED[kind], float(text)))
+            number: float = struct.unpack(_PACKED[kind], struct.pack(_PACKED[kind], float(text)))[0]
             return abs(number) != float("inf") and (number == 0) == (Decimal(text) == 0)
         case "decimal":
             return _decimal_fits(text, *_digits(kind))
