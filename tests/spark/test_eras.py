@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +16,7 @@ from errata.canonical import canonical_bytes, digest_of
 from errata.engines.files.source import FileSource
 from errata.engines.spark.causes import meaning
 from errata.engines.spark.inputs import frames, screened
-from errata.errors import SourceCorrupt
+from errata.errors import ManifestTampered, SourceCorrupt
 from errata.model.eras import Era, RowRule
 from errata.model.manifest import InputPin, Manifest
 from errata.model.partition import Grain
@@ -129,6 +130,11 @@ def test_a_table_is_adapted_by_span(spark: SparkSession) -> None:
     origins = {row["__errata_origin"] for row in screened(spark, pin, {}, DAYS, Grain.DAY, "date").collect()}
     assert origins == {f"lake.era_in@{snapshot[0]}"}
     assert frames(spark, _run(pin), {}, ["2025-12-31"])["raw"].count() == 0
+    unseen = replace(pin, era_of={DAYS[1]: ("amounts",)})  # metadata did not show that the first day has rows
+    found = frames(spark, _run(unseen), {}, DAYS)["raw"].collect()
+    assert sorted(row["amount"] for row in found) == [Decimal("2.50"), Decimal("150.00")]
+    with pytest.raises(ManifestTampered, match="raw: 2026-01-01 is in 0 eras; expected exactly one"):
+        frames(spark, _run(replace(unseen, eras=eras[1:])), {}, DAYS)
     spark.sql("DROP TABLE lake.era_in PURGE")
 
 

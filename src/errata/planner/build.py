@@ -324,7 +324,8 @@ def _input_pin(world: World, source: Input, facts: InputFacts, parts: dict[str, 
     back, ahead = look(source, grain) if source.partition else (0, 0)
     sizes = facts.partitions if facts.whole is None else {WHOLE: facts.whole}
     field = world.target.partition_field
-    proof = cover(source, facts, grain, field.column_type if field else None)
+    asked = input_partitions(source, grain, world.partitions)
+    proof = cover(source, facts, grain, field.column_type if field else None, asked)
     return InputPin(
         name=source.name,
         kind=facts.kind,
@@ -333,7 +334,7 @@ def _input_pin(world: World, source: Input, facts: InputFacts, parts: dict[str, 
         column_type=facts.column_type or source.columns.get(source.partition or ""),
         lookback=back,
         lookahead=ahead,
-        input_partitions=input_partitions(source, grain, world.partitions),
+        input_partitions=asked,
         fingerprints={name: size.fingerprint for name, size in sizes.items() if size.fingerprint},
         rows=sum(size.rows for size in sizes.values()),
         bytes=sum(size.bytes for size in sizes.values()),

@@ -1,7 +1,9 @@
 """Whether an input's eras cover what will be read, from the schemas that files and tables really have. Pure.
 
 Every file of every partition, look-back included, falls into exactly one era, and that era delivers every declared
-column from it. What does not is named: partitions, file, column. Nothing is filled up in silence.
+column from it. What does not is named: partitions, file, column. Nothing is filled up in silence. Of a table every
+partition that will be asked for is proven, also where its metadata shows no row of it: files of an older partition spec
+may hold rows of any partition.
 """
 
 from __future__ import annotations
@@ -37,8 +39,10 @@ class _Found:
     place: str
 
 
-def cover(source: Input, facts: InputFacts, grain: Grain, partition_type: str | None) -> Coverage:
-    """The proof for one input; empty for an input that declares no columns."""
+def cover(
+    source: Input, facts: InputFacts, grain: Grain, partition_type: str | None, asked: Sequence[str] = ()
+) -> Coverage:
+    """The proof for one input of which these partitions are read; empty for an input that declares no columns."""
     broken = [f"{source.name}: {path} cannot be read: {why}" for path, why in sorted(facts.unreadable.items())]
     if broken or not source.columns:
         return Coverage(tuple(broken))
@@ -47,7 +51,7 @@ def cover(source: Input, facts: InputFacts, grain: Grain, partition_type: str | 
     known: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
     era_of: dict[str, set[str]] = {}
     found: dict[str, _Found] = {}
-    for partition, place, number in _files(facts):
+    for partition, place, number in _files(facts, asked):
         schema = facts.schemas[number]
         eras = matching(source.eras, partition, schema)
         if len(eras) == 1:
@@ -70,7 +74,7 @@ def _columns(source: Input, facts: InputFacts, partition_type: str | None) -> di
     return {**source.columns, source.partition: kind}
 
 
-def _files(facts: InputFacts) -> Iterator[tuple[str, str, int]]:
+def _files(facts: InputFacts, asked: Sequence[str]) -> Iterator[tuple[str, str, int]]:
     """(partition, file or table, schema) of all that is read."""
     if facts.files is not None:
         for partition, files in facts.files.items():
@@ -78,7 +82,8 @@ def _files(facts: InputFacts) -> Iterator[tuple[str, str, int]]:
                 yield partition, file.path, file.schema
         return
     place = f"{facts.location} at snapshot {facts.snapshot_id}"
-    for partition in facts.partitions or (WHOLE,):
+    partitions = () if facts.whole is not None else dict.fromkeys((*asked, *facts.partitions))
+    for partition in partitions or (WHOLE,):
         yield partition, place, 0
 
 

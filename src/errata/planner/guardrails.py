@@ -237,7 +237,7 @@ def _dirty_tree(world: World) -> Iterator[Verdict]:
 
 
 def _schema(world: World) -> Iterator[Verdict]:
-    problems = schema_problems(world.product, world.target, world.inputs)
+    problems = schema_problems(world.product, world.target, world.inputs, world.partitions)
     for problem in problems:
         yield Verdict("schema", "refuse", problem, final=True)
     if problems:

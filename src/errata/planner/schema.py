@@ -12,6 +12,7 @@ from errata.model.partition import Grain
 from errata.model.product import INEXACT, Product, Target
 from errata.planner.coverage import cover
 from errata.planner.ports import InputFacts, PartitionField, TargetFacts
+from errata.planner.request import input_partitions
 
 __all__ = ["SUPPORTED_TYPES", "lineage_alter", "new_columns", "schema_problems"]
 
@@ -19,8 +20,10 @@ SUPPORTED_TYPES = ("date", "timestamp", "timestamptz", "string", "int", "long")
 _SHOWN = 3
 
 
-def schema_problems(product: Product, target: TargetFacts, inputs: Mapping[str, InputFacts]) -> tuple[str, ...]:
-    """Everything that keeps a run from being planned, all at once."""
+def schema_problems(
+    product: Product, target: TargetFacts, inputs: Mapping[str, InputFacts], partitions: Sequence[str]
+) -> tuple[str, ...]:
+    """Everything that keeps a run of these partitions from being planned, all at once."""
     types = {column.name: column.type for column in target.columns}
     return (
         *_partitioning(product, target, types),
@@ -28,7 +31,7 @@ def schema_problems(product: Product, target: TargetFacts, inputs: Mapping[str, 
         *_added(product.target, target, types),
         *_attribution(target),
         *(facts.problem for facts in inputs.values() if facts.problem),
-        *_covered(product, target, inputs),
+        *_covered(product, target, inputs, partitions),
     )
 
 
@@ -39,9 +42,14 @@ def new_columns(wanted: Target, found: TargetFacts) -> tuple[NewColumn, ...]:
     return tuple(NewColumn(name, kind, found.last_column_id + n) for n, (name, kind) in enumerate(missing, 1))
 
 
-def _covered(product: Product, target: TargetFacts, inputs: Mapping[str, InputFacts]) -> tuple[str, ...]:
-    kind = target.partition_field.column_type if target.partition_field else None
-    proofs = (cover(source, inputs[source.name], product.target.grain, kind) for source in product.inputs)
+def _covered(
+    product: Product, target: TargetFacts, inputs: Mapping[str, InputFacts], partitions: Sequence[str]
+) -> tuple[str, ...]:
+    kind, grain = target.partition_field.column_type if target.partition_field else None, product.target.grain
+    proofs = (
+        cover(source, inputs[source.name], grain, kind, input_partitions(source, grain, partitions))
+        for source in product.inputs
+    )
     return tuple(problem for proof in proofs for problem in proof.problems)
 
 

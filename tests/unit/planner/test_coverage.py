@@ -135,6 +135,21 @@ def test_tables_have_one_schema_and_reference_data_no_partitions():
     assert _cover(_source(TODAY, partition=None), whole).era_of == {WHOLE: ("today",)}
 
 
+def test_partitions_that_metadata_does_not_show_are_proven_too():
+    """Files of an older partition spec hold rows of partitions that no entry names; each asked for needs its era."""
+    shown = {DAYS[1]: PartitionSize(1, 1, 1)}
+    schema = NEW | {"day": "date"}
+    table = InputFacts("raw", "table", "lake.raw", "date", shown, snapshot_id="7", schemas=(schema,))
+    eras = (Era("old", last=DAYS[0]), Era("new", first=DAYS[1], last=DAYS[2]))
+    source = _source(*eras, files=None, table="lake.raw")
+    proof = cover(source, table, Grain.DAY, "date", DAYS[:3])
+    assert proof == Coverage((), {DAYS[0]: ("old",), DAYS[1]: ("new",), DAYS[2]: ("new",)}, proof.columns)
+    (problem,) = cover(source, table, Grain.DAY, "date", DAYS[:4]).problems
+    assert problem.startswith("raw: 2026-01-04 (lake.raw at snapshot 7): no era covers it; expected one of old, new")
+    unseen = InputFacts("raw", "table", "lake.raw", "date", {}, snapshot_id="7", schemas=(schema,))
+    assert cover(source, unseen, Grain.DAY, "date", DAYS[:1]).era_of == {DAYS[0]: ("old",)}
+
+
 @st.composite
 def spans(draw: st.DrawFn) -> list[tuple[str | None, str | None]]:
     """Where eras begin and end, sound or not."""

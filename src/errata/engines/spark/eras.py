@@ -53,22 +53,30 @@ def from_table(pin: InputPin, read: Callable[[Sequence[str]], DataFrame], partit
     if not pin.columns:
         return screen(with_source(read(partitions), origin), pin)
     schema = _readable(pin.schemas[0])
-    whole = pin.era_of.get(WHOLE)
-    shapes = []
-    for era in eras_or_one(pin.eras):
-        of_era = [name for name in partitions if (whole or pin.era_of.get(name)) == (era.name,)]
-        if of_era or whole == (era.name,):
-            shapes.append(_adapt(with_source(read(of_era), origin), pin, era, schema))
-    if not shapes:  # none of these partitions is in the table; any era that was proven has the right columns
-        names = {name for eras in pin.era_of.values() for name in eras}
-        era = next((era for era in eras_or_one(pin.eras) if era.name in names), eras_or_one(pin.eras)[0])
-        shapes.append(_adapt(with_source(read(()), origin), pin, era, schema))
+    eras = {era.name: era for era in eras_or_one(pin.eras)}
+    groups: dict[str, list[str]] = {}
+    if pin.partition is None or WHOLE in pin.era_of:
+        groups[_era_in(pin, WHOLE).name] = list(partitions)
+    else:
+        for name in partitions:
+            groups.setdefault(_era_in(pin, name).name, []).append(name)
+    if not groups:  # nothing is asked for; any era that was proven has the right columns
+        groups[next((name for found in pin.era_of.values() for name in found), next(iter(eras)))] = []
+    shapes = [_adapt(with_source(read(names), origin), pin, eras[era], schema) for era, names in sorted(groups.items())]
     return _together(None, pin, shapes)
+
+
+def _era_in(pin: InputPin, partition: str) -> Era:
+    """The era that was sealed for a partition of a table, else the one that matches; metadata may not name them all."""
+    sealed = pin.era_of.get(partition)
+    if sealed is None:
+        return _only(pin, partition, matching(pin.eras, partition, pin.schemas[0]))
+    return _only(pin, partition, [era for era in eras_or_one(pin.eras) if era.name in sealed])
 
 
 def _only(pin: InputPin, partition: str, eras: Sequence[Era]) -> Era:
     if len(eras) != 1:
-        raise ManifestTampered(f"input {pin.name}: {partition} is in {len(eras)} eras; the plan proved exactly one")
+        raise ManifestTampered(f"input {pin.name}: {partition} is in {len(eras)} eras; expected exactly one")
     return eras[0]
 
 
