@@ -5,15 +5,18 @@ in two ways, the number of ways doubles with every repetition; that is what nest
 alternatives under a repeat (``(a|ab|b)*``) have in common, and it is decided exactly here: characters of the pattern
 are states (Glushkov's automaton), and a state that two different paths of the same text lead back to is the proof.
 Repeats of the same characters next to each other (``\\d+\\d*``) multiply instead; they are refused as well, as are more
-than three that can hand the same text on to each other (``.*a.*b.*c.*d``).
+than two that can hand the same text on to each other (``^.*a.*b.*c``). A pattern that may begin anywhere is tried from
+every place, which is one such repeat more. Java goes one call deeper with every round of a repeated group, so a group
+is repeated a bounded number of times; only single characters repeat without end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from math import inf
 
-from errata.validator.regex_tree import Alternatives, Assertion, Node, Repeat, Sequence, Spans, Symbol
+from errata.validator.regex_tree import LAST, Alternatives, Assertion, Node, Repeat, Sequence, Spans, Symbol
 
 __all__ = ["cost_flaw"]
 
@@ -21,11 +24,18 @@ _COPIES = 6  # a count up to this is written out; a larger one is taken as endle
 _FIXED_COPIES = 40  # the same for {n}, which leaves nothing open
 _MOST_STATES = 600
 _MOST_PAIRS = 60_000
-_MOST_LOOPS = 3
+_MOST_LOOPS = 2
+_MOST_ROUNDS = 500  # of groups within groups, all multiplied: a thread's stack takes a few thousand
 _MOST_COMPARED = 60
 
 _AMBIGUOUS = "a repeated part can match the same text in two ways, so the time doubles with every character"
 _ADJACENT = "two long repeats that can match the same characters stand next to each other"
+_DEEP = (
+    f"a group repeats without end or more than {_MOST_ROUNDS} times, and a long text would exhaust Java's stack; repeat"
+    " one character or class such as [a-z-]*, or give a bound such as {0,50}"
+)
+_PILE = f"more than {_MOST_LOOPS} long repeats can match the same characters"
+_PILE_ANYWHERE = f"{_PILE} (a pattern that does not begin with ^ is tried from every place, which counts as one)"
 _TOO_LARGE = "it is too large to be judged"
 
 
@@ -40,7 +50,6 @@ class _Automaton:
     spans: list[Spans] = field(default_factory=list)
     steps: list[set[int]] = field(default_factory=list)
     doubled: set[tuple[int, int]] = field(default_factory=set)
-    assertions: list[Node] = field(default_factory=list)
 
     def state(self, spans: Spans) -> int:
         if len(self.spans) >= _MOST_STATES:
@@ -69,17 +78,16 @@ class _Piece:
 
 def cost_flaw(tree: Node) -> str | None:
     """What makes the pattern too costly; None when nothing does."""
-    pending = [tree]
     try:
-        while pending:
-            automaton = _Automaton()
-            _build(automaton, pending.pop())
-            pending += automaton.assertions
-            if flaw := _flaw(automaton):
-                return flaw
+        return _flaw(_automaton(tree)) or _pile(tree) or (_DEEP if _rounds(tree) > _MOST_ROUNDS else None)
     except (_TooLarge, RecursionError):
         return _TOO_LARGE
-    return None
+
+
+def _automaton(tree: Node) -> _Automaton:
+    made = _Automaton()
+    _build(made, tree)
+    return made
 
 
 def _build(made: _Automaton, node: Node) -> _Piece:
@@ -88,9 +96,8 @@ def _build(made: _Automaton, node: Node) -> _Piece:
             state = made.state(spans)
             return _Piece((state,), (state,), optional=not spans)
         case Assertion(body):
-            if body is not None:
-                made.assertions.append(body)
-            return _Piece()
+            # what is looked at is read from here like what follows, and leads nowhere
+            return _Piece(_build(made, body).first) if body is not None else _Piece()
         case Alternatives(options):
             pieces = [_build(made, option) for option in options]
             return _Piece(
@@ -146,9 +153,54 @@ def _flaw(made: _Automaton) -> str | None:
         for other in made.steps[one] & endless - {one}:
             if masks[one] & masks[other] and loop_of[one] != loop_of[other]:
                 return _ADJACENT
-    if _longest(made.steps, masks, loop_of) > _MOST_LOOPS:
-        return f"more than {_MOST_LOOPS} long repeats can match the same characters"
     return None
+
+
+def _pile(tree: Node) -> str | None:
+    """Whether the time grows with more than the square of the text."""
+    body = _without_tail(tree)
+    is_bound = _begins(tree)
+    made = _automaton(body if is_bound else Sequence((Repeat(Symbol(((0, LAST),)), 0, None), body)))
+    if _longest(made.steps, _masks(made.spans), _loops(made.steps)) <= _MOST_LOOPS:
+        return None
+    return _PILE if is_bound else _PILE_ANYWHERE
+
+
+def _without_tail(tree: Node) -> Node:
+    """Without a last repeat: once it is reached the text matches, and nothing is tried again."""
+    match tree:
+        case Sequence((*before, Repeat(Symbol() as symbol, least, None))) if before:
+            return Sequence((*before, Repeat(symbol, least, least)))
+    return tree
+
+
+def _begins(node: Node) -> bool:
+    """Whether a match begins at the beginning of the text."""
+    match node:
+        case Assertion(_, begins):
+            return begins
+        case Sequence(parts):
+            ahead = next((part for part in parts if part not in (Sequence(()), Assertion())), None)
+            return ahead is not None and _begins(ahead)
+        case Alternatives(options):
+            return all(_begins(option) for option in options)
+        case _:
+            return False
+
+
+def _rounds(node: Node) -> float:
+    """How many rounds of groups within groups a match may take, at most: so deep is Java's stack."""
+    match node:
+        case Repeat(Symbol(), _, _):
+            return 1
+        case Repeat(body, _, most):
+            return _rounds(body) * (inf if most is None else max(most, 1))
+        case Sequence(parts) | Alternatives(parts):
+            return max((_rounds(part) for part in parts), default=1)
+        case Assertion(body) if body is not None:
+            return _rounds(body)
+        case _:
+            return 1
 
 
 def _masks(spans: list[Spans]) -> list[int]:

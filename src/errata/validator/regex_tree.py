@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 __all__ = [
+    "LAST",
     "Alternatives",
     "Assertion",
     "Node",
@@ -40,6 +41,10 @@ _PUNCTUATION: Spans = ((33, 47), (58, 64), (91, 96), (123, 126))
 _ZERO_WIDTH = "bBAzZG"
 _CHARACTERS = {"t": 9, "n": 10, "r": 13, "f": 12, "a": 7, "e": 27}
 _FLAGS = "imsu"
+_FOLDED = tuple(
+    (ord(one), other) for one, other in zip("iIiIkKsS", (304, 304, 305, 305, 8490, 8490, 383, 383), strict=True)
+)
+"""Letters of ASCII that the flags i and u together also find in other characters."""
 
 
 class PatternError(ValueError):
@@ -78,9 +83,13 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """What must follow or precede, without being consumed; without a body: an edge such as ``^``."""
+    """What must follow or precede, without being consumed; without a body: an edge such as ``$``.
+
+    ``begins``: it holds at the beginning of the whole text only.
+    """
 
     body: Node | None = None
+    begins: bool = False
 
 
 Node = Symbol | Sequence | Alternatives | Repeat | Assertion
@@ -155,6 +164,8 @@ def parse_pattern(text: str) -> Node:
         raise PatternError("groups are nested too deeply") from None
     if reader.at < len(text):
         raise PatternError("a ) closes nothing")
+    if reader.folds_unicode and reader.is_beyond_ascii:
+        raise PatternError("the flag u does not go with characters beyond ASCII; write both cases, such as [äÄ]")
     return tree
 
 
@@ -165,6 +176,8 @@ class _Reader:
         self.text = text
         self.at = 0
         self.flags: frozenset[str] = frozenset()
+        self.folds_unicode = False
+        self.is_beyond_ascii = not text.isascii()
 
     def peek(self, ahead: int = 0) -> str:
         return self.text[self.at + ahead : self.at + ahead + 1]
@@ -211,6 +224,8 @@ class _Reader:
             for first, last, shift in ((65, 90, 32), (97, 122, -32)):
                 if max(low, first) <= min(high, last):
                     folded.append((max(low, first) + shift, min(high, last) + shift))
+            if "u" in self.flags:
+                folded += [(other, other) for one, other in _FOLDED if low <= one <= high]
         return Symbol(joined(folded))
 
     def atom(self) -> Node | None:
@@ -222,7 +237,9 @@ class _Reader:
                 return self.symbol(self.char_class())
             case "\\":
                 return self.escape()
-            case "^" | "$":
+            case "^":
+                return Assertion(begins="m" not in self.flags)
+            case "$":
                 return Assertion()
             case ".":
                 return Symbol(((0, LAST),) if "s" in self.flags else _without(_NEWLINES))
@@ -274,6 +291,7 @@ class _Reader:
                 target = "off"
             elif one in _FLAGS:
                 (on.add if target == "on" else off.add)(one)
+                self.folds_unicode |= one == "u" and target == "on"
             else:
                 raise PatternError(f"the flag or group (?{one} is not supported; flags are {', '.join(_FLAGS)}")
         self.flags = frozenset(on - off)
@@ -316,7 +334,7 @@ class _Reader:
     def escape(self) -> Node:
         one = self.take()
         if one in _ZERO_WIDTH:
-            return Assertion()
+            return Assertion(begins=one == "A")
         if one.isdigit() or one == "k":
             raise PatternError("back-references are not supported")
         return self.symbol(self.escaped(one))
@@ -351,6 +369,7 @@ class _Reader:
             raise PatternError(f"\\{kind} needs hexadecimal digits") from None
         if code > LAST:
             raise PatternError(f"\\{kind}{{{digits}}} is no character")
+        self.is_beyond_ascii |= code > 127
         return code
 
     def _property(self, *, negated: bool) -> Spans:
