@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -11,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812
 
 from errata.canonical import canonical_bytes, digest_of
 from errata.engines.files.source import FileSource
 from errata.engines.spark.causes import meaning
+from errata.engines.spark.exactcast import is_changed
 from errata.engines.spark.inputs import frames, screened
 from errata.errors import ManifestTampered, SourceCorrupt
+from errata.model.coltypes import is_castable, spark_type
 from errata.model.eras import Era, RowRule
 from errata.model.manifest import InputPin, Manifest
 from errata.model.partition import Grain
@@ -136,6 +141,88 @@ def test_a_table_is_adapted_by_span(spark: SparkSession) -> None:
     with pytest.raises(ManifestTampered, match="raw: 2026-01-01 is in 0 eras; expected exactly one"):
         frames(spark, _run(replace(unseen, eras=eras[1:])), {}, DAYS)
     spark.sql("DROP TABLE lake.era_in PURGE")
+
+
+EXACT: dict[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
+    # (found, wanted): (values that are kept, values that a cast would change), in the words of Spark SQL
+    ("string", "date"): (
+        ("'2023-11-30'",),
+        ("'2023'", "'2023-11'", "'2023-11-30 garbage'", "'2023-11-30T10'", "'2023-02-30'", "' 2023-11-30'"),
+    ),
+    ("string", "timestamp"): (
+        ("'2023-11-30T10:00:00'", "'2023-11-30 10:00:00.123456'"),
+        (
+            "'2023'",
+            "'2023-11-30'",
+            "'2023-11-30 10:00'",
+            "'2023-11-30 10:00:00Z'",
+            "'10:00:00'",
+            "'2023-11-30 10:00:00\\n'",
+        ),
+    ),
+    ("string", "timestamptz"): (
+        ("'2023-11-30T10:00:00Z'", "'2023-11-30 10:00:00.5+01:00'"),
+        ("'2023-11-30T10:00:00'", "'2023-11-30'", "'2023-11-30T10:00:00 nowhere'", "'2023-11-30T25:00:00Z'"),
+    ),
+    ("string", "int"): (("'12'", "' -7 '"), ("'1.0'", "'1.5'", "'12x'", "'2147483648'", "''")),
+    ("string", "decimal(38, 2)"): (
+        ("'1.50'", "'.5'", "'1.500'", "'123456789012345678901234567890.12'", "'15e-1'", "'1e2'", "'-0'"),
+        (
+            "'1.005'",
+            "'123456789012345678901234567890.123'",
+            "'15e-3'",
+            "'1.5e-18'",
+            "'1e-99999999999'",
+            "'1e-9223372036854775808'",
+            "'1e36'",
+        ),
+    ),
+    ("string", "double"): (
+        ("'0.1'", "'1e300'", "'0'", "'0.30000000000000004'", "'-0.0'", "'123456789012345e10'"),
+        ("'1e999'", "'1e-999'", "'NaN'", "'Infinity'", "'1.5d'", "'0.1234567890123456789'", "'9007199254740993'"),
+    ),
+    ("string", "float"): (("'0.1'", "'16777216'"), ("'0.123456789'", "'16777217'", "'1e39'")),
+    ("string", "boolean"): (("'true'", "'F'"), ("'maybe'", "'2'")),
+    ("long", "double"): (("9007199254740992L", "-1L"), ("9007199254740993L", "9223372036854775807L")),
+    ("long", "int"): (("1L",), ("2147483648L",)),
+    ("int", "float"): (("16777216",), ("16777217", "2147483647")),
+    ("long", "decimal(3, 1)"): (("99L",), ("100L",)),
+    ("double", "float"): (("0.5D", "double('NaN')"), ("0.1D", "1e300D")),
+    ("double", "long"): (("2D",), ("1.5D", "double('NaN')", "9223372036854775808D", "1e300D")),
+    ("double", "decimal(12, 2)"): (("0.1D",), ("1.005D", "double('Infinity')")),
+    ("decimal(20, 2)", "double"): (("0.10BD",), ("123456789012345678.91BD",)),
+    ("decimal(20, 2)", "decimal(20, 1)"): (("0.10BD",), ("0.11BD",)),
+    ("int", "boolean"): (("0", "1"), ("2", "-1")),
+    ("boolean", "int"): (("true", "false"), ()),
+    ("long", "timestamptz"): (("1700000000L",), ("9223372036854775807L",)),
+    ("double", "timestamptz"): (("1.5D",), ("1.00000001D", "double('NaN')")),
+    ("timestamp", "date"): (("timestamp_ntz'2023-11-30 00:00:00'",), ("timestamp_ntz'2023-11-30 00:00:01'",)),
+    ("date", "timestamp"): (("date'2023-11-30'",), ()),
+    ("timestamptz", "timestamp"): (("timestamp'2023-11-30 10:00:00Z'",), ()),
+    ("double", "string"): (("0.1D", "double('NaN')"), ()),
+    ("timestamp", "string"): (("timestamp_ntz'2023-11-30 10:00:00.123456'",), ()),
+}
+
+
+def _told(found: str, wanted: str) -> Callable[[Column], Column]:
+    return lambda value: is_changed(value, found, value.try_cast(spark_type(wanted)), wanted)
+
+
+def test_no_cast_changes_a_value(spark: SparkSession) -> None:
+    """For each pair of types: what comes out is what went in, and what would not be is named; NULL stays NULL."""
+    asked = []
+    for n, ((found, wanted), (kept, changed)) in enumerate(EXACT.items()):
+        values = F.expr(f"cast(array({', '.join([*kept, *changed, 'NULL'])}) AS array<{spark_type(found)}>)")
+        asked += [values.cast("array<string>").alias(f"v{n}"), F.transform(values, _told(found, wanted)).alias(f"t{n}")]
+    answers = spark.range(1).select(*asked).first()
+    assert answers is not None
+    wrong = []
+    for n, ((found, wanted), (kept, changed)) in enumerate(EXACT.items()):
+        expected = [False] * len(kept) + [True] * len(changed) + [False]
+        told = zip(answers[f"v{n}"], answers[f"t{n}"], expected, strict=True)
+        wrong += [f"{found} to {wanted}: {value} was {was}" for value, was, right in told if was is not right]
+    assert wrong == []
+    assert all(is_castable(found, wanted) for found, wanted in EXACT)
 
 
 @pytest.mark.parametrize("spoil", ["cut", "empty", "page"])

@@ -137,7 +137,7 @@ def fits(found: str, wanted: str) -> bool:
 
 
 def is_castable(found: str, wanted: str) -> bool:
-    """Whether Spark has a cast, in ANSI mode, that is tried value by value; nested types have none."""
+    """Whether Spark has a cast, in ANSI mode, that is tried and proven value by value; nested types have none."""
     one, other = (kind.partition("(")[0] for kind in (found, wanted))
     if one not in (*SCALARS, "decimal") or other not in (*SCALARS, "decimal"):
         return False

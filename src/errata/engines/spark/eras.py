@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
 from errata.engines.spark.columns import quoted
+from errata.engines.spark.exactcast import is_changed
 from errata.engines.spark.rows import CAST, FATE, ORIGIN, OUT, SOURCE, screen, with_source
 from errata.engines.spark.sourcefiles import FilesPart, chosen, read_files, with_partition
 from errata.errors import ManifestTampered
@@ -23,8 +24,6 @@ from errata.model.manifest import InputPin, SourceFile
 from errata.model.partition import WHOLE, Grain
 
 __all__ = ["from_files", "from_table"]
-
-_WHOLE_NUMBERS = ("int", "long")
 
 
 def from_files(
@@ -114,23 +113,11 @@ def _reason(deliveries: Sequence[Delivery]) -> Column:
     terms = []
     for one in deliveries:
         if one.is_tried:
-            terms.append(F.when(_is_lost(one), F.lit(f"cast {one.column}")))
+            lost = is_changed(F.col(quoted(str(one.source))), str(one.found), _value(one), one.kind)
+            terms.append(F.when(lost, F.lit(f"cast {one.column}")))
         elif one.source is not None and one.found == "string":
             terms.append(F.when(~F.is_valid_utf8(F.col(quoted(one.source))), F.lit(f"text {one.column}")))
     return F.coalesce(*terms) if terms else F.lit(None).cast("string")
-
-
-def _is_lost(one: Delivery) -> Column:
-    """Whether a value is there and the cast gives none, or another one: rounding is a change too."""
-    source, value = F.col(quoted(str(one.source))), _value(one)
-    found, wanted = str(one.found).partition("(")[0], one.kind.partition("(")[0]
-    lost = value.isNull()
-    if wanted in (*_WHOLE_NUMBERS, "decimal") and found in ("decimal", "float", "double"):
-        lost |= ~value.try_cast(spark_type(str(one.found))).eqNullSafe(source)
-    elif wanted == "decimal" and found == "string":
-        exact = source.try_cast("decimal(38,18)")
-        lost |= exact.isNotNull() & ~value.try_cast("decimal(38,18)").eqNullSafe(exact)
-    return source.isNotNull() & lost
 
 
 def _together(session: SparkSession | None, pin: InputPin, shapes: Sequence[DataFrame]) -> DataFrame:
