@@ -20,8 +20,9 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
 from errata.errors import UsageError
+from errata.validator.constants import made_text, misfit_in
 from errata.validator.functions import ALLOWED, LAMBDAS, PADDING, PATTERNS, REFUSED
-from errata.validator.literals import is_number
+from errata.validator.literals import is_moving, is_number
 from errata.validator.patterns import pattern_flaw
 
 __all__ = ["MOST_CHARACTERS", "aggregate", "row_condition", "row_value"]
@@ -208,13 +209,24 @@ def _refuse_parts(tree: exp.Expr, place: _Place) -> None:
             raise place.refused("functions without a name before them, because those are user-defined")
         if isinstance(node, exp.Lambda) and _spelled(node.parent, place.text) not in LAMBDAS:
             raise place.refused(f"x -> … in {', '.join(sorted(LAMBDAS))} only")
-        if isinstance(node, exp.Func):
-            _refuse_function(node, place)
+        _refuse_function(node, place)
+        _refuse_moving(node, place)
         if isinstance(node, (exp.Like, exp.ILike)):
             _refuse_wildcards(node, place)
 
 
-def _refuse_function(node: exp.Func, place: _Place) -> None:
+def _refuse_moving(node: exp.Expr, place: _Place) -> None:
+    if made_text(node, _spelled(node, place.text)):
+        raise place.refused("text written out as one literal, found text that is made of constants")
+    if isinstance(node, exp.Literal) and node.is_string and is_moving(node.name):
+        raise place.refused(
+            f"the same answer every time, found {node.name!r}, which Spark may take for the current time"
+        )
+
+
+def _refuse_function(node: exp.Expr, place: _Place) -> None:
+    if not isinstance(node, exp.Func):
+        return
     name = _spelled(node, place.text)
     if name not in ALLOWED and not isinstance(node, _SYNTAX):
         near = get_close_matches(name, ALLOWED, 1, 0.8)
@@ -289,8 +301,11 @@ def _normal(tree: exp.Expr, place: _Place, types: Types | None) -> exp.Expr:
             near = get_close_matches(name, list(types), 1)
             advice = f"; did you mean {near[0]}" if near else ""
             raise place.refused(f"a column of the table, found {name}{advice}")
+    known = {name.lower(): kind for name, kind in (types or {}).items() if name.lower() not in own}
     for node in tree.walk():
         node.comments = None
+        if flaw := misfit_in(node, known):
+            raise place.refused(flaw)
     for identifier in tree.find_all(exp.Identifier):
         identifier.set("quoted", True)  # noqa: FBT003 - sqlglot's own way
     return _written(tree, place)

@@ -18,7 +18,7 @@ from errata.model.manifest import FORMAT, Code, Estimate, InputPin, Manifest, Ta
 from errata.model.product import Check, Limits, Metric, Product, Reconciliation
 from errata.validator.fitting import refuse_misfit, types_of_input
 from errata.validator.functions import ALLOWED, REFUSED
-from errata.validator.literals import is_number
+from errata.validator.literals import comparison_flaw, is_moving, is_number
 from errata.validator.names import RESERVED
 
 __all__ = ["Flaw", "bare_manifest", "flaws_of", "inputs_in_rules"]
@@ -27,9 +27,11 @@ SECTIONS = ("checks", "reconcile", "compare", "control")
 """The sections of a product file whose rules are measured."""
 
 _PLAIN = re.compile(r"(sum|avg|min|max|count)\(\s*(\*|[A-Za-z_]\w*)\s*\)", re.ASCII | re.IGNORECASE)
-_NAME = r"([A-Za-z_]\w*)"
-_VALUE = rf"(?:-?\d{{1,18}}(?:\.\d{{1,18}})?|'[\w .:-]*'|{_NAME})"
-_TERM = re.compile(rf"{_NAME}\s*(?:(?:<|<=|>|>=|=|<>|!=)\s*{_VALUE}|\s+is(?:\s+not)?\s+null)", re.ASCII | re.IGNORECASE)
+_NAME = r"[A-Za-z_]\w*"
+_VALUE = rf"(?:(?P<number>-?\d{{1,18}}(?:\.\d{{1,18}})?)|'(?P<text>[\w .:-]*)'|(?P<other>{_NAME}))"
+_TERM = re.compile(
+    rf"(?P<column>{_NAME})\s*(?:(?:<|<=|>|>=|=|<>|!=)\s*{_VALUE}|\s+is(?:\s+not)?\s+null)", re.ASCII | re.IGNORECASE
+)
 _WORDS = frozenset({"and", "or", "not", "null", "true", "false", "case", "end", "interval", "between", "exists", "is"})
 
 
@@ -164,10 +166,16 @@ def _is_plain(text: str, types: Mapping[str, str] | None) -> bool:
 
 def _is_plain_condition(text: str, types: Mapping[str, str]) -> bool:
     """Comparisons of columns with numbers, text and each other, joined by AND and OR."""
-    columns = {name.lower() for name in types} - ALLOWED - set(REFUSED) - _WORDS
+    special = ALLOWED | set(REFUSED) | _WORDS
+    columns = {name.lower(): kind for name, kind in types.items() if name.lower() not in special}
     for term in re.split(r"\s+(?:and|or)\s+", text.strip(), flags=re.IGNORECASE):
         found = _TERM.fullmatch(term)
-        if found is None or any(name.lower() not in columns for name in found.groups() if name is not None):
+        if found is None or any(found[name] and found[name].lower() not in columns for name in ("column", "other")):
+            return False
+        kind, text = columns[found["column"].lower()], found["text"]
+        if text is not None and (is_moving(text) or comparison_flaw(text, "text", kind)):
+            return False
+        if found["number"] is not None and comparison_flaw(found["number"], "number", kind):
             return False
     return True
 

@@ -167,6 +167,94 @@ def test_a_refusal_says_which_key_and_does_not_repeat_a_long_text() -> None:
     assert len(refusal.value.message) < 300
 
 
+MOVING = [
+    "business_date < 'today'",
+    "business_date < date ' Tomorrow '",
+    "cast('now' as timestamp) > business_date",
+    "business_date in ('2026-01-01', 'yesterday Europe/Berlin')",
+    "to_date('YESTERDAY') < business_date",
+    "currency = 'epoch'",
+    "business_date < case when is_open then 'today+01:00' else '2026-01-01' end",
+]
+
+
+@pytest.mark.parametrize("text", MOVING)
+def test_text_that_spark_takes_for_the_current_time_is_refused(text: str) -> None:
+    """What was measured is evidence, so it may not depend on the day it was measured."""
+    with pytest.raises(UsageError, match="the same answer every time"):
+        row_condition(text, where="check c", types=COLUMNS)
+    with pytest.raises(UsageError, match="the same answer every time"):
+        aggregate(f"count_if({text})", where="compare c", types=None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "business_date < concat('to', 'day')",
+        "business_date < 'to' || 'day'",
+        "business_date < 'to' 'day'",
+        "business_date < lower(substring('xTODAY', 2))",
+        "business_date < date_format(date '2026-01-01', \"'now'\")",
+        "business_date < array_join(array('to', 'day'), '')",
+    ],
+)
+def test_constant_text_is_written_out(text: str) -> None:
+    """Text that is put together from constants could be made to say today where nobody sees it."""
+    with pytest.raises(UsageError, match="text written out as one literal"):
+        row_condition(text, where="check c", types=COLUMNS)
+
+
+TYPES = COLUMNS | {"at": "timestamptz", "local": "timestamp", "rate": "double", "tags": "list<string>", "raw": "binary"}
+MISFITS = {
+    "event_count < 'abc'": "event_count compared with a number, because the column is long; found 'abc'",
+    "'abc' > EVENT_COUNT": "compared with a number",
+    "event_count in (1, 'x')": "compared with a number",
+    "event_count between 1 and '1.5'": "compared with a whole number of 64 bits",
+    "event_count = true": "compared with a number, because the column is long; found TRUE",
+    "event_count < date '2026-01-01'": "compared with a number",
+    "is_open = 3": "is_open compared with true or false, because the column is boolean; found 3",
+    "not (is_open <=> -1)": "compared with true or false",
+    "business_date < 5": "compared with a date such as 2026-01-31, because the column is date; found 5",
+    "business_date < (-5)": "compared with a date",
+    "business_date < '31.01.2026'": "compared with a date such as 2026-01-31; found",
+    "business_date < '20260131'": "compared with a date",
+    "business_date < date '2026-02-30'": "compared with a date",
+    "at >= 'soon'": "compared with a timestamptz such as",
+    "local >= '2026-01-01 00:00:00Z'": "without a zone",
+    "currency = 5": "currency compared with text in quotes, because the column is string; found 5",
+    "currency > date '2026-01-01'": "compared with text in quotes",
+    "tags = 'a'": "a part of the column, which is a list",
+    "gross > 0 and (gross < 1 or gross <> 'none')": "compared with a number",
+}
+FITTING = [
+    "event_count > 0.5 and event_count < '7' and gross >= -0.001",
+    "is_open = true or is_open = 'false' or is_open is true",
+    "business_date < '2026-01-31' and business_date >= date '2026-01-01'",
+    "business_date < timestamp '2026-01-01 00:00:00'",
+    "at < '2026-01-31 12:00:00Z' or at < '2026-01-31' or at > timestamp '2026-01-01 00:00:00 Europe/Berlin'",
+    "rate = 'NaN' or rate > 1e3",
+    "currency = '5' or currency is null or currency = null",
+    "exists(split(currency, ','), gross -> gross = 'abc')",
+    "raw = 'abc'",
+]
+
+
+@pytest.mark.parametrize("text", MISFITS)
+def test_a_column_is_compared_with_constants_of_its_type(text: str) -> None:
+    """Spark would fail on the first row, after the work is done."""
+    with pytest.raises(UsageError) as refusal:
+        row_condition(text, where="check c", types=TYPES)
+    assert MISFITS[text] in refusal.value.message
+    with pytest.raises(UsageError, match="compared with"):
+        aggregate(f"count_if({text})", where="compare c", types=TYPES)
+
+
+@pytest.mark.parametrize("text", FITTING)
+def test_constants_that_become_values_of_the_column_are_fine(text: str) -> None:
+    """Wider numbers, text that is a value of the type, and names of a lambda that only sound like a column."""
+    row_condition(text, where="check c", types=TYPES)
+
+
 def test_the_lists_of_functions_agree() -> None:
     """What is allowed is not refused, and what is special is allowed."""
     assert not functions.ALLOWED & set(functions.REFUSED)

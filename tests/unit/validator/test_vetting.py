@@ -103,8 +103,37 @@ def test_simple_rules_do_not_wait_for_the_sql_parser() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_shortcut_knows_constants_as_the_parser_does() -> None:
+    """A plain comparison with a constant of another type, or with the current time, is refused by its place."""
+    wrong = ["event_count < 'abc'", "gross > 0 or is_open = 3", "business_date < 5", "business_date < 'today'"]
+    checks = [Check(str(n), Metric.EXPRESSION, ZERO, expression=text) for n, text in enumerate(wrong)]
+    fine = Check("fine", Metric.EXPRESSION, ZERO, expression="event_count < '5' and business_date < '2026-01-31'")
+    found = flaws_of(manifest(checks=(*checks, fine)))
+    assert [(flaw.position, flaw.key) for flaw in found] == [(n, "expression") for n in range(len(wrong))]
+    assert _is_plain_condition(fine.expression or "", COLUMNS)
+    assert not any(_is_plain_condition(text, COLUMNS) for text in wrong)
+
+
 _SIDES = st.sampled_from(
-    ["gross", "EVENT_COUNT", "0", "-1.5", "'a b'", "nope", "current_date", "'it''s'", "null", "date", "(1)"]
+    [
+        "is_open",
+        "currency",
+        "business_date",
+        "'5'",
+        "'today'",
+        "'2026-01-31'",
+        "gross",
+        "EVENT_COUNT",
+        "0",
+        "-1.5",
+        "'a b'",
+        "nope",
+        "current_date",
+        "'it''s'",
+        "null",
+        "date",
+        "(1)",
+    ]
 )
 _TERMS = st.one_of(
     st.tuples(_SIDES, st.sampled_from(["<", ">=", "=", "<>", "!=", "==", " in "]), _SIDES).map("".join),
