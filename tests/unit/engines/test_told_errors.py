@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 
@@ -90,6 +92,8 @@ def test_a_failed_measurement_tells_types_and_no_value(thrown: Thrown, kind: typ
         raise thrown
     assert refusal.value.message.endswith(said)
     assert SECRET not in repr((refusal.value.message, refusal.value.fields, refusal.value.hint))
+    if kind is UsageError:
+        assert SECRET not in "".join(traceback.format_exception(refusal.value))
 
 
 def test_what_was_said_before_any_row_was_read_is_told_whole() -> None:

@@ -161,9 +161,11 @@ def blaming_the_rules(scope: str) -> Iterator[None]:
         reason = _told_without_values(error)
         if condition.startswith("FAILED_READ_FILE"):
             raise SourceChanged(f"{scope} cannot be read: {reason}", state="main is unchanged", scope=scope) from error
-        if isinstance(error, AnalysisException) or (error.getSqlState() or "").startswith(_DATA_EXCEPTION):
+        about_values = (error.getSqlState() or "").startswith(_DATA_EXCEPTION)
+        if isinstance(error, AnalysisException) or about_values:
             message = f"a check cannot be measured on {scope}: {reason}"
-            raise UsageError(message, hint="errata check", scope=scope) from error
+            # a trace would print the value
+            raise UsageError(message, hint="errata check", scope=scope) from None if about_values else error
         raise EngineError(f"{scope} cannot be measured: {reason}", scope=scope) from error
 
 
