@@ -66,6 +66,21 @@ def test_a_changed_threshold_is_judged_without_a_scan_and_stays_on_the_record(ma
     assert (again.already, again.passed, len(again.thresholds)) == (True, True, 1)
 
 
+def test_an_acceptance_is_about_what_was_found_and_not_about_the_name_of_a_rule(make_world: Make) -> None:
+    """Another threshold is another finding: the same warning has to be accepted again, by a person."""
+    world = make_world(days=2, product=COMPARED)
+    run = world.to("staged")
+    with pytest.raises(ValidationRejected):
+        world.client.validate(run, as_="ana")
+    assert world.client.validate(run, accept={"gross moved": "the fix halves it"}, as_="bo").passed
+    assert [one["person"] for one in world.client.status(run).accepted] == ["bo"]
+    _edit(world, "warn: 5%", "warn: 1%")
+    with pytest.raises(ValidationRejected):
+        world.client.validate(run, thresholds="stricter", as_="bo")
+    assert (world.client.status(run).state, world.client.status(run).accepted) == ("rejected", ())
+    assert world.client.validate(run, accept={"gross moved": "still right"}, as_="bo").passed
+
+
 def test_thresholds_cannot_smuggle_in_another_measurement(make_world: Make) -> None:
     """A rule whose number would be another one is refused, and nothing changes."""
     world = make_world(days=1, product=COMPARED)

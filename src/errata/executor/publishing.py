@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from errata.errors import ApprovalRefused, StateRefused
+from errata.executor.acceptances import accepted_in_verdict
 from errata.executor.candidates import candidate_digest
 from errata.executor.cleaning import unpin
 from errata.executor.desk import Desk
@@ -55,7 +56,7 @@ def publish(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[st
     log = LedgerLog(
         desk, actor, run.run_id, "publish", run.table, scope, manifest.reason,
         {"candidate": candidate.n, "snapshot_id": candidate.snapshot_id, "digest": candidate.digest,
-         "accepted": [w.check for w in desk.ledger.acceptances_of_warnings(run.run_id)],
+         "accepted": [one.check for one in accepted_in_verdict(desk, run)],
          "checks": len(verdict.checks) if verdict else 0},
     )  # fmt: skip
     with conflicts_told(desk, actor, run, "publish"), log.kept_alive():

@@ -9,6 +9,7 @@ from typing import Any
 
 from errata.executor.accounting import FATES, adopted_attempts, fates_of, may_hold_rows
 from errata.executor.desk import Desk
+from errata.executor.differing import classified_in
 from errata.executor.ports import QuarantinedRow
 from errata.ledger import AttemptRecord
 from errata.model.audit import Actor
@@ -26,7 +27,7 @@ def quarantine(desk: Desk, actor: Actor, run_id: str, sample: int) -> Quarantine
     """Counts by input and reason, and some rows of each, classified columns masked."""
     run = desk.ledger.run(run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
-    adopted = adopted_attempts(desk, run.run_id)
+    adopted, hidden = adopted_attempts(desk, run.run_id), classified_in(desk, manifest)
     table = quarantine_table(manifest.target.table, run.run_id)
     names = [attempt.attempt_id for attempt in adopted]
     is_there = may_hold_rows(manifest, adopted)
@@ -46,8 +47,8 @@ def quarantine(desk: Desk, actor: Actor, run_id: str, sample: int) -> Quarantine
             QuarantineReason(source, kind, reason, sum(found.values()), tuple(sorted(found)))
             for (source, kind, reason), found in sorted(grouped.items())
         ),
-        rows=tuple(_shown(row, manifest) for row in rows),
-        masked=manifest.classified,
+        rows=tuple(_shown(row, manifest, hidden) for row in rows),
+        masked=hidden,
     )
 
 
@@ -62,16 +63,16 @@ def rows_by_input(adopted: Sequence[AttemptRecord]) -> Mapping[str, Mapping[str,
     return {source: {what: total[what] for what in FATES if what in total} for source, total in sorted(totals.items())}
 
 
-def _shown(row: QuarantinedRow, manifest: Manifest) -> SetAsideRow:
+def _shown(row: QuarantinedRow, manifest: Manifest, hidden: tuple[str, ...]) -> SetAsideRow:
     pin = next((pin for pin in manifest.inputs if pin.name == row.input), None)
     return SetAsideRow(
-        row.input, row.partition, row.kind, row.reason, row.chunk_id, row.origin, _masked(row.row, pin, manifest)
+        row.input, row.partition, row.kind, row.reason, row.chunk_id, row.origin, _masked(row.row, pin, hidden)
     )
 
 
-def _masked(text: str, pin: InputPin | None, manifest: Manifest) -> Mapping[str, Any]:
+def _masked(text: str, pin: InputPin | None, classified: tuple[str, ...]) -> Mapping[str, Any]:
     """The row as data; a column is masked by its own name and by the name that any era gives it."""
-    hidden = {name.lower() for name in manifest.classified}
+    hidden = {name.lower() for name in classified}
     renamed = {old for era in (pin.eras if pin else ()) for old, new in era.rename.items() if new.lower() in hidden}
     # numbers as they are written: a float would round them, and so would other readers of this answer
     values: dict[str, Any] = json.loads(text, parse_float=str, parse_int=_exact)

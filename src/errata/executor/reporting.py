@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from errata.errors import NotFound
+from errata.executor.acceptances import accepted_in_verdict
 from errata.executor.budget import cost_view
 from errata.executor.desk import Desk
 from errata.executor.differing import classified_in
@@ -80,8 +81,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         held=_held(desk, run),
         input_rows=rows_by_input([one for one in attempts if one.state is AttemptState.ADOPTED]),
         accepted=tuple(
-            {"check": one.check, "why": one.why, "person": one.person}
-            for one in desk.ledger.acceptances_of_warnings(run.run_id)
+            {"check": one.check, "why": one.why, "person": one.person} for one in accepted_in_verdict(desk, run)
         ),
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from errata.errors import RunExpired, StateRefused
 from errata.executor import reporting
+from errata.executor.acceptances import accepted_in_verdict
 from errata.executor.desk import Desk
 from errata.executor.differing import compare, judged_candidate
 from errata.executor.scope import chosen
@@ -49,8 +50,7 @@ def review(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str
         judged_at=verdict.at,
         partitions=scope,
         accepted=tuple(
-            AcceptedWarning(one.check, one.why, one.person, one.at)
-            for one in desk.ledger.acceptances_of_warnings(run.run_id)
+            AcceptedWarning(one.check, one.why, one.person, one.at) for one in accepted_in_verdict(desk, run)
         ),
         releases=tuple(_release(p) for p in desk.ledger.publications(run.run_id) if _landed(p)),
         diff=found,

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from errata.canonical import digest_of
-from errata.errors import StateRefused, UsageError, ValidationRejected
+from errata.errors import StateRefused, ValidationRejected
+from errata.executor.acceptances import accept_warnings, standing
 from errata.executor.candidates import assemble, complete, facts_of, measured
 from errata.executor.desk import Desk
 from errata.executor.drift import written_since
@@ -22,7 +23,7 @@ from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.model.run import RunState
 from errata.model.views import ValidateView
-from errata.validator.judge import Acceptance, CandidateFacts, Verdict, judge
+from errata.validator.judge import CandidateFacts, judge
 from errata.validator.ports import Measurement
 from errata.validator.rethreshold import RULES
 
@@ -59,7 +60,7 @@ def validate(
         change_thresholds(desk, actor, run, manifest, thresholds)
     rules = in_force(desk, run, manifest)
     if accept:
-        _accept(desk, actor, run, accept, judge(rules, measurements, facts))
+        accept_warnings(desk, actor, run, accept, judge(rules, measurements, facts))
     return _judge(desk, actor, run, rules, candidate, facts, measurements)
 
 
@@ -74,22 +75,6 @@ def _measured_candidate(desk: Desk, run: RunRecord, manifest: Manifest) -> Candi
     if refs.get(candidate.branch) != candidate.snapshot_id:
         return None
     return candidate if desk.ledger.measurements(run.run_id, candidate.n) else None
-
-
-def _accept(desk: Desk, actor: Actor, run: RunRecord, accept: Mapping[str, str], verdict: Verdict) -> None:
-    """Only a warning that is there can be accepted, and only with a reason; what blocks cannot."""
-    warned = sorted({check.name for check in verdict.checks if check.level == "warn"})
-    for check, why in accept.items():
-        if check not in warned:
-            raise UsageError(
-                f"acceptance of {check!r} was refused; expected a warning of this candidate: "
-                f"{', '.join(warned) or 'there is none'}",
-                state="nothing was changed",
-            )
-        if not why.strip():
-            raise UsageError(f"acceptance of {check!r} was refused; expected CHECK=WHY, because the reason is kept")
-    for check, why in accept.items():
-        desk.ledger.accept_warning(run.run_id, check, why, actor.person, actor)
 
 
 def _as_it_stands(desk: Desk, actor: Actor, run: RunRecord, thresholds: str | None) -> ValidateView:
@@ -130,12 +115,17 @@ def _judge(
     facts: CandidateFacts,
     measurements: tuple[Measurement, ...],
 ) -> ValidateView:
-    accepted = [Acceptance(a.check, a.why, a.person) for a in desk.ledger.acceptances_of_warnings(run.run_id)]
-    verdict = judge(manifest, measurements, facts, accepted)
+    verdict = judge(manifest, measurements, facts)
+    if accepted := standing(desk, run, verdict):
+        verdict = judge(manifest, measurements, facts, accepted)
     checks: tuple[Mapping[str, Any], ...] = tuple(plain(check) for check in verdict.checks)
     before = desk.ledger.latest_verdict(run.run_id)
     thresholds = digest_of([*(getattr(manifest, name) for name in RULES), [plain(a) for a in accepted]])
-    already = before is not None and (before.candidate_n, before.thresholds_digest) == (candidate.n, thresholds)
+    already = (
+        before is not None
+        and (before.candidate_n, before.thresholds_digest) == (candidate.n, thresholds)
+        and [dict(check) for check in before.checks] == [dict(check) for check in checks]
+    )
     if not already:
         desk.ledger.record_verdict(run.run_id, candidate.n, verdict.passed, checks, thresholds, actor)
         failpoint("validate.after_verdict")

@@ -49,21 +49,30 @@ class Decisions(Store):
         """Decisions over the run, oldest first."""
         return self._read(lambda conn: _approvals(conn, run_id))
 
-    def accept_warning(self, run_id: str, check: str, why: str, person: str, actor: Actor) -> WarningAcceptance:
-        """Record that ``person`` accepts the warnings of ``check``; repeated, it changes nothing."""
+    def accept_warning(
+        self, run_id: str, check: str, why: str, person: str, actor: Actor, findings: str = ""
+    ) -> WarningAcceptance:
+        """Record that ``person`` accepts these findings of ``check``; repeated, it changes nothing."""
 
         def work(tx: Tx) -> WarningAcceptance:
             run = find_run(tx.conn, run_id)
             for known in _warnings(tx.conn, run_id):
-                if (known.check, known.why, known.person) == (check, why, person):
+                if (known.check, known.why, known.person, known.findings) == (check, why, person, findings):
                     return known
             if run.state in FINAL:
                 raise Refusal(_too_late(run), run_id=run_id, action="warning.accepted", body={"check": check})
-            body = {"check": check, "why": why, "person": person}
+            body = {"check": check, "why": why, "person": person, "findings": findings}
             entry = append(tx, actor, "warning.accepted", run_id, body)
-            row = {"run_id": run_id, "check_name": check, "why": why, "person": person, "at": tx.at}
+            row = {
+                "run_id": run_id,
+                "check_name": check,
+                "why": why,
+                "person": person,
+                "at": tx.at,
+                "findings": findings,
+            }
             tx.conn.execute(warning_acceptance.insert(), row | {"audit_seq": entry.seq})
-            return WarningAcceptance(run_id, check, why, person, tx.at)
+            return WarningAcceptance(run_id, check, why, person, tx.at, findings)
 
         return self._write(actor, work)
 
@@ -83,7 +92,9 @@ def _approvals(conn: Connection, run_id: str) -> tuple[ApprovalRecord, ...]:
 def _warnings(conn: Connection, run_id: str) -> tuple[WarningAcceptance, ...]:
     table = warning_acceptance
     rows = conn.execute(select(table).where(table.c.run_id == run_id).order_by(table.c.id))
-    return tuple(WarningAcceptance(row.run_id, row.check_name, row.why, row.person, row.at) for row in rows)
+    return tuple(
+        WarningAcceptance(row.run_id, row.check_name, row.why, row.person, row.at, row.findings) for row in rows
+    )
 
 
 def _other_digest(run: RunRecord, digest: str) -> ApprovalRefused:

@@ -223,13 +223,14 @@ class VerdictRecord:
 
 @dataclass(frozen=True, slots=True)
 class WarningAcceptance:
-    """A person took responsibility for a warning."""
+    """A person took responsibility for a warning; ``findings`` is the digest of what it was about."""
 
     run_id: str
     check: str
     why: str
     person: str
     at: str
+    findings: str = ""
 
 
 @dataclass(frozen=True, slots=True)

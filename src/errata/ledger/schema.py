@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 __all__ = ["HEAD", "KNOWN", "PARTIAL", "metadata"]
 
-KNOWN = ("0001", "0002")
+KNOWN = ("0001", "0002", "0003")
 HEAD = KNOWN[-1]
 
 PARTIAL = {
@@ -265,6 +265,7 @@ warning_acceptance = Table(
     Column("person", Text, nullable=False),
     Column("at", Text, nullable=False),
     _seq(),
+    Column("findings", Text, nullable=False, server_default=""),  # digest of what was accepted
     Index("ix_warning_acceptance_run_id", "run_id"),
 )
 

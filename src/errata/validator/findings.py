@@ -17,6 +17,7 @@ __all__ = [
     "CheckResult",
     "Numbers",
     "decimal_of",
+    "same_text",
     "shown",
     "two_places",
     "unmeasured",
@@ -24,6 +25,7 @@ __all__ = [
 
 OK, WARN, BLOCK = "ok", "warn", "block"
 SEVERITY = (OK, WARN, BLOCK)
+_NOT_FINITE = frozenset({"nan", "inf", "infinity"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,11 @@ def decimal_of(text: str | None) -> Decimal | None:
     except InvalidOperation:
         return None
     return number if number.is_finite() else None
+
+
+def same_text(one: str | None, other: str | None) -> bool:
+    """Whether two values that are no numbers are the same; what is not finite is equal to nothing, itself included."""
+    return one == other and (one is None or one.strip().lower().lstrip("+-") not in _NOT_FINITE)
 
 
 def shown(number: Decimal) -> str:

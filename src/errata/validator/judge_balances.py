@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from errata.model.human import exact, plural
 from errata.model.product import Reconciliation
-from errata.validator.findings import BLOCK, OK, CheckResult, Numbers, decimal_of, shown
+from errata.validator.findings import BLOCK, OK, CheckResult, Numbers, decimal_of, same_text, shown
 from errata.validator.names import reconcile_measure
 from errata.validator.ports import CANDIDATE, Measurement, groups_measure, input_scope
 from errata.validator.thresholds import Limit
@@ -127,7 +127,7 @@ def _pair(values: Values, source: Measurement | None, target: Measurement | None
     left, right = (Decimal(0) if side is None else decimal_of(side.value) for side in (source, target))
     only = "output" if source is None else "input" if target is None else ""
     if left is None or right is None:
-        return _Pair(values, before, after, None, is_beyond=bool(only) or before != after, only_in=only)
+        return _Pair(values, before, after, None, is_beyond=bool(only) or not same_text(before, after), only_in=only)
     off = right - left
     return _Pair(values, before, after, off, is_beyond=limit.is_exceeded(abs(off), left), only_in=only)
 

@@ -17,6 +17,7 @@ from errata.validator.findings import (
     CheckResult,
     Numbers,
     decimal_of,
+    same_text,
     shown,
     two_places,
     unmeasured,
@@ -40,7 +41,9 @@ def judge_move(rule: Comparison, partition: str, numbers: Numbers) -> CheckResul
         return unmeasured(rule.name, partition)
     before, after = decimal_of(old.value), decimal_of(new.value)
     if before is None or after is None:
-        level = OK if old.value == new.value else WARN
+        # a number that is gone, or is none any more, is the largest movement there is
+        is_lost = before is not None and rule.block is not None
+        level = OK if same_text(old.value, new.value) else BLOCK if is_lost else WARN
         return CheckResult(rule.name, partition, new.value, level, f"{rule.metric} was {old.value}, is {new.value}")
     change = after - before
     level = max(

@@ -8,7 +8,7 @@ ends in an error and not in a driver without memory.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, localcontext
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
@@ -123,7 +123,8 @@ class _Table:
         value: str | None = row[self._names[key]]
         if value is None or not isinstance(self._kinds[key], T.DecimalType):
             return value
-        return format(Decimal(value).normalize(), "f")
+        with localcontext(prec=100):  # the default would round keys of more than 28 digits
+            return format(Decimal(value).normalize(), "f")
 
     def _grouped_by(self, total: GroupedTotal) -> list[str]:
         unit = [_UNIT] if total.per_partition else []

@@ -1,0 +1,58 @@
+"""Acceptances: a person takes responsibility for what was found, not for the name of a rule.
+
+An acceptance holds the digest of the findings that it is about: partitions, values and messages, which contain the
+thresholds. It counts for a verdict only while the rule warns of exactly that; a new candidate with other numbers, or
+another threshold, has to be accepted again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from errata.canonical import digest_of
+from errata.errors import UsageError
+from errata.executor.desk import Desk
+from errata.ledger import RunRecord, WarningAcceptance
+from errata.model.audit import Actor
+from errata.validator.findings import WARN
+from errata.validator.judge import Acceptance, Verdict
+
+__all__ = ["accept_warnings", "accepted_in_verdict", "standing"]
+
+
+def accept_warnings(desk: Desk, actor: Actor, run: RunRecord, accept: Mapping[str, str], unaided: Verdict) -> None:
+    """Only a warning that is there can be accepted, and only with a reason; what blocks cannot."""
+    warned = sorted({check.name for check in unaided.checks if check.level == WARN})
+    for check, why in accept.items():
+        if check not in warned:
+            raise UsageError(
+                f"acceptance of {check!r} was refused; expected a warning of this candidate: "
+                f"{', '.join(warned) or 'there is none'}",
+                state="nothing was changed",
+            )
+        if not why.strip():
+            raise UsageError(f"acceptance of {check!r} was refused; expected CHECK=WHY, because the reason is kept")
+    for check, why in accept.items():
+        desk.ledger.accept_warning(run.run_id, check, why, actor.person, actor, _findings(unaided, check))
+
+
+def standing(desk: Desk, run: RunRecord, unaided: Verdict) -> list[Acceptance]:
+    """The acceptances that are about exactly what was found."""
+    return [
+        Acceptance(one.check, one.why, one.person)
+        for one in desk.ledger.acceptances_of_warnings(run.run_id)
+        if one.findings and one.findings == _findings(unaided, one.check)
+    ]
+
+
+def accepted_in_verdict(desk: Desk, run: RunRecord) -> tuple[WarningAcceptance, ...]:
+    """The acceptances that the newest verdict rests on."""
+    verdict = desk.ledger.latest_verdict(run.run_id)
+    used = {(check["name"], check.get("accepted_by")) for check in verdict.checks} if verdict else set()
+    last = {(one.check, one.person): one for one in desk.ledger.acceptances_of_warnings(run.run_id)}
+    return tuple(one for key, one in last.items() if key in used)
+
+
+def _findings(unaided: Verdict, name: str) -> str:
+    found = [[c.partition, c.value, c.message] for c in unaided.checks if c.name == name and c.level == WARN]
+    return digest_of(found) if found else ""
