@@ -18,7 +18,7 @@ from errata.model.table import DataFile
 from errata.validator.judge import CandidateFacts
 from errata.validator.ports import Measurement
 
-__all__ = ["assemble", "candidate_digest", "complete", "facts_of", "measured"]
+__all__ = ["assemble", "candidate_digest", "complete", "facts_of", "measured", "stored_measurements"]
 
 KEEP_DAYS = 7
 
@@ -87,13 +87,20 @@ def assemble(
     return desk.ledger.record_candidate(run.run_id, intended.n, made.base_snapshot_id, made.snapshot_id, actor)
 
 
+def stored_measurements(desk: Desk, run: RunRecord, candidate: CandidateRecord) -> tuple[Measurement, ...]:
+    """What the gate measured of this candidate."""
+    return tuple(
+        Measurement(m.scope, m.partition or "", m.name, m.value, m.exact)
+        for m in desk.ledger.measurements(run.run_id, candidate.n)
+    )
+
+
 def measured(
     desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord
 ) -> tuple[Measurement, ...]:
     """Numbers of this candidate; stored ones are used again, so a changed threshold never rescans."""
-    stored = desk.ledger.measurements(run.run_id, candidate.n)
-    if stored:
-        return tuple(Measurement(m.scope, m.partition or "", m.name, m.value, m.exact) for m in stored)
+    if stored := stored_measurements(desk, run, candidate):
+        return stored
     # the SQL parser takes half a second to import, and only this needs it
     from errata.validator.compile import compile_plan
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from errata.errors import StateRefused
+from errata.executor.candidates import stored_measurements
 from errata.executor.desk import Desk
 from errata.executor.scope import chosen
 from errata.executor.views import untouched_partitions
@@ -15,9 +16,8 @@ from errata.model.manifest import Manifest
 from errata.model.partition import fold_text
 from errata.validator.diffview import DiffView
 from errata.validator.movements import metric_moves
-from errata.validator.ports import Measurement
 
-__all__ = ["DiffView", "classified_in", "compare", "diff", "judged_candidate", "stored_measurements"]
+__all__ = ["DiffView", "classified_in", "compare", "diff", "judged_candidate"]
 
 
 def diff(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, sample: int) -> DiffView:
@@ -73,11 +73,3 @@ def classified_in(desk: Desk, manifest: Manifest) -> tuple[str, ...]:
     """Columns to mask: those of the run manifest, and those of the product file as it is now."""
     product = desk.project.products.get(manifest.product)
     return tuple(sorted({*manifest.classified, *(product.classified if product else ())}))
-
-
-def stored_measurements(desk: Desk, run: RunRecord, candidate: CandidateRecord) -> tuple[Measurement, ...]:
-    """What the gate measured of this candidate."""
-    return tuple(
-        Measurement(m.scope, m.partition or "", m.name, m.value, m.exact)
-        for m in desk.ledger.measurements(run.run_id, candidate.n)
-    )

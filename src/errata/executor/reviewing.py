@@ -10,12 +10,12 @@ from errata.executor.acceptances import accepted_in_verdict
 from errata.executor.desk import Desk
 from errata.executor.differing import compare, judged_candidate
 from errata.executor.scope import chosen
-from errata.executor.thresholds import changed_thresholds
+from errata.executor.validating import recorded_verdict
 from errata.ledger import CandidateRecord, PublicationRecord, RunRecord, VerdictRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.run import PublicationState, RunState
-from errata.model.views import StatusView, ValidateView
+from errata.model.views import StatusView
 from errata.report.view import AcceptedWarning, Release, ReportView
 
 __all__ = ["review"]
@@ -45,7 +45,7 @@ def review(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str
         run_id=run.run_id,
         state=run.state.value,
         plan=reporting.show(desk, actor, run.run_id),
-        verdict=_verdict(desk, run, verdict, candidate),
+        verdict=recorded_verdict(desk, run, verdict, candidate),
         judged_by=verdict.person,
         judged_at=verdict.at,
         partitions=scope,
@@ -59,22 +59,6 @@ def review(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str
         digests=_digests(run, manifest, candidate, verdict),
         made_at=desk.now().isoformat(timespec="seconds"),
         notes=tuple(notes),
-    )
-
-
-def _verdict(desk: Desk, run: RunRecord, verdict: VerdictRecord, candidate: CandidateRecord) -> ValidateView:
-    return ValidateView(
-        run_id=run.run_id,
-        state=run.state.value,
-        already=True,
-        passed=verdict.passed,
-        snapshot_id=candidate.snapshot_id or "",
-        candidate=candidate.branch,
-        checks=verdict.checks,
-        measured=len(desk.ledger.measurements(run.run_id, candidate.n)),
-        thresholds=tuple(
-            {key: change[key] for key in ("person", "why", "changes")} for change in changed_thresholds(desk, run)
-        ),
     )
 
 

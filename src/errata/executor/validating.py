@@ -16,7 +16,7 @@ from errata.executor.scope import refs_of
 from errata.executor.settling import settle_open
 from errata.executor.thresholds import change_thresholds, changed_thresholds, in_force
 from errata.failpoints import failpoint
-from errata.ledger import CandidateRecord, CandidateState, RunRecord
+from errata.ledger import CandidateRecord, CandidateState, RunRecord, VerdictRecord
 from errata.model.audit import Actor
 from errata.model.codec import plain
 from errata.model.manifest import Manifest
@@ -27,7 +27,7 @@ from errata.validator.judge import CandidateFacts, judge
 from errata.validator.ports import Measurement
 from errata.validator.rethreshold import RULES
 
-__all__ = ["validate"]
+__all__ = ["recorded_verdict", "validate"]
 
 S = RunState
 _JUDGED = frozenset({S.STAGED, S.REJECTED, S.VALIDATED})
@@ -89,6 +89,11 @@ def _as_it_stands(desk: Desk, actor: Actor, run: RunRecord, thresholds: str | No
         )
         desk.ledger.refuse(run.run_id, actor, "validate", error.message)
         raise error
+    return recorded_verdict(desk, run, verdict, candidate)
+
+
+def recorded_verdict(desk: Desk, run: RunRecord, verdict: VerdictRecord, candidate: CandidateRecord) -> ValidateView:
+    """A verdict as the ledger has it."""
     return ValidateView(
         run_id=run.run_id,
         state=run.state.value,

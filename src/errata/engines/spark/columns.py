@@ -7,13 +7,12 @@ what ``days(timestamptz)`` means in Iceberg.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
-from pyspark.sql import types as T  # noqa: N812
 
 from errata.engines.spark.content import hash_texts
 from errata.errors import UsageError
@@ -21,7 +20,6 @@ from errata.model.partition import NULL, Grain, fold, from_ordinal, ordinal, sta
 
 __all__ = [
     "JSON",
-    "comparable",
     "content_hashes",
     "every",
     "in_partitions",
@@ -196,38 +194,6 @@ def _any(terms: Sequence[Column]) -> Column:
         return terms[0]
     middle = len(terms) // 2
     return _any(terms[:middle]) | _any(terms[middle:])
-
-
-def comparable(value: Column, kind: T.DataType) -> Column:
-    """The value in a form in which equal means equal: one zero, one NaN, maps as entries sorted by key."""
-    match kind:
-        case T.FloatType() | T.DoubleType():
-            plain = F.when(F.isnan(value), F.lit(float("nan"))).when(value == 0, F.lit(0.0)).otherwise(value)
-            return plain.cast(kind)
-        case T.ArrayType(elementType=element) if _needs_work(element):
-            return F.transform(value, lambda item: comparable(item, element))
-        case T.MapType(keyType=key, valueType=item):
-            entry: Callable[[Column], Column] = lambda e: F.struct(  # noqa: E731 - Spark wants a one-argument lambda
-                comparable(e["key"], key).alias("key"), comparable(e["value"], item).alias("value")
-            )
-            return F.array_sort(F.transform(F.map_entries(value), entry))
-        case T.StructType(fields=fields) if _needs_work(kind):
-            parts = [comparable(value.getField(f.name), f.dataType).alias(f.name) for f in fields]
-            return F.when(value.isNotNull(), F.struct(*parts))
-        case _:
-            return value
-
-
-def _needs_work(kind: T.DataType) -> bool:
-    match kind:
-        case T.FloatType() | T.DoubleType() | T.MapType():
-            return True
-        case T.ArrayType(elementType=element):
-            return _needs_work(element)
-        case T.StructType(fields=fields):
-            return any(_needs_work(field.dataType) for field in fields)
-        case _:
-            return False
 
 
 def content_hashes(frame: DataFrame, columns: Sequence[str]) -> tuple[Column, Column]:

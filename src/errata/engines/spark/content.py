@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import types as T  # noqa: N812 - the name every Spark reader knows
 
-__all__ = ["hash_sum", "hash_texts"]
+__all__ = ["comparable", "hash_sum", "hash_texts"]
 
 _FLAGS = 62
 # to_json would round timestamps to milliseconds and leave NULL fields out
@@ -46,30 +46,30 @@ def hash_sum(column: str) -> str:
 
 
 def _hashed(value: str, kind: T.DataType) -> str:
-    text = _comparable(value, kind, 0)
+    text = comparable(value, kind)
     if isinstance(kind, (T.ArrayType, T.MapType, T.StructType)):
         return f"to_json(struct({text} AS v), {_JSON})"
     return text
 
 
-def _comparable(value: str, kind: T.DataType, depth: int) -> str:
-    """The value in a form in which equal means equal, as :func:`errata.engines.spark.columns.comparable` has it."""
+def comparable(value: str, kind: T.DataType, depth: int = 0) -> str:
+    """The value in a form in which equal means equal: one zero, one NaN, maps as entries sorted by key."""
     item = f"x{depth}"
     match kind:
         case T.FloatType() | T.DoubleType():
             plain = f"CASE WHEN isnan({value}) THEN double('NaN') WHEN {value} = 0 THEN 0.0D ELSE {value} END"
             return f"CAST({plain} AS {kind.simpleString()})"
         case T.ArrayType(elementType=element) if _needs_work(element):
-            return f"transform({value}, {item} -> {_comparable(item, element, depth + 1)})"
+            return f"transform({value}, {item} -> {comparable(item, element, depth + 1)})"
         case T.MapType(keyType=key, valueType=held):
             entry = (
-                f"struct({_comparable(f'{item}.key', key, depth + 1)} AS key,"
-                f" {_comparable(f'{item}.value', held, depth + 1)} AS value)"
+                f"struct({comparable(f'{item}.key', key, depth + 1)} AS key,"
+                f" {comparable(f'{item}.value', held, depth + 1)} AS value)"
             )
             return f"array_sort(transform(map_entries({value}), {item} -> {entry}))"
         case T.StructType(fields=fields) if _needs_work(kind):
             parts = ", ".join(
-                f"{_comparable(f'{value}.{_quoted(f.name)}', f.dataType, depth)} AS {_quoted(f.name)}" for f in fields
+                f"{comparable(f'{value}.{_quoted(f.name)}', f.dataType, depth)} AS {_quoted(f.name)}" for f in fields
             )
             return f"CASE WHEN {value} IS NOT NULL THEN struct({parts}) END"
         case _:

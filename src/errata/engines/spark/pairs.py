@@ -16,7 +16,8 @@ from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 from pyspark.sql import types as T  # noqa: N812
 
-from errata.engines.spark.columns import comparable, in_partitions, partition_text, quoted
+from errata.engines.spark.columns import in_partitions, partition_text, quoted
+from errata.engines.spark.content import comparable
 from errata.engines.spark.values import number_text
 from errata.model.manifest import TargetPin
 from errata.validator.ports import ColumnChange, PartitionDiff, Together
@@ -82,7 +83,7 @@ class Pairs:
         """
         kinds = self.kinds
         keys = [F.col(quoted(name)).alias(f"k{n}") for n, name in enumerate(self.key)]
-        values = [comparable(F.col(quoted(name)), kinds[name]).alias(f"v{n}") for n, name in enumerate(self.values)]
+        values = [F.expr(comparable(quoted(name), kinds[name])).alias(f"v{n}") for n, name in enumerate(self.values)]
         rows = self.tagged(partitions, [*keys, F.struct(F.lit(0).alias("row"), *values).alias("v")])
         if one_in > 1:
             rows = rows.where(F.pmod(F.xxhash64(*(F.col(f"k{n}") for n in range(len(keys)))), F.lit(one_in)) == 0)
