@@ -157,7 +157,8 @@ def write_project(root: Path, shape: Shape) -> None:
     texts = {
         "errata.yaml": product.project(shape.cores, conf, f"{chunks}\n{shape.extra}"),
         "products/daily.yaml": product.product("bench.daily"),
-        "products/full.yaml": product.product("bench.full", full=True),
+        "products/full.yaml": product.product("bench.full", "full"),
+        "products/unique.yaml": product.product("bench.unique", "unique"),
         "transforms/daily.py": product.transform(shape.note),
     }
     for name, text in texts.items():

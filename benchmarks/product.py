@@ -40,6 +40,9 @@ reconcile:
 compare:
   - {name: total, metric: "sum(total)", warn: "50%"}
 """
+_UNIQUE = """
+  - {metric: duplicateValues, columns: [account, day], mustBe: 0}
+"""
 _TRANSFORM = """
 from pyspark.sql import functions as F
 
@@ -62,9 +65,9 @@ def project(cores: int, conf: Mapping[str, str], chunks: str) -> str:
     return _PROJECT.replace("CORES", str(cores)).replace("CONF", told).replace("CHUNKS", chunks)
 
 
-def product(name: str, *, full: bool = False) -> str:
-    """A product file; ``full`` adds a reconciliation with the input and a comparison with the prior output."""
-    return _PRODUCT.replace("NAME", name) + (_FULL if full else "")
+def product(name: str, kind: str = "plain") -> str:
+    """A product file; ``unique`` adds a check of the key, ``full`` a reconciliation and a comparison with before."""
+    return _PRODUCT.replace("NAME", name) + {"plain": "", "unique": _UNIQUE.lstrip("\n"), "full": _FULL}[kind]
 
 
 def transform(note: int) -> str:

@@ -63,6 +63,11 @@ class Rounds:
         """One act over another, round by round; ``times`` scales an act that did only a part."""
         return Ratio.of([getattr(r[name], kind) * times / getattr(r[base], kind) for r in self.kept])
 
+    def more(self, name: str, without: str, base: str, kind: str = "wall") -> Ratio:
+        """What one act takes more than another, over a third, round by round."""
+        spent = [{act: getattr(r[act], kind) for act in (name, without, base)} for r in self.kept]
+        return Ratio.of([(s[name] - s[without]) / s[base] for s in spent])
+
 
 def alternate(acts: Mapping[str, Callable[[], object]], *, reps: int = REPS, warm: int = 2, extra: int = 2) -> Rounds:
     """Warm rounds first, which do not count; then rounds until ``reps`` are quiet, but at most ``extra`` more."""
