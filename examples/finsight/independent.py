@@ -215,12 +215,21 @@ def verify_chain(ledger: Path) -> Chain:
 
 
 def _entry_hash(row: sqlite3.Row) -> str:
-    entry = {name: row[name] for name in ("seq", "previous", "at", "action", "run_id")}
-    entry["actor"] = {name: row[name] for name in ("person", "os_user", "host")}
-    entry["actor"]["single_user"] = bool(row["single_user"])
-    entry["body"] = json.loads(row["body"])
-    text = json.dumps(entry, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    content = {name: row[name] for name in ("at", "action", "run_id")}
+    content["actor"] = {name: row[name] for name in ("person", "os_user", "host")}
+    content["actor"]["single_user"] = bool(row["single_user"])
+    content["body"] = json.loads(row["body"])
+    link = {"content": _sha256(_canonical(content)), "previous": row["previous"], "seq": row["seq"]}
+    link["run"] = None if row["run_id"] is None else _sha256(row["run_id"].encode())
+    return _sha256(_canonical(link))
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _paths(files: Files, days: Sequence[str]) -> list[str]:

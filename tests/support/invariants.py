@@ -112,9 +112,7 @@ def _audit(db: sqlite3.Connection) -> list[str]:
     previous, found, states = GENESIS, [], {}
     for seq, row in enumerate(db.execute("SELECT * FROM audit ORDER BY seq"), 1):
         body = json.loads(row["body"])
-        entry = {
-            "seq": row["seq"],
-            "previous": row["previous"],
+        content = {
             "at": row["at"],
             "actor": {
                 "person": row["person"],
@@ -126,7 +124,9 @@ def _audit(db: sqlite3.Connection) -> list[str]:
             "run_id": row["run_id"],
             "body": body,
         }
-        digest = hashlib.sha256(_canonical(entry)).hexdigest()
+        link = {"seq": row["seq"], "previous": row["previous"], "content": _sha(_canonical(content))}
+        link["run"] = _sha(row["run_id"].encode()) if row["run_id"] is not None else None
+        digest = _sha(_canonical(link))
         if (row["seq"], row["previous"], row["hash"]) != (seq, previous, digest):
             found.append(f"I8 audit entry {row['seq']} does not fit the chain")
             break
@@ -140,6 +140,10 @@ def _audit(db: sqlite3.Connection) -> list[str]:
     return found + [
         f"I8 {run['run_id']} is {run['state']}, the audit says {states.get(run['run_id'])}" for run in unlogged
     ]
+
+
+def _sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _canonical(value: Any) -> bytes:

@@ -1,6 +1,9 @@
 """The audit chain: appending to it inside a transaction, reading it, and checking it.
 
-Each entry's hash covers all its other fields and the previous hash, as canonical JSON. An entry that records a change
+Each entry's hash covers all its other fields and the previous hash, in two steps: the digest of what it says, and over
+that the link ``{content, previous, run, seq}``, each as canonical JSON. So a link can be shown, and hashed again, to
+people who may not read what the entry says; ``run`` is the SHA-256 of the run's id, so that none of a run's own entries
+can be passed off as another's. Entries of older ledgers have one hash over everything. An entry that records a change
 of a run's state has ``move: {from, to}`` in its body; the triggers accept no change without it. :func:`verify` walks
 the whole log in one consistent view, then compares it with the rows it explains: states and manifests of runs, and
 the measurements of candidates.
@@ -15,7 +18,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select, union_all
 
-from errata.canonical import canonical_bytes, digest_of
+from errata.canonical import canonical_bytes, digest_of, sha256
 from errata.errors import UsageError
 from errata.ledger.database import Tx
 from errata.ledger.measured import MEASURED, Said, misreported
@@ -24,7 +27,7 @@ from errata.ledger.schema import audit, audit_head, metadata, run
 from errata.model.audit import GENESIS, Actor, AuditEntry
 from errata.model.codec import plain
 
-__all__ = ["append", "entries", "entry_hash", "verify"]
+__all__ = ["append", "content_bytes", "entries", "entry_hash", "link_bytes", "older_hash", "verify"]
 
 _PAGE = 1000
 MOVE = "move"
@@ -69,7 +72,25 @@ def append(
 
 
 def entry_hash(entry: AuditEntry) -> str:
-    """SHA-256 of the canonical JSON of every field but ``hash``."""
+    """The SHA-256 of the entry's link, which holds the digest of its content."""
+    return sha256(link_bytes(entry))
+
+
+def link_bytes(entry: AuditEntry) -> bytes:
+    """What chains an entry to the one before, without what it says."""
+    run = sha256(entry.run_id.encode()) if entry.run_id is not None else None
+    content = sha256(content_bytes(entry))
+    return canonical_bytes({"content": content, "previous": entry.previous, "run": run, "seq": entry.seq})
+
+
+def content_bytes(entry: AuditEntry) -> bytes:
+    """What an entry says: when, who, what, of which run."""
+    fields = plain(entry)
+    return canonical_bytes({name: fields[name] for name in ("at", "actor", "action", "run_id", "body")})
+
+
+def older_hash(entry: AuditEntry) -> str:
+    """As entries were hashed before they had links: canonical JSON of every field but ``hash``."""
     fields = plain(entry)
     del fields["hash"]
     return digest_of(fields)
@@ -136,12 +157,12 @@ def _wrong(row: Row[Any], seq: int, head: str) -> str | None:
     try:
         entry = _entry(row)
         canonical = canonical_bytes(entry.body).decode()
-        computed = entry_hash(entry)
+        is_its_hash = row.hash == entry_hash(entry) or row.hash == older_hash(entry)
     except (ValueError, TypeError, AttributeError):
         return "its content is not what Errata writes"
     if canonical != row.body or row.single_user not in (0, 1):
         return "its content is not canonical"
-    if computed != row.hash:
+    if not is_its_hash:
         return "its content does not have its hash"
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, deque
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -23,7 +24,7 @@ from sqlalchemy import Connection, text
 from errata.canonical import canonical_bytes, sha256
 from errata.errors import EngineError, ManifestTampered, StateRefused
 from errata.ledger import Ledger, Measurement, entry_hash
-from errata.ledger.audit import verify
+from errata.ledger.audit import link_bytes, older_hash, verify
 from errata.ledger.measured import measured_digest
 from errata.ledger.schema import manifest, part
 from errata.model.audit import GENESIS
@@ -117,15 +118,30 @@ def test_an_entry_is_hashed_as_documented(ledger: Ledger):
     """A checker written elsewhere needs SHA-256 and RFC 8785 only."""
     entry = ledger.note(None, ANA, "note", {"b": 1, "a": ["x"]})
     told = {
-        "seq": 1,
-        "previous": GENESIS,
         "at": entry.at,
         "actor": {"person": "ana", "os_user": "ana-os", "host": "desk", "single_user": False},
         "action": "note",
         "run_id": None,
         "body": {"a": ["x"], "b": 1},
     }
-    assert sha256(canonical_bytes(told)) == entry.hash
+    link = {"seq": 1, "previous": GENESIS, "run": None, "content": sha256(canonical_bytes(told))}
+    assert sha256(canonical_bytes(link)) == entry.hash
+    of_a_run = ledger.note(plan(ledger).run_id, ANA, "note", {})
+    assert json.loads(link_bytes(of_a_run))["run"] == sha256(b"bf-1")
+
+
+def test_entries_of_older_ledgers_still_verify(ledger: Ledger, log: Connection):
+    """Entries used to have one hash over everything; a chain may begin like that and go on with links."""
+    statements, previous = [], GENESIS
+    for entry in ledger.audit_entries():
+        moved = replace(entry, previous=previous)
+        made = older_hash(moved) if entry.seq <= 5 else entry_hash(moved)
+        statements.append(f"UPDATE audit SET previous = '{previous}', hash = '{made}' WHERE seq = {entry.seq}")
+        previous = made
+    with Tampered(log, *statements, f"UPDATE audit_head SET hash = '{previous}'"):
+        assert verify(log).ok
+    with Tampered(log, *statements, f"UPDATE audit_head SET hash = '{previous}'", "UPDATE audit SET at = at || ' '"):
+        assert verify(log).first_bad == 1
 
 
 def test_every_edit_of_every_field_is_found(log: Connection):
