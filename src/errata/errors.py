@@ -26,6 +26,8 @@
     ├── RunFailed                       1     run-failed
     ├── RunExpired                      3     run-expired
     ├── AuditBroken                     1     audit-broken
+    ├── KeyRefused                      1     key
+    ├── SignatureInvalid                1     signature
     └── EngineError                     1     engine             (retryable)
 
 The wording is always: what was refused, what was expected, what was found (``message``), the state the data is in
@@ -46,6 +48,7 @@ __all__ = [
     "EngineError",
     "ErrataError",
     "ForeignPartition",
+    "KeyRefused",
     "LedgerUnavailable",
     "ManifestTampered",
     "Nondeterministic",
@@ -61,6 +64,7 @@ __all__ = [
     "RunFailed",
     "ScopeLocked",
     "SetupError",
+    "SignatureInvalid",
     "SourceChanged",
     "SourceCorrupt",
     "StateRefused",
@@ -237,6 +241,18 @@ class AuditBroken(ErrataError):
     """The audit chain does not verify."""
 
     code = "audit-broken"
+
+
+class KeyRefused(ErrataError):
+    """A key is missing, is not one, is an example, or can be read by everyone."""
+
+    code = "key"
+
+
+class SignatureInvalid(ErrataError):
+    """An envelope is not signed as it claims, or not by whom it should be."""
+
+    code = "signature"
 
 
 class EngineError(ErrataError):

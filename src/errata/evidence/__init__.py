@@ -1,0 +1,7 @@
+"""Proof that leaves the project: signed heads of the audit, and evidence that is checked without ledger or lake.
+
+::
+
+    keys        ed25519 key pairs           dsse        exact bytes and their type under a signature
+    heads       where the audit stood
+"""

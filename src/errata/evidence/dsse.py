@@ -1,0 +1,111 @@
+"""Signed envelopes (DSSE): exact bytes and their type under one signature. Pure, but for the keys it is handed.
+
+The type is part of what is signed, so a signed head can never pass for a signed statement about a run. A verifier uses
+the very bytes that were verified: :func:`opened` returns them, and nothing re-serialises them.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from errata.canonical import canonical_bytes
+from errata.errors import SignatureInvalid
+from errata.evidence.keys import PublicKey, SigningKey
+
+if TYPE_CHECKING:
+    from securesystemslib.dsse import Envelope
+    from securesystemslib.signer import SSlibKey
+
+__all__ = ["Opened", "opened", "signed", "unverified"]
+
+MAX_BYTES = 64 * 1024 * 1024
+_MEMBERS = {"payload", "payloadType", "signatures"}
+_SIGNATURE = {"keyid", "sig"}
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What an envelope holds; ``keyid`` is whose signature held, None where none was checked."""
+
+    payload: bytes
+    payload_type: str
+    keyid: str | None
+
+
+def signed(payload: bytes, payload_type: str, key: SigningKey) -> bytes:
+    """An envelope around ``payload`` as JSON bytes, signed by ``key``."""
+    from securesystemslib.dsse import Envelope
+    from securesystemslib.signer import CryptoSigner
+
+    envelope = Envelope(payload, payload_type, {})
+    envelope.sign(CryptoSigner(key.private, _known(key.public)))
+    return canonical_bytes(envelope.to_dict())
+
+
+def opened(envelope: bytes, payload_type: str, keys: Sequence[PublicKey]) -> Opened:
+    """The payload, signed as this type by one of these keys; anything else is :class:`SignatureInvalid`."""
+    from securesystemslib.exceptions import VerificationError
+
+    read = _read(envelope)
+    _must_be(read, payload_type)
+    if not keys:
+        raise _invalid("expected a public key to check it with, found none")
+    try:
+        held = read.verify([_known(key) for key in keys], 1)
+    except (VerificationError, ValueError):
+        names = ", ".join(sorted(read.signatures)) or "nobody"
+        expected = " or ".join(key.keyid for key in keys)
+        raise _invalid(f"expected a signature by {expected} over these bytes, found one by {names}") from None
+    return Opened(read.payload, read.payload_type, next(iter(held)))
+
+
+def unverified(envelope: bytes, payload_type: str) -> Opened:
+    """The payload without checking who signed it; for a reader who has no key and says so."""
+    read = _read(envelope)
+    _must_be(read, payload_type)
+    return Opened(read.payload, read.payload_type, None)
+
+
+def _read(content: bytes) -> Envelope:
+    from securesystemslib.dsse import Envelope
+    from securesystemslib.exceptions import FormatError
+
+    if len(content) > MAX_BYTES:
+        raise _invalid(f"expected at most {MAX_BYTES} bytes, found {len(content)}")
+    try:
+        data = json.loads(content, object_pairs_hook=_once)
+        if not isinstance(data, dict) or set(data) != _MEMBERS or not isinstance(data["payloadType"], str):
+            raise _invalid(f"expected an envelope with {', '.join(sorted(_MEMBERS))}")
+        envelope = Envelope.from_dict(copy.deepcopy(data))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, FormatError):
+        raise _invalid("expected a DSSE envelope as JSON, found something else") from None
+    # base64 has many spellings of the same bytes, and signatures may carry more than is checked: one form is enough
+    if envelope.to_dict() != data or any(set(signature) != _SIGNATURE for signature in data["signatures"]):
+        raise _invalid("expected the one form in which envelopes are written, found another")
+    return envelope
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def _must_be(envelope: Envelope, payload_type: str) -> None:
+    if envelope.payload_type != payload_type:
+        raise _invalid(f"expected the type {payload_type}, found {envelope.payload_type[:200]}")
+
+
+def _known(key: PublicKey) -> SSlibKey:
+    from securesystemslib.signer import SSlibKey
+
+    return SSlibKey(key.keyid, "ed25519", "ed25519", {"public": key.raw.hex()})
+
+
+def _invalid(why: str) -> SignatureInvalid:
+    return SignatureInvalid(f"the envelope was refused; {why}", state="nothing in it is to be trusted")
