@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from errata.canonical import digest_of
+from errata.canonical import canonical_bytes, sha256
 from errata.errors import StateRefused
 from errata.executor.accounting import accounted
 from errata.executor.desk import Desk
@@ -51,9 +51,9 @@ def _files(desk: Desk, manifest: Manifest, chunk: ChunkRecord) -> tuple[DataFile
     return staged.files
 
 
-def candidate_digest(manifest: Manifest, files: tuple[DataFile, ...]) -> str:
-    """What a verdict and a release bind to: scope, schema and exactly these files, in whatever order."""
-    return digest_of(
+def candidate_bytes(manifest: Manifest, files: tuple[DataFile, ...]) -> bytes:
+    """What a candidate is made of: scope, schema and exactly these files, in whatever order."""
+    return canonical_bytes(
         {
             "partitions": manifest.partitions,
             "schema_id": manifest.target.schema_id,
@@ -61,6 +61,11 @@ def candidate_digest(manifest: Manifest, files: tuple[DataFile, ...]) -> str:
             "files": sorted([file.path, file.rows] for file in files),
         }
     )
+
+
+def candidate_digest(manifest: Manifest, files: tuple[DataFile, ...]) -> str:
+    """What a verdict and a release bind to."""
+    return sha256(candidate_bytes(manifest, files))
 
 
 def assemble(
@@ -79,6 +84,8 @@ def assemble(
     rows = dict.fromkeys(manifest.partitions, 0)
     for file in adopted:
         rows[file.partition or ""] = rows.get(file.partition or "", 0) + file.rows
+    # evidence lists these files long after the branch is gone; the digest of the bytes is the name of the part
+    desk.ledger.put_part(candidate_bytes(manifest, adopted))
     intended = desk.ledger.intend_candidate(run.run_id, digest, actor, {"rows": rows})
     failpoint("candidate.after_intent")
     paths = [file.path for file in adopted]

@@ -12,13 +12,13 @@ the measurements of candidates.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, select, union_all
 
-from errata.canonical import canonical_bytes, digest_of, sha256
+from errata.canonical import canonical_bytes, sha256
 from errata.errors import UsageError
 from errata.ledger.database import Tx
 from errata.ledger.measured import MEASURED, Said, misreported
@@ -27,7 +27,17 @@ from errata.ledger.schema import audit, audit_head, metadata, run
 from errata.model.audit import GENESIS, Actor, AuditEntry
 from errata.model.codec import plain
 
-__all__ = ["append", "content_bytes", "entries", "entry_hash", "link_bytes", "older_hash", "verify"]
+__all__ = [
+    "append",
+    "content_bytes",
+    "entries",
+    "entry_hash",
+    "entry_of",
+    "link_bytes",
+    "older_bytes",
+    "older_hash",
+    "verify",
+]
 
 _PAGE = 1000
 MOVE = "move"
@@ -42,13 +52,12 @@ def append(
     move: tuple[str | None, str] | None = None,
 ) -> AuditEntry:
     """Add one entry in the transaction that does what it says."""
-    full: dict[str, Any] = plain(body or {})
+    # an error from elsewhere may quote a secret, and what is written here stays
+    full: dict[str, Any] = _redacted(plain(body or {}), tx.redact)
     if MOVE in full:
         raise UsageError("an audit body was refused; 'move' is reserved for changes of state")
     if move is not None:
         full[MOVE] = {"from": move[0], "to": move[1]}
-    # an error from elsewhere may quote a secret, and what is written here stays
-    full = json.loads(tx.redact(canonical_bytes(full).decode()))
     open_entry = AuditEntry(tx.head_seq + 1, tx.head_hash, "", tx.at, actor, action, run_id, full)
     entry = AuditEntry(open_entry.seq, tx.head_hash, entry_hash(open_entry), tx.at, actor, action, run_id, full)
     tx.conn.execute(
@@ -71,6 +80,19 @@ def append(
     return entry
 
 
+def _redacted(said: Any, redact: Callable[[str], str]) -> Any:
+    """Text by text, so that a secret which is also a word of JSON changes nothing but what was said."""
+    match said:
+        case str():
+            return redact(said)
+        case dict():
+            return {redact(key): _redacted(item, redact) for key, item in said.items()}
+        case list():
+            return [_redacted(item, redact) for item in said]
+        case _:
+            return said
+
+
 def entry_hash(entry: AuditEntry) -> str:
     """The SHA-256 of the entry's link, which holds the digest of its content."""
     return sha256(link_bytes(entry))
@@ -90,10 +112,15 @@ def content_bytes(entry: AuditEntry) -> bytes:
 
 
 def older_hash(entry: AuditEntry) -> str:
-    """As entries were hashed before they had links: canonical JSON of every field but ``hash``."""
+    """As entries were hashed before they had links."""
+    return sha256(older_bytes(entry))
+
+
+def older_bytes(entry: AuditEntry) -> bytes:
+    """Canonical JSON of every field but ``hash``."""
     fields = plain(entry)
     del fields["hash"]
-    return digest_of(fields)
+    return canonical_bytes(fields)
 
 
 def entries(conn: Connection, run_id: str | None, limit: int | None) -> tuple[AuditEntry, ...]:
@@ -101,7 +128,7 @@ def entries(conn: Connection, run_id: str | None, limit: int | None) -> tuple[Au
     query = select(audit).order_by(audit.c.seq.desc()).limit(limit)
     if run_id is not None:
         query = query.where(audit.c.run_id == run_id)
-    return tuple(_entry(row) for row in reversed(conn.execute(query).all()))
+    return tuple(entry_of(row) for row in reversed(conn.execute(query).all()))
 
 
 def verify(conn: Connection) -> AuditCheck:
@@ -155,7 +182,7 @@ def _wrong(row: Row[Any], seq: int, head: str) -> str | None:
     if row.previous != head:
         return "its previous hash is not the hash of the entry before"
     try:
-        entry = _entry(row)
+        entry = entry_of(row)
         canonical = canonical_bytes(entry.body).decode()
         is_its_hash = row.hash == entry_hash(entry) or row.hash == older_hash(entry)
     except (ValueError, TypeError, AttributeError):
@@ -191,6 +218,7 @@ def _unlogged(conn: Connection, told: _Told) -> str | None:
     return None
 
 
-def _entry(row: Row[Any]) -> AuditEntry:
+def entry_of(row: Row[Any]) -> AuditEntry:
+    """A row as it was hashed."""
     actor = Actor(row.person, row.os_user, row.host, bool(row.single_user))
     return AuditEntry(row.seq, row.previous, row.hash, row.at, actor, row.action, row.run_id, json.loads(row.body))

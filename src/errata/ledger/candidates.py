@@ -156,6 +156,11 @@ class Candidates(Store):
 
         return self._write(actor, work)
 
+    def verdicts(self, run_id: str) -> tuple[VerdictRecord, ...]:
+        """Every judgement, oldest first."""
+        query = select(verdict).where(verdict.c.run_id == run_id).order_by(verdict.c.id)
+        return self._read(lambda conn: tuple(_verdict(row) for row in conn.execute(query)))
+
     def latest_verdict(self, run_id: str) -> VerdictRecord | None:
         """The newest judgement."""
         return self._read(lambda conn: _latest_verdict(conn, run_id))
@@ -233,8 +238,10 @@ def _record(row: Row[Any]) -> CandidateRecord:
 def _latest_verdict(conn: Connection, run_id: str) -> VerdictRecord | None:
     query = select(verdict).where(verdict.c.run_id == run_id).order_by(verdict.c.id.desc()).limit(1)
     row = conn.execute(query).first()
-    if row is None:
-        return None
+    return None if row is None else _verdict(row)
+
+
+def _verdict(row: Row[Any]) -> VerdictRecord:
     return VerdictRecord(
         run_id=row.run_id,
         candidate_n=row.candidate_n,

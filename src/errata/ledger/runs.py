@@ -18,6 +18,7 @@ from errata.ledger.records import AuditCheck, Overlap, RunRecord
 from errata.ledger.schema import chunk as chunk_table
 from errata.ledger.schema import manifest as manifest_table
 from errata.ledger.schema import run as run_table
+from errata.ledger.segment import Segment, segment
 from errata.ledger.store import Refusal, Store, find_run, json_text, move_run, need_state, run_record
 from errata.model.audit import Actor, AuditEntry
 from errata.model.codec import typed
@@ -155,6 +156,10 @@ class Runs(Store):
     def audit_entries(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
         """Entries oldest first; with ``limit`` the newest of them."""
         return self._read(lambda conn: entries(conn, run_id, limit))
+
+    def audit_segment(self, run_id: str) -> Segment:
+        """The audit from this run's first entry to the head, what others' entries say left out."""
+        return self._read(lambda conn: segment(conn, find_run(conn, run_id).run_id))
 
     def scalar(self, query: str) -> Any:
         """The first value of a query that only reads; for health signals."""
