@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from errata.cli.layout import flow, labelled, next_lines, pad, wrap
+from errata.cli.render_publish import publish_words
 from errata.cli.render_pace import first_lines, folded, pace_lines, units
 from errata.cli.steps import next_commands
 from errata.model.human import count, duration, exact, moment, money, plural, size
@@ -59,6 +60,8 @@ def _body(view: PlanView, width: int) -> Iterator[str]:
         new = ", ".join(f"{name} {kind}" for name, kind in view.new_columns.items())
         told = f"{plural(len(view.new_columns), 'new column')}, which readers see with the publication and not before"
         yield from labelled("columns", [new, told], width)
+    if told := publish_words(view.publish):
+        yield from labelled("publish", told, width)
     for n, source in enumerate(view.inputs):
         yield from labelled("" if n else "reads", _input(source, view.grain), width)
         eras = [f"era {name}: {folded(view.grain, found) or 'whole'}" for name, found in source.eras.items()]

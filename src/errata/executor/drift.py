@@ -38,6 +38,7 @@ def replacement(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str
         undo_days=0,
         keep_refs={},
         content_columns=content_columns(manifest),
+        only_into_empty=manifest.publish.mode == "append",
     )
 
 

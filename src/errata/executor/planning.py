@@ -10,7 +10,7 @@ from typing import Any
 from errata.errors import PlanRefused
 from errata.executor.desk import Desk
 from errata.executor.ports import PinOutcome
-from errata.executor.screening import with_row_rules
+from errata.executor.screening import with_delete_condition, with_row_rules
 from errata.executor.vetting import refuse_flawed_rules
 from errata.executor.views import plan_view, refused_view
 from errata.failpoints import failpoint
@@ -87,7 +87,7 @@ def decide(desk: Desk, request: Request) -> Plan:
         else desk.engines.inputs.read_input(source, grain, input_partitions(source, grain, partitions))
         for source in product.inputs
     }
-    product = with_row_rules(product, inputs)
+    product = with_delete_condition(with_row_rules(product, inputs))
     code, content = desk.engines.code(product)
     plan = build_plan(
         request,

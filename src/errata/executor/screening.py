@@ -1,4 +1,6 @@
-"""Row rules of a product, made ready to be sealed: each expression is checked against the columns it will meet."""
+"""Conditions of a product, made ready to be sealed: row rules of inputs, and what takes rows out in a merge.
+
+Each is checked like every expression, row rules also against the columns they will meet."""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from dataclasses import replace
 from errata.model.product import Input, Product
 from errata.planner.ports import InputFacts
 
-__all__ = ["with_row_rules"]
+__all__ = ["with_delete_condition", "with_row_rules"]
 
 
 def with_row_rules(product: Product, inputs: Mapping[str, InputFacts]) -> Product:
@@ -24,6 +26,17 @@ def with_row_rules(product: Product, inputs: Mapping[str, InputFacts]) -> Produc
         return replace(source, rows=tuple(rules))
 
     return replace(product, inputs=tuple(ready(source) for source in product.inputs))
+
+
+def with_delete_condition(product: Product) -> Product:
+    """The product with the normal form of what marks a row of a merge as deleted, and the columns that it names."""
+    merge = product.publish.merge
+    if merge is None or merge.delete is None:
+        return product
+    from errata.validator.row_rules import delete_sql
+
+    sql, markers = delete_sql(merge.delete)
+    return replace(product, publish=replace(product.publish, merge=replace(merge, sql=sql, markers=markers)))
 
 
 def _types(source: Input, facts: InputFacts) -> Mapping[str, str] | None:

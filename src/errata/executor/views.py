@@ -12,7 +12,7 @@ from errata.ledger import ChunkRecord, Counts, RunRecord
 from errata.model.codec import plain
 from errata.model.manifest import Chunk, Estimate, InputPin, Manifest
 from errata.model.partition import WHOLE
-from errata.model.product import Product, Role
+from errata.model.product import Product, Publish, Role
 from errata.model.refs import GUARD, base_pin, candidate_branch, input_pins, run_branch
 from errata.model.run import ChunkState
 from errata.model.throttle import Throttle
@@ -130,6 +130,7 @@ def _view(
             candidate_branch(name, 1),
         ),
         new_columns={new.name: new.type for new in manifest.target.new_columns},
+        publish=publish_view(manifest.publish),
         code={
             "call": code.call, "version": code.version, "digest": code.zip_digest, "git_commit": code.git_commit,
             "git_dirty": code.git_dirty,
@@ -145,6 +146,14 @@ def _view(
         planned_at=run.planned_at if run else "", prove_determinism=manifest.prove_determinism,
         throttle=_throttle(desk, manifest.product), deadline=deadline,
     )  # fmt: skip
+
+
+def publish_view(publish: Publish) -> dict[str, Any]:
+    """The mode and the settings that are given."""
+    found: dict[str, Any] = {"mode": publish.mode}
+    if publish.merge is not None:
+        found |= {"key_version": publish.merge.version, "delete": publish.merge.delete}
+    return found
 
 
 def _controls(manifest: Manifest) -> dict[str, int]:

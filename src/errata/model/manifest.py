@@ -14,7 +14,7 @@ from typing import Any
 
 from errata.model.eras import Era, RowLimits, RowRule
 from errata.model.partition import Grain
-from errata.model.product import Check, Comparison, Control, Limits, Reconciliation
+from errata.model.product import Check, Comparison, Control, Limits, Publish, Reconciliation
 
 __all__ = [
     "FORMAT",
@@ -214,4 +214,5 @@ class Manifest:
 
     def has_override(self, rule: str) -> bool:
         """Whether a named person set this rule aside when the run was planned."""
+    publish: Publish = field(default_factory=Publish)
         return any(override.rule == rule for override in self.overrides)

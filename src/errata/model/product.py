@@ -33,11 +33,13 @@ __all__ = [
     "Product",
     "Project",
     "Protect",
+    "Merge",
     "Reconciliation",
     "References",
     "Role",
     "Target",
     "Threshold",
+    "Publish",
     "Transform",
 ]
 
@@ -232,11 +234,29 @@ class Product:
 
     name: str
     owner: str
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """How rows of a transform meet those that are there, by the target's key."""
+
+    version: str | None = None  # a column; a row with an older one changes nothing
+    delete: str | None = None  # a condition on the transform's rows: those take their key out
+    sql: str = ""  # its normal form
+    markers: tuple[str, ...] = ()  # columns that the condition speaks about
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """How a correction reaches readers."""
+
+    mode: str = "replace_partitions"
+    merge: Merge | None = None  # mode merge
+
+
     target: Target
     transform: Transform
     inputs: tuple[Input, ...]
     description: str = ""
-    mode: str = "replace_partitions"
+    publish: Publish = field(default_factory=Publish)
     rollback_window: str = "30d"
     checks: tuple[Check, ...] = ()
     reconcile: tuple[Reconciliation, ...] = ()

@@ -207,6 +207,7 @@ class RunCounts:
 @dataclass(frozen=True, slots=True)
 class RunView:
     """What a worker leaves behind."""
+    publish: Mapping[str, Any] = field(default_factory=dict)  # the mode, and what it needs to know
 
     run_id: str
     state: str

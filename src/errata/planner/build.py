@@ -284,6 +284,7 @@ def _manifest(
         tolerance=product.tolerance,
         classified=product.classified,
     )
+        publish=product.publish,
 
 
 def _part(parts: dict[str, bytes], value: object) -> str:

@@ -191,6 +191,18 @@ def _overlap(world: World) -> Iterator[Verdict]:
         yield Verdict("overlap", "ok", "no other active run on these partitions")
 
 
+def _append(world: World) -> Iterator[Verdict]:
+    if world.product.publish.mode != "append":
+        return
+    full = [name for name in world.partitions if world.target.expected.get(name) or name in world.target.partitions]
+    if full:
+        count = f"{len(full):,} of {len(world.partitions):,} partitions"
+        text = f"{count} are not empty: {world.folded(full)}; mode append only adds, another mode corrects"
+        yield Verdict("append", "refuse", text, final=True)
+    else:
+        yield Verdict("append", "ok", f"all {len(world.partitions):,} partitions are empty")
+
+
 def _cap(rule: str, found: Decimal | int, most: Decimal | int | None, unit: str, *, is_known: bool = True) -> Verdict:
     if most is None:
         return Verdict(rule, "ok", f"{found:,}{unit}; no limit set" if is_known else "unknown; no limit set")
@@ -219,7 +231,9 @@ def _cost(world: World) -> Iterator[Verdict]:
 
 def _streaming_readers(world: World) -> Iterator[Verdict]:
     streams = [name for name in world.product.consumers if name.startswith(_STREAMING)]
-    if streams:
+    if streams and world.product.publish.mode == "append":
+        yield Verdict("streaming-readers", "ok", f"{', '.join(streams)}: an append reaches a stream as new rows")
+    elif streams:
         text = f"{', '.join(streams)}: a stream fails on the overwrite, or skips it and never sees the correction"
         yield Verdict("streaming-readers", "refuse", text)
     else:
@@ -270,6 +284,7 @@ _RULES: dict[str, Callable[[World], Iterator[Verdict]]] = {
     "source-retention": _source_retention,
     "empty": _empty,
     "overlap": _overlap,
+    "append": _append,
     "rows": _rows,
     "bytes": _bytes,
     "cost": _cost,

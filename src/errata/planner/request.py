@@ -61,6 +61,7 @@ RULES = (
     "rows",
     "bytes",
     "cost",
+    "append",
     "streaming-readers",
     "dirty-tree",
     "schema",

@@ -81,6 +81,9 @@ def _columns(product: Product, target: TargetFacts, types: Mapping[str, str]) ->
     if lineage := [name for name in product.lineage_columns if name not in types]:
         problems.append(f"{target.table} lacks lineage columns; add them with: {lineage_alter(target.table, lineage)}")
     types = {**product.target.add_columns, **types}
+    merge = product.publish.merge
+    if merge and merge.version and merge.version not in types:
+        problems.append(f"{target.table} has no column {merge.version}, which publish.merge.version names")
     if shown := [name for name in (*product.classified, *product.tolerance) if name not in types]:
         problems.append(f"{target.table} lacks columns named under classified or diff: {', '.join(sorted(shown))}")
     problems += [

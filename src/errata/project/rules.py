@@ -34,6 +34,7 @@ from errata.project.pace import signals_of, throttle_of
 from errata.project.places import absolute, absolute_url
 from errata.project.problems import Report
 
+from errata.project.publishing import publish_of
 __all__ = ["product_of", "project_of"]
 
 _NEEDS = {"jdbc": ("uri", "warehouse"), "rest": ("uri",), "glue": ("warehouse",), "hive": ("uri",)}
@@ -115,7 +116,7 @@ def product_of(file: ProductFile, root: Path, project: Project | None, report: R
         transform=Transform(file.transform.call, file.transform.version, file.transform.config),
         inputs=inputs,
         description=file.description,
-        mode=file.publish.mode,
+        publish=publish_of(file, report),
         rollback_window=file.publish.rollback_window,
         checks=checks,
         reconcile=balances_of(file, report),

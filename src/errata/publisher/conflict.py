@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from errata.model.table import Commit, FileSets, History
 
-__all__ = ["Judgement", "differing", "judge"]
+__all__ = ["Judgement", "differing", "judge", "writers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +36,23 @@ def differing(expected: FileSets, live: FileSets) -> tuple[str, ...]:
     return tuple(names)
 
 
+def writers(partition: str, history: History, own: frozenset[str] = frozenset()) -> tuple[Commit, ...]:
+    """The commits of others that touched a partition, newest first."""
+    return tuple(
+        commit
+        for commit in history.commits
+        if (commit.touches_everything or partition in commit.touched)
+        and commit.summary.get("errata.publication") not in own
+    )
+
+
 def judge(changed: Iterable[str], history: History, own: frozenset[str] = frozenset()) -> Judgement:
     """Tell compaction from writes for every partition that differs; ``own`` publications made the expected state."""
     compacted: list[str] = []
     unclear: list[str] = []
     written: dict[str, tuple[Commit, ...]] = {}
     for name in changed:
-        commits = tuple(
-            commit
-            for commit in history.commits
-            if (commit.touches_everything or name in commit.touched)
-            and commit.summary.get("errata.publication") not in own
-        )
+        commits = writers(name, history, own)
         if not history.complete or not commits:
             unclear.append(name)
         elif any(commit.operation != "replace" for commit in commits):

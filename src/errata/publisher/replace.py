@@ -17,7 +17,7 @@ from errata.model.columns import columns_to_add, planned_schema
 from errata.model.manifest import TargetPin
 from errata.model.refs import GUARD, rows_branch, undo_branch
 from errata.model.table import DataFile, FileSets, by_partition
-from errata.publisher.conflict import Judgement, differing, judge
+from errata.publisher.conflict import Judgement, differing, judge, writers
 from errata.publisher.ports import ContentPort, IntentLog, Outcome, PublicationCommit, PublishTable, TableVersion
 from errata.publisher.wording import conflict_error, contention_error, drift_error
 
@@ -49,6 +49,7 @@ class Replacement:
     """Snapshot → partitions whose old files carry deletes: their rows are written anew from it."""
     properties: Mapping[str, str] = field(default_factory=dict)
     add_table: str = ""  # of the snapshots in ``add_from``, when it is not the target
+    only_into_empty: bool = False  # whatever is live in the partitions is a conflict, compaction or not
 
     @property
     def add_paths(self) -> tuple[str, ...]:
@@ -101,6 +102,11 @@ def examine(order: Replacement, version: TableVersion, content: ContentPort) -> 
     if partial := [file for file in files if file.partition is None]:
         raise drift_error(order.run_id, target.table, "files by partition", 0, f"{len(partial)} of another spec")
     live = by_partition(files, order.partitions)
+    if order.only_into_empty and files:
+        full = [name for name in order.partitions if live[name]]
+        history = version.history(order.base_snapshot_id, full)
+        written = {name: writers(name, history, order.own) for name in full}
+        raise conflict_error(order.kind, order.run_id, target.grain, order.partitions, written)
     if not (changed := differing(order.expected, live)):
         return Examined(version.snapshot_id, files, ())
     verdict = judge(changed, version.history(order.base_snapshot_id, changed), order.own)

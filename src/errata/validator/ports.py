@@ -9,6 +9,7 @@ from typing import Protocol
 from errata.canonical import canonical_bytes
 from errata.model.manifest import Manifest, TargetPin
 from errata.validator.diff import (
+    MASK,
     QUANTILES,
     ColumnChange,
     Diff,
@@ -28,6 +29,7 @@ __all__ = [
     "CONTENT_A",
     "CONTENT_B",
     "CONTROL",
+    "MASK",
     "PRIOR",
     "QUANTILES",
     "ROWS_IN",

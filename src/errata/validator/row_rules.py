@@ -9,7 +9,7 @@ from sqlglot import exp
 from errata.model.eras import RowRule
 from errata.validator.expressions import row_condition
 
-__all__ = ["row_rule_sql"]
+__all__ = ["delete_sql", "row_rule_sql"]
 
 
 def row_rule_sql(rule: RowRule, source: str, types: Mapping[str, str] | None) -> str:
@@ -23,3 +23,10 @@ def row_rule_sql(rule: RowRule, source: str, types: Mapping[str, str] | None) ->
         division.replace(exp.Anonymous(this="TRY_DIVIDE", expressions=[division.left, division.right]))
     text: str = holder.this.sql("spark")
     return text
+
+
+def delete_sql(text: str) -> tuple[str, tuple[str, ...]]:
+    """The condition under which a row of a merge takes its key out, as Spark SQL, and the columns it speaks about."""
+    condition = row_condition(text, where="publish.merge.delete", types=None, key="delete")
+    names = dict.fromkeys(column.parts[0].name for column in condition.find_all(exp.Column))
+    return condition.sql("spark"), tuple(names)

@@ -344,3 +344,38 @@ def test_a_rollback_leaves_the_columns_and_asks_nothing_of_the_schema() -> None:
     table = Table(schema_id=1)
     carry_out(replace(ORDER, target=WIDER, kind="rollback"), table, SameContent(), Log())
     assert table.commits[0].add_columns == ()
+
+
+APPEND = replace(ORDER, expected={DAY: ()}, only_into_empty=True)
+
+
+def test_an_append_finds_its_partitions_empty_and_removes_nothing() -> None:
+    """Nothing to remove makes the commit an append."""
+    table = Table(files=set())
+    carry_out(APPEND, table, SameContent(), Log())
+    assert (table.files, table.commits[0].remove, table.undo) == ({"new"}, (), [()])
+
+
+def test_an_append_meets_anything_live_as_a_conflict_even_where_content_would_say_the_same() -> None:
+    """Compaction, rows that were deleted again, an unknown writer: an append replaces nothing."""
+    table, log = Table(), Log()
+    table.writes.append(Commit("78", "replace", 0, "maintenance", {DAY: Touch(0, 0)}))
+    with pytest.raises(PublishConflict, match="snapshot 78 \\(maintenance"):
+        carry_out(APPEND, table, SameContent(), log)
+    assert (table.files, log.events) == ({"old"}, [])
+
+
+def test_a_live_write_between_the_check_and_the_commit_of_an_append_is_a_conflict() -> None:
+    """The next try sees it, and the intent is closed behind a fence."""
+    table, log = Table(files=set()), Log()
+
+    def live_write(at: Table) -> bool:
+        at.files.add("live")
+        at.head += 1
+        at.writes.append(Commit("77", "append", 0, "daily", {DAY: Touch(1, 0)}))
+        return True
+
+    table.on_commit = live_write
+    with pytest.raises(PublishConflict):
+        carry_out(APPEND, table, SameContent(), log)
+    assert (table.files, table.tag, log.events[-1]) == ({"live"}, "guard", "abandoned")

@@ -45,9 +45,18 @@ _LEFT_OUT = (
 )
 
 
-def conform(frame: DataFrame, target: TargetPin, *, may_leave_out: bool = False) -> DataFrame:
-    """The frame's columns in the target's order; raises ``OutputContract`` listing every difference."""
-    found = {field.name: _iceberg_name(field.dataType.simpleString()) for field in frame.schema.fields}
+def conform(
+    frame: DataFrame, target: TargetPin, *, may_leave_out: bool = False, beside: tuple[str, ...] = ()
+) -> DataFrame:
+    """The frame's columns in the target's order; raises ``OutputContract`` listing every difference.
+
+    Columns ``beside`` the target's are Errata's own and stay at the end.
+    """
+    found = {
+        field.name: _iceberg_name(field.dataType.simpleString())
+        for field in frame.schema.fields
+        if field.name not in beside
+    }
     left_out = [name for name in target.columns if name not in found]
     fixed = {*target.required, *target.key, target.column}
     problems = [
@@ -73,7 +82,8 @@ def conform(frame: DataFrame, target: TargetPin, *, may_leave_out: bool = False)
         )
     nullable = {field.name for field in frame.schema.fields if field.nullable}
     return frame.select(
-        *[_missing(name, target) if name in left_out else _present(name, target, nullable) for name in target.columns]
+        *[_missing(name, target) if name in left_out else _present(name, target, nullable) for name in target.columns],
+        *beside,
     )
 
 

@@ -17,9 +17,10 @@ from errata.engines.spark.causes import cause_of, meaning
 from errata.engines.spark.columns import in_partitions, partition_text, table_name
 from errata.engines.spark.contract import conform, null_in_required
 from errata.engines.spark.costs import cost_of
-from errata.engines.spark.inputs import frames, pinned_files
+from errata.engines.spark.inputs import frames, pinned_files, snapshot_frame, with_later_columns
 from errata.engines.spark.lineage import deterministic_id, lineage_values, stamp
 from errata.engines.spark.measure import SparkMeasurer
+from errata.engines.spark.merge import DELETED, ambiguous_merge, marked, merged
 from errata.engines.spark.quarantine import Aside, write_quarantine
 from errata.engines.spark.session import SparkRuntime
 from errata.engines.spark.transforms import load_transform, ship
@@ -29,6 +30,7 @@ from errata.failpoints import failpoint
 from errata.model.context import Context, Mode
 from errata.model.manifest import TargetPin
 from errata.model.partition import fold_text, oldest_first, shift, start_of
+from errata.model.product import Merge
 from errata.model.refs import run_branch
 
 if TYPE_CHECKING:
@@ -99,7 +101,21 @@ class SparkChunks:
         ship()
         lineage = lineage_values(work.run_id, manifest, work.chunk)
         wanted = {name: lineage[name] for name in manifest.lineage_columns}
-        return conform(stamp(frame, wanted), manifest.target, may_leave_out=manifest.has_override("schema"))
+        frame, leave_out = stamp(frame, wanted), manifest.has_override("schema")
+        if manifest.publish.merge is None:
+            return conform(frame, manifest.target, may_leave_out=leave_out)
+        return self._merged(work, frame, may_leave_out=leave_out)
+
+    def _merged(self, work: ChunkWork, frame: DataFrame, *, may_leave_out: bool) -> DataFrame:
+        """What the partitions held at the base, with the transform's rows merged in."""
+        target, merge = work.manifest.target, work.manifest.publish.merge or Merge()
+        changes = self._blaming_the_chunk(work, partial(marked, frame, merge))
+        markers = [name for name in changes.columns if name in merge.markers and name not in target.columns]
+        changes = conform(changes.drop(*markers), target, may_leave_out=may_leave_out, beside=(DELETED,))
+        base = snapshot_frame(self._runtime.session, target.table, target.base_snapshot_id)
+        prior = with_later_columns(base, target)
+        prior = prior.where(in_partitions(target.column, target.column_type, target.grain, work.chunk.partitions))
+        return merged(prior, changes, target, merge.version, work.chunk.partitions, work.manifest.classified)
 
     def explain(self, work: ChunkWork, error: Exception) -> ErrataError:
         """See the port."""
@@ -152,7 +168,7 @@ class SparkChunks:
         except (Exception, SystemExit) as error:
             shown = fold_text(work.manifest.target.grain, work.chunk.partitions)
             where = f"chunk {work.chunk.chunk_id} ({shown})"
-            if broken := null_in_required(error, where):
+            if broken := null_in_required(error, where) or ambiguous_merge(error, where):
                 raise broken from error
             if known := meaning(error, where, self._runtime.exit_code):
                 raise known from error

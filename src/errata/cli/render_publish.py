@@ -1,0 +1,28 @@
+"""How a plan says that its correction reaches readers, where that is not the plain replacement. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["publish_words"]
+
+
+def publish_words(publish: Mapping[str, Any]) -> list[str]:
+    """The mode in words; nothing for a replacement of partitions, which the line before has said."""
+    match publish.get("mode", "replace_partitions"):
+        case "append":
+            return ["append: new rows in empty partitions; a row that is there by then is a conflict"]
+        case "merge":
+            return ["merge by key: keys that the transform does not give keep their rows", *_merge(publish)]
+        case _:
+            return []
+
+
+def _merge(publish: Mapping[str, Any]) -> list[str]:
+    told = []
+    if version := publish.get("key_version"):
+        told.append(f"a row with an older {version} changes nothing")
+    if delete := publish.get("delete"):
+        told.append(f"takes keys out where {delete}")
+    return told
