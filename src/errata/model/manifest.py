@@ -211,8 +211,8 @@ class Manifest:
     tolerance: Mapping[str, str] = field(default_factory=dict)  # of diffs, by column
     classified: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+    publish: Publish = field(default_factory=Publish)
 
     def has_override(self, rule: str) -> bool:
         """Whether a named person set this rule aside when the run was planned."""
-    publish: Publish = field(default_factory=Publish)
         return any(override.rule == rule for override in self.overrides)

@@ -28,18 +28,18 @@ __all__ = [
     "GroupKey",
     "Input",
     "Limits",
+    "Merge",
     "Metric",
     "Person",
     "Product",
     "Project",
     "Protect",
-    "Merge",
+    "Publish",
     "Reconciliation",
     "References",
     "Role",
     "Target",
     "Threshold",
-    "Publish",
     "Transform",
 ]
 
@@ -229,12 +229,6 @@ class Protect:
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
-    """One governed table, as its product file declares it."""
-
-    name: str
-    owner: str
-@dataclass(frozen=True, slots=True)
 class Merge:
     """How rows of a transform meet those that are there, by the target's key."""
 
@@ -252,6 +246,12 @@ class Publish:
     merge: Merge | None = None  # mode merge
 
 
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One governed table, as its product file declares it."""
+
+    name: str
+    owner: str
     target: Target
     transform: Transform
     inputs: tuple[Input, ...]

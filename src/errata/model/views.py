@@ -160,6 +160,7 @@ class PlanView:
     throttle: Mapping[str, Any] = field(default_factory=dict)  # limits in force now, those that are set
     deadline: DeadlineView | None = None
     new_columns: Mapping[str, str] = field(default_factory=dict)  # which readers see with the publication
+    publish: Mapping[str, Any] = field(default_factory=dict)  # the mode, and what it needs to know
 
     @property
     def id(self) -> str:
@@ -207,7 +208,6 @@ class RunCounts:
 @dataclass(frozen=True, slots=True)
 class RunView:
     """What a worker leaves behind."""
-    publish: Mapping[str, Any] = field(default_factory=dict)  # the mode, and what it needs to know
 
     run_id: str
     state: str

@@ -283,8 +283,8 @@ def _manifest(
         prove_determinism=max(product.prove_determinism, request.prove_determinism),
         tolerance=product.tolerance,
         classified=product.classified,
-    )
         publish=product.publish,
+    )
 
 
 def _part(parts: dict[str, bytes], value: object) -> str:

@@ -268,11 +268,21 @@ class InputFile(_File):
     quarantine: RowLimitsFile | None = None
 
 
+class MergeFile(_File):
+    """Which row of a key stays when the transform gives another one."""
+
+    version: Column | None = Field(default=None, description="A row with an older version changes nothing.")
+    delete: Line | None = Field(
+        default=None, description="A condition on the transform's rows: where it is true, the key is taken out."
+    )
+
+
 class PublishFile(_File):
     """How the correction reaches readers."""
 
     mode: Literal["replace_partitions", "append", "merge"] = "replace_partitions"
     rollback_window: Duration = "30d"
+    merge: MergeFile | None = Field(default=None, description="mode merge: which row of a key stays.")
 
 
 THRESHOLDS = (
@@ -318,21 +328,11 @@ class ReferencesFile(_File):
 class CheckFile(_File):
     """A data-quality rule in the words of the Open Data Contract Standard, judged per partition or over the run."""
 
-class MergeFile(_File):
-    """Which row of a key stays when the transform gives another one."""
-
-    version: Column | None = Field(default=None, description="A row with an older version changes nothing.")
-    delete: Line | None = Field(
-        default=None, description="A condition on the transform's rows: where it is true, the key is taken out."
-    )
-
-
     name: Title | None = None
     metric: _MetricName | None = None
     column: Column | None = None
     columns: Annotated[list[Column], Field(min_length=1)] | None = None
     expression: Expression | None = Field(default=None, description="A row condition; rows where it holds are counted.")
-    merge: MergeFile | None = Field(default=None, description="mode merge: which row of a key stays.")
     valid_values: Annotated[list[ScalarText], Field(min_length=1)] | None = Field(default=None, alias="validValues")
     pattern: Line | None = Field(default=None, description="A Java regular expression that the value must contain.")
     minimum: ScalarText | None = Field(default=None, description="The smallest valid value.")

@@ -33,8 +33,8 @@ from errata.project.files import CatalogFile, CompareFile, InputFile, ProductFil
 from errata.project.pace import signals_of, throttle_of
 from errata.project.places import absolute, absolute_url
 from errata.project.problems import Report
-
 from errata.project.publishing import publish_of
+
 __all__ = ["product_of", "project_of"]
 
 _NEEDS = {"jdbc": ("uri", "warehouse"), "rest": ("uri",), "glue": ("warehouse",), "hive": ("uri",)}
