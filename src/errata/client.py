@@ -11,6 +11,7 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, Self
 
 from errata.executor import (
@@ -22,6 +23,7 @@ from errata.executor import (
     reporting,
     undoing,
     validating,
+    witnessing,
     working,
 )
 from errata.executor.desk import Desk
@@ -35,6 +37,7 @@ from errata.model.views import (
     AuditView,
     CleanupView,
     DecisionView,
+    HeadView,
     PlanView,
     PublishView,
     QuarantineView,
@@ -224,10 +227,13 @@ class Client:
         """Who changed this number, when and why."""
         return reporting.why(self._desk, self._actor(None), table, partition, key or {})
 
-    def audit_verify(self) -> AuditView:
-        """Recheck the chain."""
-        found = self._desk.ledger.verify_audit()
-        return AuditView(found.ok, found.entries, found.first_bad, found.reason, found.head)
+    def audit_verify(self, *, heads: Sequence[str | Path] = (), keys: Sequence[str | Path] = ()) -> AuditView:
+        """Recheck the chain, against heads in these files and directories, else in ``evidence.heads``."""
+        return witnessing.verify(self._desk, tuple(map(Path, heads)), tuple(map(Path, keys)))
+
+    def audit_head(self, output: str | Path | None = None) -> HeadView:
+        """Sign where the chain stands, and keep it in ``evidence.heads`` and in a new file."""
+        return witnessing.export(self._desk, None if output is None else Path(output))
 
     def audit_log(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
         """Entries of the chain, oldest first."""

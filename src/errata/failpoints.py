@@ -48,6 +48,7 @@ NAMES = (
     "rollback.after_commit",
     "rollback.after_record",
     "cleanup.after_remove",
+    "audit.before_head",
 )
 
 _PAUSE_LIMIT_SECONDS = 60.0

@@ -1,4 +1,4 @@
-"""Commands that look, and the one that tidies up: status, why, audit, cleanup."""
+"""Commands that look, and the one that tidies up: status, why, cleanup."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from errata.cli.command import command
 from errata.cli.options import pairs
-from errata.cli.render_audit import audit_lines, cleanup_lines, log_lines
+from errata.cli.render_audit import cleanup_lines
 from errata.cli.render_status import status_lines
 from errata.cli.render_why import why_lines
 from errata.cli.session import Session
@@ -28,12 +28,8 @@ SomeRun = Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only 
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    audit = typer.Typer(help="The audit chain: who did what, tamper-evident.", rich_markup_mode=None)
     command(app, "status", PANEL)(status)
     command(app, "why", PANEL)(why)
-    command(audit, "verify")(audit_verify)
-    command(audit, "log")(audit_log)
-    app.add_typer(audit, name="audit", rich_help_panel=PANEL)
     command(app, "cleanup", PANEL)(cleanup)
 
 
@@ -98,31 +94,6 @@ def why(
     with session.client() as client:
         view = client.why(table, partition, key=pairs("--key", key))
     session.answer(view, lambda width: why_lines(view, width))
-
-
-def audit_verify(session: Session) -> int:
-    """Check every link of the audit chain. Exit code 1 when one is wrong.
-
-    Example: errata audit verify --json
-    """
-    with session.client() as client:
-        view = client.audit_verify()
-    session.answer(view, lambda width: audit_lines(view, width))
-    return 0 if view.ok else 1
-
-
-def audit_log(
-    session: Session,
-    run: SomeRun = None,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="Only the newest N.")] = None,
-) -> None:
-    """List the audit entries.
-
-    Example: errata audit log --run bf-20260214-daily-revenue-7f3a21c0
-    """
-    with session.client() as client:
-        entries = client.audit_log(run, limit)
-    session.answer(entries, lambda width: log_lines(entries, width))
 
 
 def cleanup(

@@ -8,9 +8,9 @@ from typing import Any
 from errata.cli.layout import columns, flow, wrap
 from errata.model.audit import AuditEntry
 from errata.model.human import plural
-from errata.model.views import AuditView, CleanupView
+from errata.model.views import AuditView, CleanupView, HeadsView, HeadView, KeyView
 
-__all__ = ["audit_lines", "cleanup_lines", "log_lines"]
+__all__ = ["audit_lines", "cleanup_lines", "head_lines", "key_lines", "log_lines"]
 
 
 def audit_lines(view: AuditView, width: int) -> list[str]:
@@ -19,11 +19,48 @@ def audit_lines(view: AuditView, width: int) -> list[str]:
         return [
             f"✓ {plural(view.entries, 'entry', 'entries')} verified, each linked to the one before",
             f"head {view.head}",
+            *(_heads_lines(view.heads, width) if view.heads else ()),
         ]
     where = f"entry {view.first_bad}" if view.first_bad is not None else "the chain"
     lines = wrap(f"{where} does not verify: {view.reason or 'no reason given'}", width, "✗ ")
     lines += wrap(f"{plural(view.entries, 'entry', 'entries')} read; those before it link up", width, "  ")
     return [*lines, f"head {view.head}"]
+
+
+def _heads_lines(heads: HeadsView, width: int) -> list[str]:
+    count = plural(heads.checked, "exported head")
+    if heads.newest is None:
+        lines = ["! no head of this ledger was exported: nobody outside can tell a rebuilt log"]
+    elif heads.signatures == "checked":
+        lines = wrap(f"agrees with {count}, signed by {', '.join(heads.signed_by)}", width, "✓ ")
+    else:
+        lines = wrap(f"agrees with {count}; signatures were not checked: --key FILE.pub does", width, "! ")
+    if heads.newest is not None and heads.behind:
+        lines += wrap(f"{plural(heads.behind, 'entry', 'entries')} after the newest of them", width, "  ")
+    if heads.lag_seconds:
+        word = "too long" if heads.late else "no alarm yet"
+        said = f"a publication has been without an exported head for {heads.lag_seconds} s ({word}): errata audit head"
+        lines += wrap(said, width, "! ")
+    return lines
+
+
+def head_lines(view: HeadView, width: int) -> list[str]:
+    """Where the chain stood, and where that is kept."""
+    word = "kept already" if view.already else "signed and kept"
+    lines = [f"✓ head of entry {view.seq} {word}", f"hash {view.hash}", f"key  {view.key_id}"]
+    return lines + [line for file in view.files for line in wrap(file, width, "in   ")]
+
+
+def key_lines(view: KeyView, width: int) -> list[str]:
+    """The new pair, and what to do with it."""
+    return [
+        f"✓ key {view.key_id}",
+        *wrap(f"private {view.private}", width, "  "),
+        *wrap(f"public  {view.public}", width, "  "),
+        *wrap(
+            "errata.yaml takes it as evidence: {key: FILE}; give the public key to whoever verifies", width, "next: "
+        ),
+    ]
 
 
 def log_lines(entries: Sequence[AuditEntry], width: int) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from errata.errors import EngineError, ErrataError
 from errata.executor.desk import Desk
+from errata.executor.witnessing import need_witness, witness
 from errata.ledger import PublicationRecord, owner_is_dead, this_owner
 from errata.model.audit import Actor
 from errata.model.manifest import TargetPin
@@ -60,6 +61,8 @@ class LedgerLog:
 
     def intend(self, detail: Mapping[str, object]) -> str:
         """Open the intent and take the locks."""
+        if self.kind == "publish":
+            need_witness(self.desk)
         made = self.desk.ledger.intend_publication(
             self.run_id,
             self.kind,  # type: ignore[arg-type]
@@ -96,6 +99,7 @@ class LedgerLog:
             snapshot_id=snapshot_id,
             data_files_written=sum(len(stored["add"].get(name, ())) for name in anew),
         )
+        witness(self.desk)
 
     def abandoned(self, publication_id: str, reason: str) -> None:
         """It did not land, and no longer can."""

@@ -12,7 +12,7 @@ the measurements of candidates.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ from errata.ledger.database import Tx
 from errata.ledger.measured import MEASURED, Said, misreported
 from errata.ledger.records import AuditCheck
 from errata.ledger.schema import audit, audit_head, metadata, run
-from errata.model.audit import GENESIS, Actor, AuditEntry
+from errata.model.audit import GENESIS, Actor, AuditEntry, Head
 from errata.model.codec import plain
 
 __all__ = [
@@ -33,9 +33,11 @@ __all__ = [
     "entries",
     "entry_hash",
     "entry_of",
+    "head",
     "link_bytes",
     "older_bytes",
     "older_hash",
+    "uncovered_since",
     "verify",
 ]
 
@@ -131,21 +133,70 @@ def entries(conn: Connection, run_id: str | None, limit: int | None) -> tuple[Au
     return tuple(entry_of(row) for row in reversed(conn.execute(query).all()))
 
 
-def verify(conn: Connection) -> AuditCheck:
-    """Walk the chain and compare it with the rows; names the first entry that is wrong or missing."""
-    seq, head, told = 0, GENESIS, _Told()
+def head(conn: Connection) -> tuple[int, str, str]:
+    """Number, hash and time of the last entry; zeros and no time when there is none."""
+    row = conn.execute(select(audit.c.seq, audit.c.hash, audit.c.at).order_by(audit.c.seq.desc()).limit(1)).first()
+    return (0, GENESIS, "") if row is None else (row.seq, row.hash, row.at)
+
+
+def uncovered_since(conn: Connection, seq: int) -> str | None:
+    """When the first publication or rollback after this entry was settled; None when there is none."""
+    settled = audit.c.action.in_(("publish.committed", "rollback.committed"))
+    query = select(audit.c.at).where(audit.c.seq > seq, settled).order_by(audit.c.seq).limit(1)
+    return conn.execute(query).scalar()
+
+
+def verify(conn: Connection, heads: Sequence[Head] = ()) -> AuditCheck:
+    """Walk the chain, hold it against heads that were kept elsewhere, and compare it with the rows.
+
+    Names the first entry that is wrong or missing.
+    """
+    seq, last, told, witness = 0, GENESIS, _Told(), _Witness(heads)
     for row in _stream(conn):
-        reason = _wrong(row, seq, head)
+        reason = _wrong(row, seq, last)
         if reason is not None:
-            return _broken(seq, f"entry {seq + 1}: {reason}", head)
-        seq, head = row.seq, row.hash
+            return _broken(seq, f"entry {seq + 1}: {reason}", last)
+        seq, last = row.seq, row.hash
         told.hear(row)
-    reason = _cut(conn, seq, head)
+        if denied := witness.denies(seq, last):
+            return AuditCheck(ok=False, entries=seq, first_bad=denied[0], reason=denied[1], head=last)
+    reason = _cut(conn, seq, last) or witness.misses(seq)
     if reason is not None:
-        return _broken(seq, reason, head)
+        return _broken(seq, reason, last)
     reason = _unlogged(conn, told)
     first_bad, reason = (None, reason) if reason else misreported(conn, told.measured) or (None, None)
-    return AuditCheck(reason is None, seq, first_bad, reason, head)
+    return AuditCheck(reason is None, seq, first_bad, reason, last)
+
+
+class _Witness:
+    """Heads from outside, held against the chain while it is walked."""
+
+    def __init__(self, heads: Sequence[Head]) -> None:
+        self._heads: dict[int, list[Head]] = {}
+        for one in heads:
+            self._heads.setdefault(one.seq, []).append(one)
+        self._agreed = 0
+
+    def denies(self, seq: int, found: str) -> tuple[int, str] | None:
+        """What a head says against this entry: the first entry that nobody vouches for any more, and why."""
+        for head in self._heads.get(seq, ()):
+            if head.hash != found:
+                first = self._agreed + 1
+                these = f"entry {seq} is" if first == seq else f"entries {first} to {seq} are"
+                return first, (
+                    f"{these} not what was exported: the head of entry {seq} of {head.at} has {head.hash}, the log has"
+                    f" {found}; it was rebuilt or forked"
+                )
+            self._agreed = seq
+        return None
+
+    def misses(self, seq: int) -> str | None:
+        """What the heads say that the chain no longer has."""
+        last = max(self._heads, default=0)
+        if last <= seq:
+            return None
+        at = self._heads[last][0].at
+        return f"entry {seq + 1}: missing; the log ends at {seq}, but a head of entry {last} was exported ({at})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, func, select
 
 from errata.canonical import sha256
 from errata.errors import ManifestTampered, NotFound, UsageError
-from errata.ledger.audit import append, entries, verify
+from errata.ledger.audit import append, entries, head, uncovered_since, verify
 from errata.ledger.database import Tx
 from errata.ledger.parts import save_parts, stored_digest
 from errata.ledger.records import AuditCheck, Overlap, RunRecord
@@ -20,7 +20,7 @@ from errata.ledger.schema import manifest as manifest_table
 from errata.ledger.schema import run as run_table
 from errata.ledger.segment import Segment, segment
 from errata.ledger.store import Refusal, Store, find_run, json_text, move_run, need_state, run_record
-from errata.model.audit import Actor, AuditEntry
+from errata.model.audit import Actor, AuditEntry, Head
 from errata.model.codec import typed
 from errata.model.manifest import Chunk, Manifest
 from errata.model.run import ACTIVE, RunState
@@ -165,9 +165,17 @@ class Runs(Store):
         """The first value of a query that only reads; for health signals."""
         return self._read(lambda conn: _only_reading(conn, query))
 
-    def verify_audit(self) -> AuditCheck:
-        """Check the whole chain, and the rows against it."""
-        return self._read(verify)
+    def verify_audit(self, heads: Sequence[Head] = ()) -> AuditCheck:
+        """Check the whole chain, against heads that were kept elsewhere too, and the rows against it."""
+        return self._read(lambda conn: verify(conn, heads))
+
+    def audit_head(self) -> tuple[int, str, str]:
+        """Number, hash and time of the last entry."""
+        return self._read(head)
+
+    def uncovered_since(self, seq: int) -> str | None:
+        """When the first publication or rollback after this entry was settled; None when there is none."""
+        return self._read(lambda conn: uncovered_since(conn, seq))
 
 
 def _only_reading(conn: Connection, query: str) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["GENESIS", "Actor", "AuditEntry"]
+__all__ = ["GENESIS", "Actor", "AuditEntry", "Head"]
 
 GENESIS = "0" * 64
 """The previous hash of the first entry."""
@@ -37,3 +37,14 @@ class AuditEntry:
     action: str
     run_id: str | None
     body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where the chain of one ledger stood: its last entry, by number, hash and time."""
+
+    ledger: str
+    project: str
+    seq: int
+    hash: str
+    at: str

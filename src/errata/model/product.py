@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from errata.model.eras import Era, RowLimits, RowRule
+from errata.model.evidence import EvidenceSettings
 from errata.model.partition import Grain
 from errata.model.throttle import Signal, Throttle
 
@@ -339,6 +340,7 @@ class Project:
     attempts: int = 5  # at one chunk, before it is quarantined
     throttle: Throttle = field(default_factory=Throttle)
     health: tuple[Signal, ...] = ()
+    evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # what each ``${NAME}`` stood for
 
     def redact(self, text: str) -> str:

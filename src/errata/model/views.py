@@ -18,8 +18,11 @@ __all__ = [
     "DeadlineView",
     "DecisionView",
     "EstimateView",
+    "HeadView",
+    "HeadsView",
     "HistoryView",
     "InputView",
+    "KeyView",
     "PartitionView",
     "PlanView",
     "PublishView",
@@ -415,6 +418,19 @@ class WhyView:
 
 
 @dataclass(frozen=True, slots=True)
+class HeadsView:
+    """What the chain was held against: signed heads that were kept outside the ledger."""
+
+    checked: int
+    newest: int | None  # the last entry that one of them covers
+    behind: int  # entries after it
+    signatures: str  # checked | not checked
+    signed_by: tuple[str, ...]
+    lag_seconds: int  # how long the oldest publication without a head has been standing
+    late: bool
+
+
+@dataclass(frozen=True, slots=True)
 class AuditView:
     """What became of the chain."""
 
@@ -423,6 +439,31 @@ class AuditView:
     first_bad: int | None
     reason: str | None
     head: str
+    heads: HeadsView | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeadView:
+    """A signed head; ``envelope`` is what a file of it holds."""
+
+    seq: int
+    hash: str
+    at: str
+    ledger: str
+    project: str
+    key_id: str
+    files: tuple[str, ...]
+    already: bool
+    envelope: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyView:
+    """A new key pair."""
+
+    key_id: str
+    private: str
+    public: str
 
 
 @dataclass(frozen=True, slots=True)

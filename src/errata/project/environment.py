@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from errata.project.problems import Path, Report
 from errata.project.tree import MappingNode, Node, ScalarNode, SequenceNode
 
-__all__ = ["anywhere", "data_places", "resolve"]
+__all__ = ["anywhere", "data_places", "later", "resolve"]
 
 _REFERENCE = re.compile(r"(\$?)\$\{([^}]*)\}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -32,6 +32,11 @@ def data_places(path: Path) -> bool:
             return True
         case _:
             return False
+
+
+def later(path: Path) -> bool:
+    """Keys are read by the command that signs; for all others the variable need not be set."""
+    return path in (("evidence", "key"), ("evidence", "subject_key"))
 
 
 def resolve(root: Node, environ: Mapping[str, str], allowed: Allowed, report: Report) -> dict[str, str]:
@@ -76,6 +81,8 @@ def _fill(
             )
             return found[0]
         value = environ.get(name, "")
+        if not value and later(path):
+            return found[0]
         if not value:
             troubles.append(f"the environment variable {name} is {'empty' if name in environ else 'not set'}")
             return found[0]

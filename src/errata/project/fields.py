@@ -33,6 +33,7 @@ __all__ = [
     "Identifier",
     "InputName",
     "Json",
+    "KeyText",
     "Length",
     "LengthText",
     "Line",
@@ -145,6 +146,14 @@ def _input_name(value: Any) -> str:
     text = _as_text(value, what)
     if not re.fullmatch(IDENTIFIER, text, re.ASCII) or keyword.iskeyword(text) or text == "ctx":
         raise expected(what)
+    return text
+
+
+def _key_text(value: Any) -> str:
+    """The path of a key file, or a key as text, whose line ends only the environment can bring."""
+    text = _as_text(value, "the file of a key")
+    if not text.strip() or len(text) > 8_000 or not (text.isprintable() or isinstance(value, EnvText)):
+        raise expected("the file of a key")
     return text
 
 
@@ -261,6 +270,7 @@ ScalarText = Annotated[str, BeforeValidator(_scalar_text), WithJsonSchema(_SINGL
 Line = Annotated[str, BeforeValidator(_line), WithJsonSchema({"type": "string", "minLength": 1})]
 Title = Annotated[str, BeforeValidator(_title), _pattern("[^=]+")]
 YesNo = Annotated[bool, BeforeValidator(_yes_no), WithJsonSchema({"type": "boolean"})]
+KeyText = Annotated[str, BeforeValidator(_key_text), WithJsonSchema({"type": "string", "minLength": 1})]
 Count = Annotated[int, BeforeValidator(_count), WithJsonSchema({"type": "integer", "minimum": 1})]
 Bytes = Annotated[
     int,

@@ -25,6 +25,7 @@ from errata.project.fields import (
     Identifier,
     InputName,
     Json,
+    KeyText,
     Length,
     LengthText,
     Line,
@@ -120,6 +121,25 @@ class PriceFile(_File):
     core_hour_usd: DecimalText
 
 
+class EvidenceFile(_File):
+    """Who signs the heads of the audit and evidence, and where heads are kept out of the ledger's reach."""
+
+    key: KeyText | None = Field(
+        default=None, description="An Ed25519 private key: its file, or the key itself from the environment."
+    )
+    heads: Line | None = Field(
+        default=None, description="A directory for signed heads, which nobody can write over; not beside the ledger."
+    )
+    max_lag: Length = Field(
+        default=86_400,
+        json_schema_extra={"default": "1d"},
+        description="How long a publication may stand without an exported head before the next one is refused.",
+    )
+    subject_key: KeyText | None = Field(
+        default=None, description="What wraps the keys of people in the ledger: a file, or the key from the environment."
+    )
+
+
 class ChunksFile(_File):
     """How the work is cut. Sizes follow from what was measured, towards a wall time, unless bytes are given."""
 
@@ -192,6 +212,7 @@ class ProjectFile(_File):
     chunk_bytes: Bytes | None = Field(default=None, description="Older spelling of chunks.bytes.")
     throttle: ThrottleFile = ThrottleFile()
     health: list[SignalFile] = []
+    evidence: EvidenceFile = EvidenceFile()
 
 
 class PartitionFile(_File):

@@ -29,6 +29,7 @@ from errata.project.balances import balances_of, controls_of
 from errata.project.checks import checks_of
 from errata.project.classified import refuse_shown
 from errata.project.eras import eras_of, row_limits_of, row_rules_of
+from errata.project.evidence import evidence_of
 from errata.project.files import CatalogFile, CompareFile, InputFile, ProductFile, ProjectFile
 from errata.project.pace import signals_of, throttle_of
 from errata.project.places import absolute, absolute_url
@@ -68,6 +69,7 @@ def project_of(file: ProjectFile, root: Path, report: Report) -> Project:
         attempts=file.chunks.attempts,
         throttle=throttle_of(file.throttle, report),
         health=signals_of(file.health, report),
+        evidence=evidence_of(file.evidence, root, report),
     )
 
 

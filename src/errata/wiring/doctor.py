@@ -38,6 +38,7 @@ def _checks(project: Project, ledger: Ledger, engines: ProjectEngines, *, deep: 
                  "check the ledger url")  # fmt: skip
     yield _rules(ledger)
     yield _audit(ledger)
+    yield _heads(project, ledger)
     for catalog in project.catalogs.values():
         yield _tried(f"catalog {catalog.name}", partial(_catalog, catalog, engines), _CATALOG_HINT)
         if deep:
@@ -100,6 +101,22 @@ def _audit(ledger: Ledger) -> DoctorCheck:
     check = ledger.verify_audit()
     found = f"{check.entries} entries verified" if check.ok else str(check.reason)
     return DoctorCheck("audit chain", check.ok, found, "" if check.ok else "errata audit verify")
+
+
+def _heads(project: Project, ledger: Ledger) -> DoctorCheck:
+    from errata.executor.witnessing import lag_of
+
+    place = project.evidence.heads
+    if place is None:
+        return DoctorCheck("audit heads", ok=True, found="not exported: evidence.heads says where to")
+    lag = lag_of(project, ledger)
+    is_there = Path(place).is_dir()
+    found = f"of entry {lag.newest}, {lag.behind} behind" if lag.newest else "none yet"
+    if lag.seconds:
+        found += f"; a publication has been without one for {lag.seconds} s"
+    ok = is_there and not lag.late
+    told = found if is_there else f"no directory {place}"
+    return DoctorCheck("audit heads", ok, told, "" if ok else "errata audit head")
 
 
 def _table(engines: ProjectEngines, table: str) -> str:
