@@ -12,11 +12,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from errata.canonical import digest_of
+from errata.canonical import canonical_bytes, sha256
 from errata.ledger.records import Measurement
 from errata.ledger.schema import measurement
 
-__all__ = ["MEASURED", "Said", "measured_digest", "misreported", "stored_measurements"]
+__all__ = ["MEASURED", "Said", "measured_bytes", "measured_digest", "misreported", "stored_measurements"]
 
 MEASURED = "candidate.measured"
 _PAGE = 1000
@@ -27,9 +27,14 @@ Said = tuple[int, str]
 
 
 def measured_digest(measurements: Iterable[Measurement]) -> str:
-    """SHA-256 of the canonical JSON of ``[[scope, partition, name, value, exact], …]``, sorted, null first."""
+    """SHA-256 of the bytes of these numbers."""
+    return sha256(measured_bytes(measurements))
+
+
+def measured_bytes(measurements: Iterable[Measurement]) -> bytes:
+    """The canonical JSON of ``[[scope, partition, name, value, exact], …]``, sorted, null first."""
     rows = sorted(([m.scope, m.partition, m.name, m.value, m.exact] for m in measurements), key=_null_first)
-    return digest_of(rows)
+    return canonical_bytes(rows)
 
 
 def _null_first(row: list[Any]) -> list[tuple[bool, Any]]:

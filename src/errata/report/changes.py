@@ -16,7 +16,7 @@ from errata.validator.diffview import DiffView
 from errata.validator.findings import decimal_of
 from errata.validator.movements import MetricMoves, Movement, move
 
-__all__ = ["calendar", "columns", "metrics", "movements"]
+__all__ = ["calendar", "columns", "metric", "metrics", "movements"]
 
 FOLDED = 12
 """Longer lists of partitions are folded away, one click below."""
@@ -38,31 +38,32 @@ def metrics(found: DiffView) -> Markup | None:
     """The declared metrics, before and after, over the partitions."""
     if not found.metrics:
         return None
-    return section("Declared metrics", [_metric(one) for one in found.metrics], name="metrics")
+    return section("Declared metrics", [metric(one) for one in found.metrics], name="metrics")
 
 
-def _metric(metric: MetricMoves) -> Markup:
-    names = [one.partition for one in metric.partitions]
-    words = (metric.before_means, metric.after_means)
-    sides = [[_float(getattr(one, side)) for one in metric.partitions] for side in ("before", "after")]
+def metric(moves: MetricMoves) -> Markup:
+    """One metric: a chart, what it comes to, and its numbers."""
+    names = [one.partition for one in moves.partitions]
+    words = (moves.before_means, moves.after_means)
+    sides = [[_float(getattr(one, side)) for one in moves.partitions] for side in ("before", "after")]
     legend_ = el(
         "p",
         el("span", el("span", class_="swatch before", aria_hidden="true"), f" {words[0]}", class_="pair"),
         el("span", el("span", class_="swatch after", aria_hidden="true"), f" {words[1]}", class_="pair"),
         class_="legend",
     )
-    rows = [[one.partition, *_movement(one)] for one in metric.partitions]
-    sides_ = ["Before", "After"] if metric.kind != "reconcile" else list(words)
+    rows = [[one.partition, *_movement(one)] for one in moves.partitions]
+    sides_ = ["Before", "After"] if moves.kind != "reconcile" else list(words)
     head = ["Partition", *sides_, "Change", "%"]
-    numbers = table(head, rows, caption=f"{metric.name} by partition", numbers=range(1, 5))
+    numbers = table(head, rows, caption=f"{moves.name} by partition", numbers=range(1, 5))
     chart: list[Child] = []
     if len(names) > 1:
-        drawn = line_chart(names, sides[0], sides[1], metric.name, words)
+        drawn = line_chart(names, sides[0], sides[1], moves.name, words)
         chart = [
-            el("div", drawn, class_="scroll", role="region", aria_label=f"chart of {metric.name}", tabindex=0),
+            el("div", drawn, class_="scroll", role="region", aria_label=f"chart of {moves.name}", tabindex=0),
             legend_,
         ]
-    head_ = el("figcaption", el("h3", metric.name), el("p", dated(_summary(metric))))
+    head_ = el("figcaption", el("h3", moves.name), el("p", dated(_summary(moves))))
     if sides[0] == sides[1]:
         return el("figure", head_, details(f"Chart and numbers of {plural(len(rows), 'partition')}", chart, numbers))
     folded = numbers if len(rows) <= FOLDED else details(f"The numbers of {plural(len(rows), 'partition')}", numbers)

@@ -8,7 +8,7 @@ from errata.report.style import CSS
 from errata.report.tables import sentence
 from errata.report.view import ReportView
 
-__all__ = ["page"]
+__all__ = ["document", "page"]
 
 # nothing may be fetched and no script may run, whatever a value holds
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -16,6 +16,12 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 
 def page(view: ReportView) -> str:
     """One self-contained HTML document."""
+    title = f"{view.plan.product}: {view.run_id}"
+    return document(title, decision.masthead(view), _sections(view), decision.digests(view))
+
+
+def document(title: str, *children: Child) -> str:
+    """A page of ours: light, dark and print, without network or script."""
     head = el(
         "head",
         el("meta", charset="utf-8"),
@@ -23,10 +29,10 @@ def page(view: ReportView) -> str:
         el("meta", name="viewport", content="width=device-width, initial-scale=1"),
         el("meta", name="color-scheme", content="light dark"),
         el("meta", name="robots", content="noindex"),
-        el("title", f"{view.plan.product}: {view.run_id}"),
+        el("title", title),
         el("style", raw(CSS)),
     )
-    body = el("body", el("main", decision.masthead(view), _sections(view), decision.digests(view)))
+    body = el("body", el("main", *children))
     return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
 
 

@@ -1,0 +1,31 @@
+"""A bundle: the members, a signed index of them, and one file that is made of both. Pure, but for the key it is handed.
+
+The file is a zip whose members are stored, sorted and without times, so the same evidence is always the same bytes and
+nothing has to be decompressed to look at it. It is read and judged by :mod:`errata.evidence.verifier` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from errata.errors import UsageError
+from errata.evidence.dsse import signed
+from errata.evidence.keys import SigningKey
+from errata.evidence.statements import statement
+from errata.evidence.verifier import INDEX, MAX_BYTES, MAX_MEMBERS, PAYLOAD_TYPE, archive
+
+__all__ = ["sealed"]
+
+
+def sealed(members: Mapping[str, bytes], predicate: Mapping[str, Any], key: SigningKey) -> bytes:
+    """The bundle's bytes."""
+    index = signed(statement(members, predicate), PAYLOAD_TYPE, key)
+    size = sum(map(len, members.values()))
+    if size + len(index) > MAX_BYTES // 2 or len(members) >= MAX_MEMBERS:
+        raise UsageError(
+            f"evidence of {len(members)} members and {size} bytes was refused; expected fewer than {MAX_MEMBERS} and at"
+            f" most {MAX_BYTES // 2} bytes",
+            state="nothing was written",
+        )
+    return b"".join(archive({**members, INDEX: index}))

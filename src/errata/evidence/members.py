@@ -1,0 +1,65 @@
+"""What evidence of one run consists of, and under which names. Pure: values in, bytes out.
+
+Names are made of fixed words, numbers and digests, never of what a person typed or of a partition's value. What was
+hashed before (the manifest, its parts, the intents, the numbers of a candidate, what audit entries say) is carried as
+the very bytes that were hashed, so that whoever verifies needs no canonical form of JSON, only SHA-256.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from errata.canonical import canonical_bytes
+
+__all__ = ["Dossier", "members_of", "verifier_source"]
+
+FORMAT = "errata.evidence/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Dossier:
+    """One run, as far as it goes; each mapping is a record of its own in the bundle."""
+
+    run: Mapping[str, Any]
+    plan: Mapping[str, Any]
+    work: Mapping[str, Any]
+    decisions: Mapping[str, Any]
+    gate: Mapping[str, Any]
+    publications: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    diff: Mapping[str, Any]
+    manifest: bytes
+    entries: bytes
+    head: bytes
+    parts: Mapping[str, bytes] = field(default_factory=dict)  # by digest
+    measurements: Mapping[int, bytes] = field(default_factory=dict)  # by number of the candidate
+
+    @property
+    def predicate(self) -> dict[str, Any]:
+        """What the signed index says about the run itself."""
+        names = ("run_id", "ledger_id", "project", "product", "table", "state", "manifest_digest")
+        return {"format": FORMAT, **{name: self.run[name] for name in names}}
+
+
+def members_of(dossier: Dossier, cover: str, readme: str) -> dict[str, bytes]:
+    """Every member but the signed index, by name."""
+    records = ("run", "plan", "work", "decisions", "gate", "publications", "environment", "diff")
+    found = {f"records/{name}.json": canonical_bytes(getattr(dossier, name)) for name in records}
+    found |= {f"parts/{digest}.json": content for digest, content in dossier.parts.items()}
+    found |= {f"measurements/c{n}.json": content for n, content in dossier.measurements.items()}
+    return found | {
+        "manifest.json": dossier.manifest,
+        "audit/entries.jsonl": dossier.entries,
+        "audit/head.dsse.json": dossier.head,
+        "cover.html": cover.encode(),
+        "README.txt": readme.encode(),
+        "verify.py": verifier_source(),
+    }
+
+
+def verifier_source() -> bytes:
+    """The stand-alone verifier: the very file that ``errata evidence verify`` runs."""
+    return (files("errata.evidence") / "verifier.py").read_bytes()

@@ -1,0 +1,877 @@
+"""Verify an evidence bundle of Errata: one file; needs Python 3.9 or later and the package ``cryptography``.
+
+    python verify.py BUNDLE --key PUBLIC_KEY [--key …] [--head SIGNED_HEAD …] [--json]
+
+Neither ledger nor lake nor Errata is needed, and nothing is unpacked or run. In this order: the signature of the index;
+exactly the members that the index lists, byte for byte; then what they say, held against each other: the plan that was
+approved is the plan that was published, by other people than the one who asked; the audit links up to a signed head and
+hides no entry of this run; the candidate that passed the gate is the one whose files were published; every change of
+state was allowed.
+
+A copy of this file is in every bundle. Whoever can forge a bundle can forge that copy, so take this file from a release
+of Errata and hold the digest that it prints against the release's. The public key, too, must come from elsewhere.
+
+Pure but for :func:`main`, which reads the files it is told. Digests are always taken of the very bytes that are parsed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import io
+import json
+import os
+import re
+import struct
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+__all__ = ["INDEX", "PAYLOAD_TYPE", "PREDICATE", "STATEMENT", "Problem", "Report", "archive", "lines", "verify"]
+
+STATEMENT = "https://in-toto.io/Statement/v1"
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+PREDICATE = "urn:errata:evidence:1"
+HEAD_TYPE = "application/vnd.errata.audit-head+json"
+HEAD_FORMAT = "errata.audit-head/1"
+INDEX = "evidence.dsse.json"
+MANIFEST = "manifest.json"
+RUN, PLAN, WORK = "records/run.json", "records/plan.json", "records/work.json"
+DECISIONS, GATE, PUBLICATIONS = "records/decisions.json", "records/gate.json", "records/publications.json"
+DIFF = "records/diff.json"
+ENTRIES, HEAD = "audit/entries.jsonl", "audit/head.dsse.json"
+MUST = (MANIFEST, RUN, PLAN, WORK, DECISIONS, GATE, PUBLICATIONS, DIFF, ENTRIES, HEAD)
+
+MAX_BYTES = 1 << 30
+MAX_MEMBERS = 20_000
+MAX_INDEX = 16 << 20
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9][A-Za-z0-9_.-]*){0,3}")
+_HEX = re.compile(r"[0-9a-f]{64}")
+_STOP = ("cancelled", "expired")
+MOVES: dict[str, tuple[str, ...]] = {
+    "planned": ("approved", "declined", *_STOP),
+    "approved": ("running", *_STOP),
+    "running": ("paused", "staged", "failed", "rejected", *_STOP),
+    "paused": ("running", *_STOP),
+    "failed": ("running", *_STOP),
+    "staged": ("validated", "rejected", *_STOP),
+    "rejected": ("validated", "rejected", *_STOP),
+    "validated": ("publishing", "rejected", *_STOP),
+    "publishing": ("published", "part_published", "validated"),
+    "part_published": ("publishing", "rolled_back", "superseded"),
+    "published": ("rolled_back", "superseded"),
+    "superseded": ("published", "part_published", "rolled_back"),
+    "rolled_back": (), "declined": (), "cancelled": (), "expired": (),
+}  # fmt: skip
+
+
+class Problem(NamedTuple):
+    """What is wrong, and in which member; an empty member is the bundle as a whole."""
+
+    member: str
+    problem: str
+
+
+class Refused(Exception):
+    """A member that cannot be read any further."""
+
+    def __init__(self, member: str, problem: str) -> None:
+        super().__init__(problem)
+        self.found = Problem(member, problem)
+
+
+@dataclass
+class Report:
+    """The outcome: ``warnings`` are no problems, but an auditor should know of them."""
+
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    facts: list[tuple[str, str]] = field(default_factory=list)
+    run: dict[str, Any] = field(default_factory=dict)
+    members: list[str] = field(default_factory=list)
+    signed_by: str = ""
+    head: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def data(self) -> dict[str, Any]:
+        """As JSON."""
+        told = {name: self.run.get(name) for name in ("run_id", "product", "state", "manifest_digest")}
+        problems = [{"member": one.member, "problem": one.problem} for one in self.problems]
+        return {
+            "ok": self.ok, **told, "members": self.members, "signed_by": self.signed_by, "head": self.head,
+            "problems": problems, "warnings": self.warnings, "verifier": own_digest(),
+        }  # fmt: skip
+
+
+def verify(content: bytes, keys: Sequence[bytes], heads: Sequence[bytes] = ()) -> Report:
+    """Judge a bundle by public keys (PEM); ``heads`` are signed heads that were kept elsewhere."""
+    report = Report()
+    try:
+        known = {key_id(pem): _public(pem) for pem in keys}
+        members = _members(content, known, report)
+        if report.ok:
+            _Case(members, known, heads, report).judge()
+    except Refused as refused:
+        report.problems.append(refused.found)
+    return report
+
+
+# ------------------------------------------------------------------------------------------------------ the container
+
+
+def archive(members: Mapping[str, bytes]) -> Iterator[bytes]:
+    """These members as a zip, in pieces: stored, sorted, without times. The same members are always the same bytes."""
+    offset, directory = 0, []
+    for name in sorted(members):
+        content, raw = members[name], name.encode("ascii")
+        same = struct.pack(
+            "<HHHHHIIIHH", 20, 0, 0, 0, 33, zlib.crc32(content), len(content), len(content), len(raw), 0
+        )  # fmt: skip
+        directory.append(
+            b"PK\1\2" + struct.pack("<H", 3 << 8 | 20) + same
+            + struct.pack("<HHHII", 0, 0, 0, 0o100644 << 16, offset) + raw
+        )  # fmt: skip
+        yield b"PK\3\4" + same + raw
+        yield content
+        offset += 30 + len(raw) + len(content)
+    listed = b"".join(directory)
+    yield listed
+    yield b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, len(members), len(members), len(listed), offset, 0)
+
+
+def _members(content: bytes, keys: Mapping[str, Any], report: Report) -> dict[str, bytes]:
+    """The members, once the index is signed and lists exactly these bytes."""
+    found = _unpacked(content, report.problems)
+    if INDEX not in found:
+        raise Refused(INDEX, "the signed index is missing; nothing in this file is to be trusted")
+    payload, report.signed_by = opened(INDEX, found.pop(INDEX), PAYLOAD_TYPE, keys)
+    statement = parsed(INDEX, payload)
+    try:
+        if (statement["_type"], statement["predicateType"]) != (STATEMENT, PREDICATE):
+            raise Refused(INDEX, f"expected a statement of type {PREDICATE}")
+        listed = {one["name"]: (one["digest"]["sha256"], one["annotations"]["size"]) for one in statement["subject"]}
+        if len(listed) != len(statement["subject"]):
+            raise Refused(INDEX, "a member is listed twice")
+        report.run = dict(statement["predicate"])
+    except (KeyError, TypeError, ValueError):
+        raise Refused(INDEX, "the index is not what this verifier understands") from None
+    report.members = sorted(listed)
+    for name in sorted({*listed, *found, *MUST}):
+        if name not in listed:
+            said = "is not in the signed index: it was added" if name in found else "is not in the signed index"
+        elif name not in found:
+            said = "is missing"
+        elif (sha256(found[name]), len(found[name])) != listed[name]:
+            said = "is not what was signed: its bytes were altered or swapped"
+        else:
+            continue
+        report.problems.append(Problem(name, said))
+    if report.ok and not _is_archive(content, {**found, INDEX: _raw(content, INDEX)}):
+        report.problems.append(Problem("", "the file holds more, or other, bytes than its members make"))
+    return found
+
+
+def _raw(content: bytes, name: str) -> bytes:
+    return _unpacked(content, [])[name]
+
+
+def _is_archive(content: bytes, members: Mapping[str, bytes]) -> bool:
+    view, at = memoryview(content), 0
+    for piece in archive(members):
+        if view[at : at + len(piece)] != piece:
+            return False
+        at += len(piece)
+    return at == len(content)
+
+
+def _unpacked(content: bytes, problems: list[Problem]) -> dict[str, bytes]:
+    """Members by name, without unpacking anything; what no bundle has is a problem and is not read."""
+    if len(content) > MAX_BYTES:
+        raise Refused("", f"expected at most {MAX_BYTES} bytes, found {len(content)}")
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as opened_:
+            listed = opened_.infolist()
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, EOFError, OverflowError):
+        raise Refused("", "expected an evidence bundle, found a file that is no zip archive") from None
+    if len(listed) > MAX_MEMBERS:
+        raise Refused("", f"expected at most {MAX_MEMBERS} members, found {len(listed)}")
+    found: dict[str, bytes] = {}
+    for info in listed:
+        name = info.orig_filename
+        said = _unsafe(info) or ("is there twice" if name in found else "")
+        raw = b"" if said else _stored(content, info)
+        if said or raw is None:
+            problems.append(Problem(_shown(name), said or "is cut off or overlaps another"))
+        else:
+            found[name] = raw
+    return found
+
+
+def _unsafe(info: zipfile.ZipInfo) -> str:
+    kind = info.external_attr >> 28
+    if not _NAME.fullmatch(info.orig_filename) or len(info.orig_filename) > 200:
+        return "has a name that no bundle has: absolute, outside, or not one of ours"
+    if kind not in (0, 0o10):
+        return "is no plain file but a link, a directory or a device"
+    if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+        return "is compressed; members of a bundle are stored, and this one was not read"
+    return "is encrypted" if info.flag_bits & 1 else ""
+
+
+def _stored(content: bytes, info: zipfile.ZipInfo) -> bytes | None:
+    at = info.header_offset
+    if at < 0 or content[at : at + 4] != b"PK\3\4" or at + 30 > len(content):
+        return None
+    names, extra = struct.unpack("<HH", content[at + 26 : at + 30])
+    if content[at + 30 : at + 30 + names] != info.orig_filename.encode("utf-8", "replace"):
+        return None
+    start = at + 30 + names + extra
+    raw = content[start : start + info.file_size]
+    return raw if len(raw) == info.file_size else None
+
+
+def _shown(name: str) -> str:
+    return "".join(sign if sign.isprintable() else "?" for sign in name)[:200]
+
+
+# ------------------------------------------------------------------------------------------------- bytes, JSON, keys
+
+
+def sha256(content: bytes) -> str:
+    """Bare 64 hex digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def parsed(member: str, content: bytes) -> Any:
+    """JSON in which no key stands twice and every number is one."""
+    try:
+        return json.loads(content.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        raise Refused(member, "is not JSON, or has a key twice") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(word)
+
+
+def opened(member: str, envelope: bytes, payload_type: str, keys: Mapping[str, Any]) -> tuple[bytes, str]:
+    """What a DSSE envelope holds and whose key signed it; the envelope itself may not have a byte too many."""
+    from cryptography.exceptions import InvalidSignature
+
+    if len(envelope) > MAX_INDEX:
+        raise Refused(member, f"expected at most {MAX_INDEX} bytes")
+    data = parsed(member, envelope)
+    try:
+        payload, kind, signatures = (
+            base64.b64decode(data["payload"], validate=True),
+            data["payloadType"],
+            data["signatures"],
+        )
+        whole = {"payload": base64.b64encode(payload).decode(), "payloadType": kind, "signatures": signatures}
+        if canonical(whole) != envelope or any(set(one) != {"keyid", "sig"} for one in signatures):
+            raise Refused(member, "is not a DSSE envelope as Errata writes it")
+    except (KeyError, TypeError, ValueError):
+        raise Refused(member, "is not a DSSE envelope as Errata writes it") from None
+    if kind != payload_type:
+        raise Refused(member, f"expected the type {payload_type}, found {_shown(str(kind))}")
+    text = payload_type.encode()
+    signed = b"DSSEv1 %d %s %d %s" % (len(text), text, len(payload), payload)
+    for one in signatures:
+        if one["keyid"] in keys:
+            try:
+                keys[one["keyid"]].verify(base64.b64decode(one["sig"], validate=True), signed)
+            except (InvalidSignature, ValueError, TypeError):
+                break
+            return payload, one["keyid"]
+    by = ", ".join(_shown(str(one["keyid"])) for one in signatures) or "nobody"
+    raise Refused(member, f"expected a signature by {' or '.join(keys) or 'a key that was given'}; found one by {by}")
+
+
+def canonical(value: Any) -> bytes:
+    """Canonical JSON of text, whole numbers and null under ASCII keys."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+
+
+def _public(pem: bytes) -> Any:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+    try:
+        key = load_pem_public_key(pem)
+    except (ValueError, TypeError):
+        key = None
+    if not isinstance(key, Ed25519PublicKey):
+        raise Refused("", "expected an Ed25519 public key as PEM")
+    return key
+
+
+def key_id(pem: bytes) -> str:
+    """The SHA-256 of a public key's DER, as ``openssl pkey -pubin -outform DER | sha256sum`` shows it."""
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    return sha256(_public(pem).public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
+
+
+def own_digest() -> str:
+    """The SHA-256 of this file."""
+    with open(os.path.abspath(__file__), "rb") as stream:  # noqa: PTH100, PTH123 (older Pythons read this file too)
+        return sha256(stream.read())
+
+
+# --------------------------------------------------------------------------------------------------- what it all says
+
+
+class _Case:
+    """One run: its records and its audit entries, held against each other."""
+
+    def __init__(
+        self, members: Mapping[str, bytes], keys: Mapping[str, Any], heads: Sequence[bytes], report: Report
+    ) -> None:
+        self.members, self.keys, self.heads, self.report = members, keys, heads, report
+        self.records = {name: parsed(name, members[name]) for name in MUST if name.endswith(".json") and name != HEAD}
+        self.manifest, self.run = self.records[MANIFEST], self.records[RUN]
+        self.digest = sha256(members[MANIFEST])
+        self.entries: dict[int, dict[str, Any]] = {}
+        self.hashes: dict[int, str] = {}
+
+    def judge(self) -> None:
+        """Every rule; one that meets something it does not understand says so, and the others go on."""
+        rules = (
+            (ENTRIES, self.chain), (HEAD, self.kept_heads), (MANIFEST, self.plan), (RUN, self.moves),
+            (DECISIONS, self.decisions), (WORK, self.work), (GATE, self.gate), (PUBLICATIONS, self.publications),
+            (RUN, self.partitions),
+        )  # fmt: skip
+        for member, rule in rules:
+            try:
+                rule()
+            except Refused as refused:
+                self.report.problems.append(refused.found)
+            except (KeyError, TypeError, ValueError, AttributeError, IndexError) as problem:
+                self.wrong(member, f"is not what this verifier understands ({type(problem).__name__}: {problem})")
+        self.summary()
+
+    def wrong(self, member: str, problem: str) -> None:
+        self.report.problems.append(Problem(member, problem))
+
+    def need(self, holds: bool, member: str, problem: str) -> bool:
+        if not holds:
+            self.wrong(member, problem)
+        return holds
+
+    def of(self, *actions: str) -> list[dict[str, Any]]:
+        """Entries of this run with one of these actions, oldest first."""
+        return [self.entries[seq] for seq in sorted(self.entries) if self.entries[seq]["action"] in actions]
+
+    def entry(self, member: str, seq: Any, what: str, **fields: Any) -> dict[str, Any] | None:
+        """The audit entry that a record names; its body must say the same."""
+        found = self.entries.get(seq)
+        if not self.need(found is not None, member, f"{what} names audit entry {seq}, which is not this run's"):
+            return None
+        assert found is not None  # noqa: S101
+        for name, value in fields.items():
+            said = found["body"].get(name)
+            self.need(said == value, member, f"{what} has {name} {value}, but audit entry {seq} says {said}")
+        return found
+
+    # ------------------------------------------------------------------------------------------------------ the audit
+
+    def chain(self) -> None:
+        """Each entry hashed again from the first of this run to the signed head; others show only their links."""
+        text = self.members[ENTRIES].decode("utf-8")
+        first, *rest = text.split("\n")[:-1]
+        start = parsed(ENTRIES, first.encode())
+        seq, previous, attested, links = start["first"], _hex(start["after"]), 0, 0
+        own = sha256(self.run["run_id"].encode())
+        for line in rest:
+            item = parsed(ENTRIES, line.encode())
+            if item["seq"] != seq:
+                raise Refused(ENTRIES, f"entry {seq} is missing; found {item['seq']}")
+            shape = set(item) - {"seq"}
+            if shape == {"content"}:
+                previous = _link(item["content"].encode(), self.own_entry(seq, item["content"]), previous, seq)
+            elif shape == {"run", "content_sha256"}:
+                self.need(item["run"] != own, ENTRIES, f"entry {seq} is of this run, but what it says is left out")
+                previous, links = _linked(_hex(item["content_sha256"]), item["run"], previous, seq), links + 1
+            elif shape == {"whole"}:
+                entry = self.own_entry(seq, item["whole"])
+                if (entry["seq"], entry["previous"]) != (seq, previous):
+                    raise Refused(ENTRIES, f"entry {seq} does not follow the one before")
+                previous = sha256(item["whole"].encode())
+            elif shape == {"hash"}:
+                previous, attested = _hex(item["hash"]), attested + 1
+            else:
+                raise Refused(ENTRIES, f"entry {seq} is not what this verifier understands")
+            self.hashes[seq] = previous
+            seq += 1
+        head = self.head_in(HEAD, self.members[HEAD])
+        self.report.head = {"seq": head["seq"], "hash": head["hash"]}
+        said = f"the entries end at {seq - 1} with {previous}, the signed head is {head['seq']} with {head['hash']}"
+        self.need((head["seq"], head["hash"]) == (seq - 1, previous), ENTRIES, said)
+        self.need(head["ledger"] == self.manifest["ledger_id"], HEAD, "is a head of another ledger")
+        if attested:
+            self.report.warnings.append(
+                f"{attested} audit entries of other runs were written by an older release; their links are vouched for "
+                "by the signature and cannot be hashed again without what they say"
+            )
+        told = f"{start['first']} … {seq - 1}: {len(self.entries)} of this run, {links + attested} of others as links"
+        self.report.facts.append(("audit", told))
+
+    def own_entry(self, seq: int, text: str) -> dict[str, Any]:
+        entry: dict[str, Any] = parsed(ENTRIES, text.encode())
+        if entry["run_id"] != self.run["run_id"]:
+            self.wrong(ENTRIES, f"entry {seq} is of another run")
+        else:
+            self.entries[seq] = {**entry, "seq": seq}
+        return entry
+
+    def head_in(self, member: str, envelope: bytes) -> dict[str, Any]:
+        data = parsed(member, opened(member, envelope, HEAD_TYPE, self.keys)[0])
+        if data["format"] != HEAD_FORMAT:
+            raise Refused(member, f"expected {HEAD_FORMAT}")
+        head: dict[str, Any] = data["head"]
+        return head
+
+    def kept_heads(self) -> None:
+        """Heads that were kept elsewhere say the same as this chain wherever they meet it."""
+        for envelope in self.heads:
+            head = self.head_in("", envelope)
+            where = f"the head that was kept elsewhere, {head['seq']} with {head['hash']}"
+            if head["ledger"] != self.manifest["ledger_id"]:
+                self.wrong("", f"{where}, is of another ledger")
+            elif head["seq"] not in self.hashes:
+                self.report.warnings.append(f"{where}, lies outside of these entries and proves nothing about them")
+            else:
+                same = self.hashes[head["seq"]] == head["hash"]
+                self.need(same, ENTRIES, f"{where}, is not entry {head['seq']} here: {self.hashes[head['seq']]}")
+                self.report.facts.append(("kept head", f"{head['seq']} agrees")) if same else None
+
+    def moves(self) -> None:
+        """From planned to where the run stands, each step allowed and following the one before."""
+        state: str | None = None
+        for entry in self.of(*{one["action"] for one in self.entries.values()}):
+            move = entry["body"].get("move")
+            if not move:
+                continue
+            legal = move["to"] == "planned" if state is None else move["to"] in MOVES[state]
+            said = f"audit entry {entry['seq']} moves the run from {move['from']} to {move['to']}"
+            self.need(move["from"] == state, ENTRIES, f"{said}, but it was {state}")
+            self.need(legal, ENTRIES, f"{said}, which is not allowed")
+            state = move["to"]
+        self.need(state == self.run["state"], RUN, f"says {self.run['state']}, but the audit ends with {state}")
+        told = self.report.run
+        for name in ("run_id", "product", "state", "manifest_digest"):
+            self.need(
+                told.get(name) == self.run[name], RUN, f"{name} is {self.run[name]}, the index says {told.get(name)}"
+            )
+
+    # ------------------------------------------------------------------------------------------------------- the plan
+
+    def plan(self) -> None:
+        """The manifest is the one that was planned, and the long lists it names are there."""
+        self.need(self.run["manifest_digest"] == self.digest, MANIFEST, f"has SHA-256 {self.digest}, the run another")
+        (planned,) = self.of("run.planned") or ({"body": {}, "seq": 0},)
+        said = planned["body"].get("manifest_digest")
+        self.need(said == self.digest, MANIFEST, f"has SHA-256 {self.digest}, but {said} was planned")
+        names = [self.manifest["target"]["expected_part"], *(pin.get("files_part") for pin in self.manifest["inputs"])]
+        for name in filter(None, names):
+            self.part(MANIFEST, name)
+        for name in ("product", "reason", "requested_by", "single_user"):
+            self.need(self.manifest[name] == self.run[name], RUN, f"has another {name} than the manifest")
+        self.need(
+            set(self.manifest["partitions"]) == set(self.run["partitions"]), RUN, "has another scope than the manifest"
+        )
+        told = [list(row) for row in planned["body"].get("verdicts", ())]
+        shown = [[one["rule"], one["level"], one["message"], one["override"]] for one in self.records[PLAN]["verdicts"]]
+        self.need(told == shown, PLAN, "has other verdicts than the audit entry of the plan")
+
+    def part(self, member: str, digest: str) -> bytes:
+        """The bytes that have this digest."""
+        name = f"parts/{_hex(digest)}.json"
+        if name not in self.members:
+            raise Refused(member, f"names part {digest}, which is not in the bundle")
+        if sha256(self.members[name]) != digest:
+            raise Refused(name, "does not have the digest it is named by")
+        return self.members[name]
+
+    # -------------------------------------------------------------------------------------------------- who decided it
+
+    def decisions(self) -> None:
+        """Approvals over the manifest's digest by others than the requester, and as many as the plan asks for."""
+        records, requester = self.records[DECISIONS], _name(self.manifest["requested_by"])
+        single, counted, broken = bool(self.manifest["single_user"]), set(), []
+        for row in records["approvals"]:
+            what = f"the decision of {row['person']}"
+            self.entry(DECISIONS, row["audit_seq"], what, digest=row["digest"], person=row["person"])
+            self.need(row["digest"] == self.digest, DECISIONS, f"{what} is over {row['digest']}, not over this plan")
+            if row["decision"] != "approved":
+                continue
+            if row.get("break_glass"):
+                broken.append(row)
+            elif single or _name(row["person"]) != requester:
+                counted.add(_name(row["person"]))
+            else:
+                self.wrong(DECISIONS, f"{row['person']} asked for this run and approved it")
+        self.complete(records["approvals"], DECISIONS, "run.approved", "run.declined", "approval.recorded")
+        quorum = 1 if single else (self.manifest.get("approval") or {}).get("quorum", 1)
+        ran = any((entry["body"].get("move") or {}).get("to") == "approved" for entry in self.entries.values())
+        if ran and len(counted) < quorum and not broken:
+            self.wrong(DECISIONS, f"the run was approved with {len(counted)} of {quorum} approvals")
+        self.complete(records["releases"], DECISIONS, "run.released")
+        for row in records["releases"]:
+            what = f"the release by {row['person']}"
+            self.entry(DECISIONS, row["audit_seq"], what, digest=row["digest"], person=row["person"], kind=row["kind"])
+            same = sha256(row["subject"].encode()) == row["digest"]
+            self.need(same, DECISIONS, f"{what} is over {row['digest']}, which is not the digest of what was released")
+            alone = row["kind"] != "automatic" and _name(row["person"]) == requester
+            self.need(single or not alone or bool(row["break_glass"]), DECISIONS, f"{what}: they asked for this run")
+            if row["break_glass"]:
+                self.report.warnings.append(f"BREAK-GLASS: {row['person']} released alone: {row['break_glass']}")
+        told = [(row["check"], row["person"], row["findings"]) for row in records["warnings"]]
+        said = [
+            tuple(one["body"].get(name) for name in ("check", "person", "findings"))
+            for one in self.of("warning.accepted")
+        ]
+        self.need(told == said, DECISIONS, "has other accepted warnings than the audit")
+        for check, person, _ in told:
+            own = f"{person} accepted a warning of a run they asked for: {check}"
+            self.need(single or _name(person) != requester, DECISIONS, own)
+        if single:
+            self.report.warnings.append(
+                "SINGLE-USER MODE: one person may ask, approve and publish; nobody else had to agree"
+            )
+        for row in broken:
+            self.report.warnings.append(f"BREAK-GLASS: {row['person']} approved alone: {row['break_glass']}")
+
+    def complete(self, rows: Sequence[Mapping[str, Any]], member: str, *actions: str) -> None:
+        """Whoever decided something in the audit has a record of it."""
+        known = {(row["person"], row["digest"]) for row in rows}
+        for entry in self.of(*actions):
+            body = entry["body"]
+            is_there = (body.get("person"), body.get("digest")) in known or "digest" not in body
+            self.need(is_there, member, f"lacks the decision of audit entry {entry['seq']}")
+
+    # -------------------------------------------------------------------------------------------------- what was done
+
+    def work(self) -> None:
+        """At most one adopted attempt a chunk, fences in order, and what the audit says of each adoption."""
+        attempts = self.records[WORK]["attempts"]
+        adopted = {(one["body"]["chunk"], one["body"]["fence"]): one["body"] for one in self.of("chunk.adopted")}
+        for chunk in self.records[WORK]["chunks"]:
+            own = [one for one in attempts if one["chunk_id"] == chunk["chunk_id"]]
+            fences = [one["fence"] for one in own]
+            self.need(fences == list(range(1, len(own) + 1)), WORK, f"{chunk['chunk_id']} has fences {fences}")
+            taken = [one for one in own if one["state"] == "adopted"]
+            is_done = chunk["state"] == "done"
+            self.need(
+                len(taken) == int(is_done), WORK, f"{chunk['chunk_id']} is {chunk['state']} with {len(taken)} adopted"
+            )
+            for one in taken:
+                said = adopted.pop((chunk["chunk_id"], one["fence"]), {})
+                same = all(said.get(name) == one[name] for name in ("snapshot_id", "rows", "files", "bytes"))
+                here = f"the adopted attempt {one['fence']} of {chunk['chunk_id']}"
+                self.need(same, WORK, f"{here} is not what the audit says")
+                self.need(one["snapshot_id"] == chunk["snapshot_id"], WORK, f"{here} is not the chunk's output")
+        self.need(not adopted, WORK, f"lacks adopted attempts of {', '.join(sorted(name for name, _ in adopted))}")
+
+    def gate(self) -> None:
+        """Candidates, their numbers and every verdict are what the audit says of them."""
+        gate = self.records[GATE]
+        intended = {one["body"]["n"]: one["body"] for one in self.of("candidate.intended")}
+        made = {one["body"]["n"]: one["body"] for one in self.of("candidate.made")}
+        measured = {one["body"]["n"]: one["body"] for one in self.of("candidate.measured")}
+        self.need(
+            {one["n"] for one in gate["candidates"]} == set(intended),
+            GATE,
+            "lacks a candidate of the audit, or has one more",
+        )
+        for one in gate["candidates"]:
+            n, what = one["n"], f"candidate {one['n']}"
+            self.need(
+                intended.get(n, {}).get("digest") == one["digest"], GATE, f"{what} has another digest in the audit"
+            )
+            if one["snapshot_id"] is not None:
+                said = made.get(n, {}).get("snapshot_id")
+                self.need(
+                    said == one["snapshot_id"], GATE, f"{what} is snapshot {one['snapshot_id']}, the audit says {said}"
+                )
+            numbers = f"measurements/c{n}.json"
+            if n in measured:
+                self.need(numbers in self.members, GATE, f"lacks the measurements of {what}")
+                same = sha256(self.members.get(numbers, b"")) == measured[n]["digest"]
+                self.need(same, numbers, f"are not the numbers that were audited for {what}")
+            if one["files"]:
+                self.part(GATE, one["digest"])
+            else:
+                self.report.warnings.append(
+                    f"{what} was made by an older release; the list of its files is not in the bundle"
+                )
+        self.verdicts(gate["verdicts"])
+        changed = self.records[DIFF]
+        if changed["summary"] is not None:
+            said = [one["body"]["summary"] for one in self.of(f"fact.diff.{changed['candidate']}")]
+            self.need(said == [changed["summary"]], DIFF, "has another summary of the diff than the audit")
+            self.part(DIFF, changed["summary"])
+        elif changed["candidate"] is not None:
+            self.report.warnings.append(f"no summary of changed rows: {changed['missing']}")
+
+    def verdicts(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """A verdict passes when nothing blocks and a person answers for every warning."""
+        accepted = {(row["check"], row["person"]) for row in self.records[DECISIONS]["warnings"]}
+        for row in rows:
+            what = f"the verdict on candidate {row['candidate_n']} of {row['at']}"
+            same = {"n": row["candidate_n"], "passed": row["passed"], "thresholds_digest": row["thresholds_digest"]}
+            self.entry(GATE, row["audit_seq"], what, **same)
+            is_open = [
+                one
+                for one in row["checks"]
+                if one["level"] == "block" or (one["level"] == "warn" and not one.get("accepted_by"))
+            ]
+            self.need(
+                row["passed"] == (not is_open),
+                GATE,
+                f"{what} says passed={row['passed']} with {len(is_open)} open findings",
+            )
+            for one in row["checks"]:
+                by = one.get("accepted_by")
+                said = f"{what} counts {one['name']} as accepted by {by}, who did not accept it"
+                self.need(not by or (one["name"], by) in accepted, GATE, said)
+        known = {row["audit_seq"] for row in rows}
+        for entry in self.of("run.validated", "verdict.recorded"):
+            self.need(
+                entry["seq"] in known or "n" not in entry["body"],
+                GATE,
+                f"lacks the verdict of audit entry {entry['seq']}",
+            )
+
+    def publications(self) -> None:
+        """What was published is the candidate that passed, file by file; what was taken back is what was there."""
+        rows = self.records[PUBLICATIONS]["publications"]
+        known = {row["pub_id"] for row in rows}
+        for entry in self.of("publish.intended", "rollback.intended"):
+            said = f"lacks {entry['body']['publication']} of audit entry {entry['seq']}"
+            self.need(entry["body"]["publication"] in known, PUBLICATIONS, said)
+        removed: dict[str, dict[str, Any]] = {}
+        for row in rows:
+            detail = self.intent(row)
+            if row["state"] != "committed":
+                continue
+            if row["kind"] == "publish":
+                self.released(row, detail)
+                removed.update(detail.get("remove") or {})
+                continue
+            anew = {name for names in (detail.get("rewrite") or {}).values() for name in names}
+            for name in row["partitions"]:
+                back, before = (detail.get("add") or {}).get(name), removed.get(name)
+                same = name in anew or before is None or _paths(back) == _paths(before)
+                self.need(
+                    same, PUBLICATIONS, f"{row['pub_id']} brought other files back to {name} than were taken out of it"
+                )
+
+    def intent(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The last thing that was about to be committed; each try and the outcome are in the audit."""
+        pub, kind = row["pub_id"], row["kind"]
+        tries = [one for one in self.of(f"{kind}.intended", f"{kind}.updated") if one["body"]["publication"] == pub]
+        ends = [one for one in self.of(f"{kind}.committed", f"{kind}.abandoned") if one["body"]["publication"] == pub]
+        told = [one["body"]["detail"] for one in tries]
+        self.need(told == row["details"] and bool(told), PUBLICATIONS, f"{pub} has other intents than the audit")
+        if tries:
+            body = tries[0]["body"]
+            same = (body["partitions"], body["person"]) == (row["partitions"], row["person"])
+            self.need(
+                same and (body.get("release") or {}) == row["release"], PUBLICATIONS, f"{pub} is not what was intended"
+            )
+        end = {"intended": [], "committed": [f"{kind}.committed"], "abandoned": [f"{kind}.abandoned"]}[row["state"]]
+        self.need(
+            [one["action"] for one in ends] == end, PUBLICATIONS, f"{pub} is {row['state']}, the audit says otherwise"
+        )
+        if row["state"] == "committed" and ends:
+            same = ends[0]["body"]["snapshot_id"] == row["result_snapshot_id"]
+            self.need(same, PUBLICATIONS, f"{pub} has snapshot {row['result_snapshot_id']}, the audit another")
+        contents = [parsed(PUBLICATIONS, self.part(PUBLICATIONS, digest)) for digest in row["details"]]
+        return contents[-1] if contents else {}
+
+    def released(self, row: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
+        """A publication stands on approvals, on a verdict that passed, and on that candidate's files."""
+        pub, release, gate = row["pub_id"], row["release"], self.records[GATE]
+        at = min(one["seq"] for one in self.of("publish.intended") if one["body"]["publication"] == pub)
+        candidate = {one["n"]: one for one in gate["candidates"]}.get(release.get("candidate"), {})
+        same = (candidate.get("digest"), candidate.get("snapshot_id")) == (
+            release.get("digest"),
+            release.get("snapshot_id"),
+        )
+        self.need(bool(candidate) and same, PUBLICATIONS, f"{pub} released another candidate than was judged")
+        before = [one for one in gate["verdicts"] if one["audit_seq"] < at]
+        passed = bool(before) and before[-1]["passed"] and before[-1]["candidate_n"] == release.get("candidate")
+        self.need(passed, PUBLICATIONS, f"{pub} was published without a verdict that passed this candidate")
+        approvals = self.records[DECISIONS]["approvals"]
+        approved = any(one["decision"] == "approved" and one["audit_seq"] < at for one in approvals)
+        self.need(approved, PUBLICATIONS, f"{pub} was published before anyone approved the plan")
+        if before:
+            self.warranted(row, candidate, before[-1], at)
+        if candidate.get("files") and isinstance(detail.get("add"), dict):
+            files = {(path, rows) for path, rows in parsed(GATE, self.part(GATE, candidate["digest"]))["files"]}
+            added = {(path, rows) for listed in detail["add"].values() for kind, path, rows in listed if kind == "data"}
+            strange = sorted(path for path, _ in added - files)
+            self.need(
+                not strange,
+                PUBLICATIONS,
+                f"{pub} added files that the candidate did not have: {', '.join(strange[:3])}",
+            )
+            if set(row["partitions"]) >= set(candidate["rows"]):
+                self.need(
+                    added == files,
+                    PUBLICATIONS,
+                    f"{pub} published the whole scope, but not every file of the candidate",
+                )
+
+    def warranted(
+        self, row: Mapping[str, Any], candidate: Mapping[str, Any], verdict: Mapping[str, Any], at: int
+    ) -> None:
+        """Someone other than the requester let exactly this out: plan, candidate, verdict and accepted warnings."""
+        pub, digest = row["pub_id"], row["release"].get("release_digest")
+        if digest is None:
+            other = _name(row["person"]) != _name(self.manifest["requested_by"])
+            self.need(other or self.manifest["single_user"], PUBLICATIONS, f"{pub} was published by who asked for it")
+            return
+        known = [
+            one for one in self.records[DECISIONS]["releases"] if one["digest"] == digest and one["audit_seq"] < at
+        ]
+        if not self.need(bool(known), PUBLICATIONS, f"{pub} names release {digest}, which was not given before it"):
+            return
+        subject = parsed(DECISIONS, known[-1]["subject"].encode())
+        findings = {
+            "passed": verdict["passed"],
+            "checks": verdict["checks"],
+            "thresholds": verdict["thresholds_digest"],
+        }
+        wanted = {
+            "manifest_digest": self.digest, "candidate": candidate["n"], "candidate_digest": candidate["digest"],
+            "verdict": verdict["audit_seq"], "verdict_digest": sha256(canonical(findings)),
+        }  # fmt: skip
+        for name, expected in wanted.items():
+            said = f"{pub} was released over {name} {subject.get(name)}, but published with {expected}"
+            self.need(subject.get(name) == expected, PUBLICATIONS, said)
+
+    def partitions(self) -> None:
+        """Where each partition stands follows from what was published and taken back."""
+        stands = dict.fromkeys(self.run["partitions"], "unpublished")
+        for row in self.records[PUBLICATIONS]["publications"]:
+            if row["state"] == "committed":
+                stands.update(
+                    dict.fromkeys(row["partitions"], "accepted" if row["kind"] == "publish" else "rolled_back")
+                )
+        for name, found in self.run["partitions"].items():
+            # a later run's publications are not in this bundle
+            fits = found == stands.get(name) or (found == "superseded" and stands.get(name) == "accepted")
+            self.need(fits, RUN, f"{name} is {found}, but its publications make it {stands.get(name)}")
+
+    def summary(self) -> None:
+        """What a reader wants to see confirmed."""
+        run, told, facts = self.run, self.records[DECISIONS], self.report.facts
+        facts.insert(0, ("run", f"{run.get('run_id')} of {run.get('product')}, {run.get('state')}"))
+        facts.insert(1, ("reason", str(run.get("reason"))))
+        facts.insert(2, ("asked", f"{run.get('requested_by')}, {run.get('planned_at')}"))
+        for row in told.get("approvals", ()):
+            facts.append((str(row.get("decision")), f"{row.get('person')}, {row.get('at')}"))
+        for row in told.get("releases", ()):
+            facts.append(("released", f"{row.get('person')}, {row.get('at')}"))
+        for row in self.records[GATE].get("verdicts", ())[-1:]:
+            word = "passed" if row.get("passed") else "rejected"
+            facts.append(
+                (
+                    "gate",
+                    f"{word}, {len(row.get('checks', ()))} findings, judged by {row.get('person')}, {row.get('at')}",
+                )
+            )
+        for row in self.records[PUBLICATIONS].get("publications", ()):
+            word = {"publish": "published", "rollback": "rolled back"}.get(str(row.get("kind")), str(row.get("kind")))
+            where = f"snapshot {row.get('base_snapshot_id')} → {row.get('result_snapshot_id')}"
+            state = "" if row.get("state") == "committed" else f" ({row.get('state')})"
+            many = f"{len(row.get('partitions', ()))} partitions"
+            facts.append((word + state, f"{row.get('person')}, {row.get('settled_at')}, {many}, {where}"))
+
+
+def _hex(text: Any) -> str:
+    if not isinstance(text, str) or not _HEX.fullmatch(text):
+        raise ValueError("expected a SHA-256")
+    return text
+
+
+def _link(content: bytes, entry: Mapping[str, Any], previous: str, seq: int) -> str:
+    run = sha256(entry["run_id"].encode()) if entry["run_id"] is not None else None
+    return _linked(sha256(content), run, previous, seq)
+
+
+def _linked(content: str, run: str | None, previous: str, seq: int) -> str:
+    return sha256(
+        canonical({"content": content, "previous": previous, "run": run if run is None else _hex(run), "seq": seq})
+    )
+
+
+def _name(person: str) -> str:
+    return person.casefold().strip()
+
+
+def _paths(files: Iterable[Sequence[Any]] | None) -> set[str]:
+    return {str(path) for _, path, _ in files or ()}
+
+
+# ------------------------------------------------------------------------------------------------------- for people
+
+
+def lines(report: Report) -> list[str]:
+    """The outcome for people."""
+    if report.ok:
+        told = [f"✓ {len(report.members)} members verified, signed by {report.signed_by}"]
+    else:
+        count = len(report.problems)
+        told = [f"✗ this bundle does not verify: {count} problem{'s' if count > 1 else ''}"]
+        told += [f"  {one.member or 'the bundle'}: {one.problem}" for one in report.problems]
+    width = max((len(name) for name, _ in report.facts), default=0)
+    told += [f"  {name.ljust(width)}  {what}" for name, what in report.facts]
+    told += [f"! {warning}" for warning in report.warnings]
+    return [*told, f"verifier sha256 {own_digest()}: hold it against the release's"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line: 0 when all is well, 1 when something is wrong, 2 when it was not asked properly."""
+    parser = argparse.ArgumentParser(prog="verify.py", description="Verify an evidence bundle of Errata.")
+    parser.add_argument("bundle")
+    parser.add_argument("--key", action="append", required=True, help="a public key (PEM); repeatable")
+    parser.add_argument("--head", action="append", default=[], help="a signed head that was kept elsewhere; repeatable")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args(argv)
+    try:
+        content = _read(given.bundle, MAX_BYTES)
+        keys, heads = [_read(one, 1 << 16) for one in given.key], [_read(one, 1 << 20) for one in given.head]
+    except OSError as problem:
+        sys.stderr.write(f"cannot be read: {problem}\n")
+        return 2
+    report = verify(content, keys, heads)
+    text = json.dumps(report.data(), indent=2, ensure_ascii=False) if given.json else "\n".join(lines(report))
+    sys.stdout.write(text + "\n")
+    return 0 if report.ok else 1
+
+
+def _read(path: str, most: int) -> bytes:
+    with open(path, "rb") as stream:  # noqa: PTH123 (as above)
+        return stream.read(most + 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
