@@ -20,6 +20,7 @@ from errata.executor import (
     planning,
     publishing,
     quarantining,
+    releasing,
     reporting,
     undoing,
     validating,
@@ -41,6 +42,7 @@ from errata.model.views import (
     PlanView,
     PublishView,
     QuarantineView,
+    ReleaseView,
     RollbackView,
     RunView,
     StateView,
@@ -154,9 +156,12 @@ class Client:
         """The exact bytes that were sealed."""
         return self._desk.ledger.manifest_bytes(self._desk.ledger.run(run_id).run_id, self._actor(None))
 
-    def approve(self, run_id: str, *, digest: str, note: str = "", as_: str | None = None) -> DecisionView:
-        """A second person's yes over the digest."""
-        return deciding.approve(self._desk, self._actor(as_), run_id, digest, note)
+    def approve(
+        self, run_id: str, *, digest: str, note: str = "", break_glass: str | None = None, as_: str | None = None
+    ) -> DecisionView:
+        """A second person's yes over the digest; ``break_glass`` is why one person has to do."""
+        actor = self._actor(as_)
+        return deciding.approve(self._desk, actor, run_id, digest, break_glass=break_glass, note=note)
 
     def decline(self, run_id: str, *, note: str, as_: str | None = None) -> DecisionView:
         """A person's no, for good."""
@@ -208,9 +213,35 @@ class Client:
         """Rows that a run set aside, by reason, with samples."""
         return quarantining.quarantine(self._desk, self._actor(None), run_id, sample)
 
-    def publish(self, run_id: str, *, partitions: Partitions = None, as_: str | None = None) -> PublishView:
-        """Release the candidate in one commit."""
-        return publishing.publish(self._desk, self._actor(as_), run_id, partitions)
+    def release(self, run_id: str, *, digest: str | None = None, note: str = "", as_: str | None = None) -> ReleaseView:
+        """A person's yes over candidate, verdict and accepted warnings; after it a service account may publish."""
+        return releasing.release(self._desk, self._actor(as_), run_id, digest, note)
+
+    def publish(
+        self,
+        run_id: str,
+        *,
+        partitions: Partitions = None,
+        break_glass: str | None = None,
+        by_itself: bool = False,
+        as_: str | None = None,
+    ) -> PublishView:
+        """Publish the candidate in one commit.
+
+        ``break_glass`` is why no second person can be waited for. ``by_itself``: not as a decision of the person who
+        acts; only under a release, or where the product publishes what its gate found nothing in.
+        """
+        return publishing.publish(
+            self._desk, self._actor(as_), run_id, partitions, break_glass=break_glass, by_itself=by_itself
+        )
+
+    def publishes_itself(self, run_id: str, *, as_: str | None = None) -> bool:
+        """Whether a validated run needs no person any more, and whoever acts may publish it."""
+        return releasing.goes_on(self._desk, self._actor(as_), run_id)
+
+    def require_unattended(self, run_id: str, *, as_: str | None = None) -> None:
+        """Refuse before any work what could not publish by itself at the end."""
+        releasing.require_unattended(self._desk, self._actor(as_), run_id)
 
     def rollback(
         self, run_id: str, *, partitions: Partitions = None, reason: str, as_: str | None = None
@@ -270,7 +301,7 @@ class Client:
     def _actor(self, person: str | None) -> Actor:
         user = _os_user()
         name = (person or os.environ.get("ERRATA_USER") or user).strip()
-        return Actor(name, user, socket.gethostname(), self._desk.project.single_user)
+        return Actor(self._desk.project.known_as(name), user, socket.gethostname(), self._desk.project.single_user)
 
 
 def _os_user() -> str:

@@ -36,6 +36,8 @@ NAMES = (
     "candidate.after_commit",
     "validate.after_measure",
     "validate.after_verdict",
+    "alarm.before_ring",
+    "publish.after_release",
     "publish.after_intent",
     "publish.after_undo",
     "publish.before_commit",

@@ -9,12 +9,17 @@ import typer
 
 from errata.errors import UsageError
 
-__all__ = ["Partitions", "Run", "pairs"]
+__all__ = ["BreakGlass", "Partitions", "Run", "pairs"]
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The run, as `errata plan` and `errata status` name it.")]
 Partitions = Annotated[
     str | None,
     typer.Option("--partitions", metavar="LIST", help="Only these: 2026-01-03,2026-01-10..2026-01-14 (inclusive)."),
+]
+
+BreakGlass = Annotated[
+    str | None,
+    typer.Option("--break-glass", metavar="WHY", help="Decide alone, and say why it cannot wait; rings the alarm."),
 ]
 
 

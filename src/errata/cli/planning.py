@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from errata.cli.command import command
-from errata.cli.options import Run, pairs
+from errata.cli.options import BreakGlass, Run, pairs
 from errata.cli.render_plan import decision_lines, plan_lines
 from errata.cli.render_try import try_data, try_lines
 from errata.cli.session import Session
@@ -162,14 +162,19 @@ def approve(
     run: Run,
     digest: Annotated[str, typer.Option("--digest", metavar="SHA", help="The manifest digest you read in the plan.")],
     note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Kept with the decision.")] = "",
+    break_glass: BreakGlass = None,
 ) -> None:
     """Approve a plan by its digest; the requester cannot.
+
+    Where the project wants more than one approval, the run is approved by the last of them. --break-glass stands for
+    all of them; it needs the role break_glass, rings the alarm and is shown wherever the run is.
 
     Example: errata approve bf-20260214-daily-revenue-7f3a21c0 --digest 9be2c0f1…
     """
     with session.client() as client:
         plan_view = None if session.json else client.show(run)
-        view = client.approve(run, digest=digest.strip().removeprefix("sha256:"), note=note, as_=session.person)
+        bare = digest.strip().removeprefix("sha256:")
+        view = client.approve(run, digest=bare, note=note, break_glass=break_glass, as_=session.person)
     session.answer(view, lambda width: decision_lines(view, width, plan=plan_view))
 
 

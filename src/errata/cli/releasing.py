@@ -1,4 +1,4 @@
-"""Commands that judge and release: validate, diff, publish, rollback."""
+"""Commands that judge and release: validate, diff, release, publish, rollback."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from errata.cli.command import command
-from errata.cli.options import Partitions, Run, pairs
+from errata.cli.options import BreakGlass, Partitions, Run, pairs
+from errata.cli.render_decisions import release_lines
 from errata.cli.render_diff import diff_data, diff_lines
 from errata.cli.render_gate import validation_lines
 from errata.cli.render_release import preview_lines, publish_lines, rollback_lines
@@ -26,6 +27,7 @@ def register(app: typer.Typer) -> None:
     command(app, "validate", PANEL)(validate)
     command(app, "diff", PANEL)(diff)
     command(app, "report", PANEL)(report)
+    command(app, "release", PANEL)(release)
     command(app, "publish", PANEL)(publish)
     command(app, "rollback", PANEL)(rollback)
 
@@ -76,10 +78,32 @@ def diff(
         session.page(diff_lines(view, session.width, upcoming))
 
 
-def publish(session: Session, run: Run, partitions: Partitions = None) -> int:
-    """Release the validated candidate in one commit.
+def release(
+    session: Session,
+    run: Run,
+    digest: Annotated[
+        str | None, typer.Option("--digest", metavar="R", help="The release digest; without it, it is shown.")
+    ] = None,
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Kept with the decision.")] = "",
+) -> None:
+    """Release a validated candidate; a service may then publish it.
 
-    Every precondition is checked again. Asks first on a terminal; readers see all of it or nothing.
+    A person's decision over candidate, verdict and accepted warnings. Without --digest it shows what would be signed,
+    and refuses with the command to copy: exit code 3. Another candidate, verdict or acceptance makes a release void.
+
+    Example: errata release bf-20260214-daily-revenue-7f3a21c0 --digest 5c1e0b77…
+    """
+    with session.client() as client:
+        view = client.release(run, digest=digest, note=note, as_=session.person)
+    session.answer(view, lambda width: release_lines(view, width))
+
+
+def publish(session: Session, run: Run, partitions: Partitions = None, break_glass: BreakGlass = None) -> int:
+    """Publish the validated candidate in one commit.
+
+    Every precondition is checked again. Asks first on a terminal; readers see all of it or nothing. A person who
+    publishes releases by that; a service account needs `errata release` before. --break-glass stands for the second
+    person and the quorum, never for the gate, the digests or a conflict.
 
     Example: errata publish bf-20260214-daily-revenue-7f3a21c0 --partitions 2026-01-01..2026-02-12
     """
@@ -89,7 +113,7 @@ def publish(session: Session, run: Run, partitions: Partitions = None) -> int:
             if not session.confirm(shown, f"publish {run}?"):
                 return DECLINED
         with session.busy(f"publishing {run}"):
-            view = client.publish(run, partitions=partitions, as_=session.person)
+            view = client.publish(run, partitions=partitions, break_glass=break_glass, as_=session.person)
     session.answer(view, lambda width: publish_lines(view, width))
     return 0
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from errata.cli.render_decisions import release_lines
 from errata.cli.render_gate import validation_lines
 from errata.cli.render_plan import plan_lines
 from errata.cli.render_run import run_lines
 from errata.errors import ErrataError
-from errata.model.views import PlanView, RunView, ValidateView
+from errata.model.views import PlanView, ReleaseView, RunView, ValidateView
 
 __all__ = ["error_lines", "page_of"]
 
@@ -37,6 +38,8 @@ def page_of(error: ErrataError, width: int) -> list[str]:
             return _without_next(run_lines(view, width))
         if isinstance(view, ValidateView):
             return _without_next(validation_lines(view, width))
+        if isinstance(view, ReleaseView):
+            return _without_next(release_lines(view, width))
     return []
 
 

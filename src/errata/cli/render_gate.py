@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from errata.cli.layout import columns, flow, next_lines, wrap
+from errata.cli.render_decisions import mode_lines, released_lines
 from errata.cli.steps import next_commands
 from errata.model.human import plural
 from errata.model.views import ValidateView
@@ -32,6 +33,8 @@ def validation_lines(view: ValidateView, width: int) -> list[str]:
         lines += ["", *wrap(", ".join(view.conflicts), width, "  ! written by others since planning: ")]
     if not view.passed:
         lines += _way_out(groups, width)
+    if view.release_digest or view.single_user:
+        lines += ["", *released_lines(view.release_digest, None, width), *mode_lines(view.single_user)]
     return [*lines, "", *next_lines(*next_commands(view.state, view.run_id))]
 
 

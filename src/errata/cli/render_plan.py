@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from errata.cli.layout import flow, labelled, next_lines, pad, wrap
+from errata.cli.render_decisions import glass_lines, mode_lines, quorum_lines, released_lines, waits_for
 from errata.cli.render_publish import publish_words
 from errata.cli.render_pace import first_lines, folded, pace_lines, units
 from errata.cli.steps import next_commands
@@ -30,6 +31,10 @@ def plan_lines(view: PlanView, width: int, *, already: bool = False) -> list[str
     lines += wrap(("planned before, unchanged; " if already else "") + _standing(view), width)
     if view.approvals:
         lines += approval_lines(view.approvals, width, over=view.manifest_digest)
+        lines += quorum_lines(view.quorum, width) if view.state != "planned" else []
+    lines += [] if view.manual else wrap("publishes by itself when the gate finds nothing", width)
+    lines += released_lines(view.release_digest, view.release, width)
+    lines += glass_lines(view.break_glass, width)
     return [*lines, *next_lines(*next_commands(view.state, view.run_id, digest=view.manifest_digest))]
 
 
@@ -162,6 +167,8 @@ def _standing(view: PlanView) -> str:
         return f"state: {view.state.replace('_', ' ')}"
     if view.single_user:
         return f"waiting for approval (single-user project: {view.requested_by} may approve)"
+    if told := waits_for(view.quorum, view.requested_by):
+        return told
     able = [name for name in view.approvers if name != view.requested_by]
     who = f" ({' or '.join(able)})" if able else ""
     return f"waiting for approval by someone other than {view.requested_by}{who}"
@@ -172,6 +179,7 @@ def approval_lines(approvals: tuple[ApprovalView, ...], width: int, *, over: str
     lines: list[str] = []
     for approval in approvals:
         lines.append(f"{approval.decision} by {approval.person}   {moment(approval.at)} UTC")
+        lines += wrap(approval.break_glass, width, "  ! break-glass: ") if approval.break_glass else []
         lines += [f"  sha256 {approval.digest}"] if approval.digest != over else []
         lines += wrap(approval.note, width, "  note   ") if approval.note else []
     return lines
@@ -198,5 +206,8 @@ def decision_lines(view: DecisionView, width: int, *, plan: PlanView | None = No
     if view.already:
         lines.append("decided before, nothing changed")
     lines += approval_lines(view.approvals, width, over=view.manifest_digest)
+    lines += quorum_lines(view.quorum, width)
+    lines += glass_lines(view.break_glass, width)
+    lines += mode_lines(view.single_user)
     lines.append(f"state: {view.state.replace('_', ' ')}")
     return [*lines, *next_lines(*next_commands(view.state, view.run_id, digest=view.manifest_digest))]

@@ -6,6 +6,7 @@ from collections import Counter
 
 from errata.cli.grid import word_of
 from errata.cli.layout import flow, next_lines, wrap
+from errata.cli.render_decisions import glass_lines, mode_lines, released_lines
 from errata.cli.render_plan import folded
 from errata.model.human import duration, moment, plural
 from errata.model.partition import Grain, list_text
@@ -30,6 +31,9 @@ def publish_lines(view: PublishView, width: int) -> list[str]:
         lines += wrap(told, width, "  ")
     for warning in view.warnings:
         lines += wrap(warning, width, "  ! ")
+    lines += [f"  {line}" for line in released_lines(None, view.release, width - 2)]
+    lines += glass_lines(view.break_glass, width)
+    lines += [f"  {line}" for line in mode_lines(view.single_user)]
     if view.undo_until:
         lines.append(f"  undo until {moment(view.undo_until)[:10]}: {_undo(view.run_id)}")
     return lines
@@ -47,6 +51,7 @@ def rollback_lines(view: RollbackView, width: int) -> list[str]:
     lines = flow([*pieces, written, duration(view.seconds)], width)
     lines += wrap(folded(view.grain, view.partitions), width, "  ") if view.partitions else []
     lines += flow([view.publication_id, "readers see what these partitions held before"], width, "  ")
+    lines += [f"  {line}" for line in mode_lines(view.single_user)]
     scope = list_text(Grain(view.grain), view.partitions) or "LIST"
     return [*lines, *next_lines(f'errata plan {view.product or "PRODUCT"} --partitions {scope} --reason "…"')]
 
@@ -66,6 +71,10 @@ def preview_lines(
     lines += wrap(reason or plan.reason, width, "  reason ")
     for one in status.accepted if deed == "publish" else ():
         lines += wrap(one["why"], width, f"  warning {one['check']} accepted by {one['person']}: ")
+    if deed == "publish":
+        lines += [f"  {line}" for line in released_lines(plan.release_digest, plan.release, width - 2)]
+    lines += glass_lines(plan.break_glass, width)
+    lines += [f"  {line}" for line in mode_lines(plan.single_user)]
     if deed == "publish" and plan.consumers:
         lines += wrap(", ".join(plan.consumers), width, "  readers ")
     if deed == "cancel":

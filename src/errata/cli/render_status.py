@@ -7,6 +7,7 @@ from typing import Any
 
 from errata.cli.grid import SIGNS, calendar_lines, word_of
 from errata.cli.layout import columns, flow, labelled, next_lines, wrap
+from errata.cli.render_decisions import glass_lines, mode_lines, quorum_lines, released_lines
 from errata.cli.render_plan import approval_lines, folded
 from errata.cli.render_quarantine import input_rows_lines
 from errata.cli.render_run import counts_text, failure_lines
@@ -22,7 +23,9 @@ LOUD = ("running", "failed", "rolled back", "superseded")
 
 def status_lines(view: StatusView, width: int) -> list[str]:
     """One run when the view is about one, else the list."""
-    return run_status_lines(view, width) if view.run_id else runs_lines(view.runs, width)
+    if view.run_id:
+        return run_status_lines(view, width)
+    return [*mode_lines(view.single_user), *runs_lines(view.runs, width)]
 
 
 def runs_lines(runs: tuple[RunLine, ...], width: int) -> list[str]:
@@ -57,8 +60,10 @@ def run_status_lines(view: StatusView, width: int) -> list[str]:
     lines += ["", *_calendar(view, width)]
     if view.attempts or view.failures:
         lines += ["", *_work(view, width)]
-    if view.approvals:
-        lines += ["", *approval_lines(view.approvals, width)]
+    decided = [*quorum_lines(view.quorum, width), *released_lines(view.release_digest, view.release, width)]
+    decided += [*glass_lines(view.break_glass, width), *mode_lines(view.single_user)]
+    if view.approvals or decided:
+        lines += ["", *approval_lines(view.approvals, width), *decided]
     if view.publications:
         lines.append("")
         for publication in view.publications:
@@ -135,4 +140,5 @@ def publication_lines(publication: Mapping[str, Any], grain: str, width: int) ->
     pieces += [f"by {publication.get('person')}", f"{moment(str(publication.get('at')))} UTC"]
     lines = flow(pieces, width, "", "  ")
     lines += wrap(folded(grain, partitions), width, "  ")
+    lines += wrap(f"break-glass: {publication['break_glass']}", width, "  ! ") if publication.get("break_glass") else []
     return [*lines, *wrap(str(publication["reason"]), width, "  ")] if publication.get("reason") else lines

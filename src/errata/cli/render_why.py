@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from errata.cli.layout import flow, pad, wrap
+from errata.cli.render_decisions import glass_lines
 from errata.model.human import moment, value
 from errata.model.product import LINEAGE_COLUMNS
 from errata.model.views import HistoryView, WhyView
@@ -39,12 +40,17 @@ def _event(event: HistoryView, telling: set[str], width: int) -> Iterator[str]:
         people.append(f"asked by {event.requested_by}")
     if event.approved_by:
         people.append(f"approved by {event.approved_by}")
+    if event.released_by and event.released_by != event.published_by:
+        people.append(f"released by {event.released_by}")
     if event.published_by:
         people.append(f"published by {event.published_by}")
     if event.checks_passed is not None:
         people.append(f"{event.checks_passed} checks passed")
+    if event.single_user:
+        people.append("single-user project")
     if people:
         yield from wrap(", ".join(people), width, INDENT)
+    yield from (f"{INDENT}{line}" for line in glass_lines(event.break_glass, width - len(INDENT)))
     if event.run_id and event.snapshot_id:
         yield f"{INDENT}snapshot {event.snapshot_id}"
     if event.manifest_digest:

@@ -137,7 +137,12 @@ class Session:
 
     def narrate(self, text: str) -> None:
         """Say what is going on."""
-        self.err.print(text, style="errata.dim" if self.err.is_terminal else None, soft_wrap=True)
+        self.err.print(text, style=self._weight(text), soft_wrap=True)
+
+    def _weight(self, text: str) -> str | None:
+        if not self.err.is_terminal:
+            return None
+        return "errata.bad" if text.startswith("! BREAK-GLASS") else "errata.dim"
 
     def progress(self, run_id: str, total: int, unit: str) -> Progress:
         """Someone who watches a run: a bar on a terminal, else one line per chunk."""

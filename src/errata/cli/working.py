@@ -10,7 +10,7 @@ from errata.cli.command import command
 from errata.cli.layout import flow
 from errata.cli.options import Run
 from errata.cli.render_gate import validation_lines
-from errata.cli.render_release import preview_lines
+from errata.cli.render_release import preview_lines, publish_lines
 from errata.cli.render_run import is_staged, run_facts, run_lines, state_lines
 from errata.cli.session import Session
 
@@ -40,20 +40,32 @@ def run(
     validate: Annotated[
         bool, typer.Option("--validate", help="Once all is staged, validate in the same process; its answer counts.")
     ] = False,
+    publish: Annotated[
+        bool, typer.Option("--publish", help="And publish, where the product does so by itself when the gate is clean.")
+    ] = False,
 ) -> None:
     """Join a run as a worker until nothing is left.
 
-    Safe to start again, anywhere, any number of times: what is done stays done.
+    Safe to start again, anywhere, any number of times: what is done stays done. With --validate a product that has
+    publish.manual false is published too, if whoever runs it may publish and the gate found nothing.
 
     Example: errata run bf-20260214-daily-revenue-7f3a21c0 --parallel 4
     """
     with session.client() as client:
+        if publish:
+            client.require_unattended(run, as_=session.person)
         view = client.run(run, parallel=parallel, max_chunks=max_chunks, as_=session.person)
-        if validate and is_staged(view):
+        if (validate or publish) and is_staged(view):
             for line in flow(run_facts(view), session.width):
                 session.narrate(line)
             with session.busy(f"validating {run}"):
                 verdict = client.validate(run, as_=session.person)
+            if publish or client.publishes_itself(run, as_=session.person):
+                session.narrate(validation_lines(verdict, session.width)[0])
+                with session.busy(f"publishing {run}"):
+                    done = client.publish(run, by_itself=True, as_=session.person)
+                session.answer(done, lambda width: publish_lines(done, width))
+                return
             session.answer(verdict, lambda width: validation_lines(verdict, width))
             return
     session.answer(view, lambda width: run_lines(view, width))

@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Protocol
 
 from errata.errors import ApprovalRefused, NotFound, PermissionRefused
-from errata.executor.ports import ChunkEngine, OutsideReader, PinKeeper, Probes, Progress, QuarantineTable, RowReader
+from errata.executor.ports import (
+    AlarmBell,
+    ChunkEngine,
+    OutsideReader,
+    PinKeeper,
+    Probes,
+    Progress,
+    QuarantineTable,
+    RowReader,
+)
 from errata.ledger import Ledger
 from errata.model.audit import Actor
 from errata.model.manifest import Code
@@ -73,6 +82,9 @@ class Engines(Protocol):
     def probes(self) -> Probes: ...
 
     @property
+    def alarm(self) -> AlarmBell: ...
+
+    @property
     def log(self) -> Path:
         """Where the engines' own chatter goes."""
 
@@ -111,12 +123,35 @@ class Desk:
         person = self.project.people.get(actor.person)
         if person is not None and wanted & set(person.roles):
             return
-        able = sorted(name for name, who in self.project.people.items() if wanted & set(who.roles))
+        able = self.project.with_role(*wanted)
         has = "is not listed under people" if person is None else f"has {', '.join(person.roles)}"
+        hint = f"ask {' or '.join(able)}" if able else "give someone the role in errata.yaml"
+        spelt = self.project.spelt(actor.person) if person is None else None
+        if spelt is not None:
+            has, hint = f"is not how {spelt} is spelt", f"--as {spelt}"
         error = PermissionRefused(
             f"{action} was refused; expected the role {' or '.join(sorted(wanted))}, {actor.person or 'nobody'} {has}",
             state="nothing was changed",
-            hint=f"ask {' or '.join(able)}" if able else "give someone the role in errata.yaml",
+            hint=hint,
+            person=actor.person,
+        )
+        self.ledger.refuse(run_id, actor, action, error.message)
+        raise error
+
+    def is_service(self, name: str) -> bool:
+        """Whether a name is a program's."""
+        found = self.project.people.get(name)
+        return found is not None and found.service
+
+    def persons_only(self, actor: Actor, roles: Iterable[Role], action: str, run_id: str) -> None:
+        """A decision is a person's; a program that has the role for the deed does not take it."""
+        if not self.is_service(actor.person):
+            return
+        able = [name for name in self.project.with_role(*roles) if not self.is_service(name)]
+        error = PermissionRefused(
+            f"{action} was refused; expected a person, {actor.person} is a service account",
+            state="nothing was changed",
+            hint=f"ask {' or '.join(able)}" if able else "give a person the role in errata.yaml",
             person=actor.person,
         )
         self.ledger.refuse(run_id, actor, action, error.message)
@@ -124,17 +159,13 @@ class Desk:
 
     def not_the_requester(self, actor: Actor, requester: str, action: str, run_id: str) -> None:
         """Four eyes: whoever asked for the change does not decide over it."""
-        if self.project.single_user or not _same(actor.person, requester):
+        if self.project.single_user or not self.project.is_same_person(actor.person, requester):
             return
         error = ApprovalRefused(
             f"{action} was refused; expected someone other than the requester, found {actor.person}",
             state="nothing was changed",
-            hint="ask another " + ("publisher" if action == "publish" else "approver"),
+            hint="ask another " + ("publisher" if action in ("publish", "release") else "approver"),
             person=actor.person,
         )
         self.ledger.refuse(run_id, actor, action, error.message)
         raise error
-
-
-def _same(one: str, other: str) -> bool:
-    return one.casefold().strip() == other.casefold().strip()

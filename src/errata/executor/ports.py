@@ -16,6 +16,7 @@ from errata.validator.ports import Measurer
 
 __all__ = [
     "TRIAL",
+    "AlarmBell",
     "ChunkEngine",
     "ChunkWork",
     "Origin",
@@ -88,6 +89,17 @@ class Probes(Protocol):
 
     def read(self, signal: Signal) -> Decimal:
         """The signal's number; raises ``EngineError`` when it cannot be had."""
+
+
+class AlarmBell(Protocol):
+    """Tells people at once that someone broke the glass."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the project names someone to tell."""
+
+    def ring(self, told: Mapping[str, Any]) -> None:
+        """Tell them; raises ``EngineError`` when that did not work. May be repeated after a crash."""
 
 
 class PinOutcome(Protocol):

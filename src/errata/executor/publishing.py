@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from errata.errors import ApprovalRefused, StateRefused
+from errata.errors import StateRefused
 from errata.executor.acceptances import accepted_in_verdict
-from errata.executor.candidates import candidate_digest
 from errata.executor.cleaning import unpin
 from errata.executor.desk import Desk
 from errata.executor.drift import replacement
+from errata.executor.glass import may_break, newest_broken
+from errata.executor.releasing import released_view, warrant
 from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
 from errata.ledger import CandidateRecord, PartitionState, RunRecord
@@ -23,25 +24,37 @@ from errata.model.manifest import Manifest
 from errata.model.partition import fold_text
 from errata.model.product import Role
 from errata.model.refs import candidate_branch
-from errata.model.run import RunState
 from errata.model.table import DataFile, by_partition
 from errata.model.views import PublishView
 from errata.publisher.ports import TableVersion
 from errata.publisher.replace import Replacement, carry_out, first_line
-from errata.publisher.requirements import Facts, unmet
 
 __all__ = ["publish"]
 
-S = RunState
 _CANDIDATE_DAYS = 7
 
 
-def publish(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str] | None) -> PublishView:
-    """Release the candidate: one metadata-only commit of the chosen partitions."""
+def publish(
+    desk: Desk,
+    actor: Actor,
+    run_id: str,
+    partitions: str | Sequence[str] | None,
+    *,
+    break_glass: str | None = None,
+    by_itself: bool = False,
+) -> PublishView:
+    """Publish the candidate: one metadata-only commit of the chosen partitions.
+
+    ``break_glass`` says why no second person can be waited for. ``by_itself``: no person looks at it, so only a
+    release that was given before or a clean gate of a product that wants none lets it go.
+    """
     started = time.monotonic()
     run = desk.ledger.run(run_id)
-    desk.allow(actor, (Role.PUBLISHER,), "publish", run.run_id)
-    desk.not_the_requester(actor, run.planned_by, "publish", run.run_id)
+    if break_glass is not None:
+        may_break(desk, actor, break_glass, "publish", run.run_id)
+    else:
+        desk.allow(actor, (Role.PUBLISHER,), "publish", run.run_id)
+        desk.not_the_requester(actor, run.planned_by, "publish", run.run_id)
     settle_open(desk, actor, run.table)
     run = desk.ledger.run(run.run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
@@ -50,14 +63,15 @@ def publish(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[st
     scope = tuple(name for name in asked if states[name] is PartitionState.UNPUBLISHED)
     if not scope:
         return _already(desk, run, manifest, asked, states)
-    candidate, files = _released(desk, actor, run, manifest)
+    by = warrant(desk, actor, run, manifest, break_glass=break_glass or "", by_itself=by_itself)
+    candidate, files = by.candidate, by.files
     order = _publication(desk, run, manifest, candidate, scope, files)
     verdict = desk.ledger.latest_verdict(run.run_id)
     log = LedgerLog(
         desk, actor, run.run_id, "publish", run.table, scope, manifest.reason,
         {"candidate": candidate.n, "snapshot_id": candidate.snapshot_id, "digest": candidate.digest,
          "accepted": [one.check for one in accepted_in_verdict(desk, run)],
-         "checks": len(verdict.checks) if verdict else 0},
+         "checks": len(verdict.checks) if verdict else 0, **by.told},
     )  # fmt: skip
     with conflicts_told(desk, actor, run, "publish"), log.kept_alive():
         done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
@@ -79,47 +93,10 @@ def publish(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[st
         undo_until=_undo_until(desk.now(), manifest),
         grain=manifest.target.grain.value,
         warnings=warnings,
+        release=released_view(desk, run, manifest),
+        break_glass=newest_broken(desk, run.run_id),
+        single_user=actor.single_user,
     )
-
-
-def _released(
-    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest
-) -> tuple[CandidateRecord, tuple[DataFile, ...]]:
-    """The candidate that was judged and its files, if everything that was promised about it still holds."""
-    verdict = desk.ledger.latest_verdict(run.run_id)
-    judged = {c.n: c for c in desk.ledger.candidates(run.run_id)}
-    candidate = judged.get(verdict.candidate_n) if verdict else None
-    if run.state not in (S.VALIDATED, S.PART_PUBLISHED) or candidate is None or candidate.snapshot_id is None:
-        error = StateRefused(
-            f"publish of {run.run_id} was refused; expected a validated run, found {run.state}",
-            state="main is unchanged",
-            hint=f"errata status {run.run_id}",
-        )
-        desk.ledger.refuse(run.run_id, actor, "publish", error.message)
-        raise error
-    files = desk.engines.publishing.files_of(manifest.target.staging, candidate.snapshot_id, manifest.partitions)
-    problems = unmet(
-        Facts(
-            manifest_digest=run.manifest_digest,
-            requested_by=manifest.requested_by,
-            single_user=manifest.single_user and desk.project.single_user,
-            approvals=tuple((a.person, a.decision, a.digest) for a in desk.ledger.approvals(run.run_id)),
-            approvers=frozenset(n for n, p in desk.project.people.items() if Role.APPROVER in p.roles),
-            verdict_passed=bool(verdict and verdict.passed and verdict.candidate_n == candidate.n),
-            candidate_digest=candidate.digest,
-            found_digest=candidate_digest(manifest, files),
-        )
-    )
-    if problems:
-        raised = ApprovalRefused(
-            f"publish of {run.run_id} was refused: {'; '.join(problems)}",
-            state="main is unchanged; the staged output is kept",
-            hint=f"errata show {run.run_id}",
-            problems=list(problems),
-        )
-        desk.ledger.refuse(run.run_id, actor, "publish", raised.message)
-        raise raised
-    return candidate, files
 
 
 def _publication(
@@ -171,6 +148,9 @@ def _already(
         seconds=0.0,
         undo_until=_undo_until(datetime.fromisoformat(last.settled_at or ""), manifest),
         grain=manifest.target.grain.value,
+        release=released_view(desk, run, manifest),
+        break_glass=newest_broken(desk, run.run_id),
+        single_user=bool(last.release.get("single_user")),
     )
 
 

@@ -7,10 +7,13 @@ from typing import Any
 
 from errata.errors import NotFound
 from errata.executor.acceptances import accepted_in_verdict
+from errata.executor.approving import current_quorum
 from errata.executor.budget import cost_view
 from errata.executor.desk import Desk
 from errata.executor.differing import classified_in
+from errata.executor.glass import broken_in, newest_broken
 from errata.executor.quarantining import rows_by_input
+from errata.executor.releasing import release_digest, released_view
 from errata.executor.views import approvals_view, counts_view, failures_view, stored_plan_view
 from errata.ledger import (
     AcceptanceRecord,
@@ -26,7 +29,7 @@ from errata.model.manifest import Manifest
 from errata.model.partition import oldest_first, parse
 from errata.model.refs import undo_branch
 from errata.model.run import AttemptState, ChunkState, PublicationState, RunState
-from errata.model.views import HistoryView, PartitionView, PlanView, RunLine, StatusView, WhyView
+from errata.model.views import BreakGlassView, HistoryView, PartitionView, PlanView, RunLine, StatusView, WhyView
 from errata.validator.diff import masked_pair
 from errata.validator.ports import CANDIDATE, PRIOR, ROW_COUNT
 
@@ -46,7 +49,8 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
     if run_id is None:
         all_counts = desk.ledger.all_counts()
         return StatusView(
-            runs=tuple(_line(run, all_counts.get(run.run_id, Counts())) for run in desk.ledger.runs())
+            runs=tuple(_line(run, all_counts.get(run.run_id, Counts())) for run in desk.ledger.runs()),
+            single_user=desk.project.single_user,
         )  # fmt: skip
     run = desk.ledger.run(run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
@@ -83,6 +87,11 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         accepted=tuple(
             {"check": one.check, "why": one.why, "person": one.person} for one in accepted_in_verdict(desk, run)
         ),
+        quorum=current_quorum(desk, run, manifest),
+        break_glass=newest_broken(desk, run.run_id),
+        release_digest=release_digest(desk, run),
+        release=released_view(desk, run, manifest),
+        single_user=manifest.single_user or desk.project.single_user,
     )
 
 
@@ -201,6 +210,9 @@ def _publication(publication: PublicationRecord) -> Mapping[str, Any]:
         "reason": publication.reason,
         "at": publication.settled_at or publication.intended_at,
         "data_files_written": publication.data_files_written,
+        "released_by": publication.release.get("released_by"),
+        "break_glass": publication.release.get("break_glass"),
+        "single_user": bool(publication.release.get("single_user")),
     }
 
 
@@ -234,6 +246,8 @@ def _history(
         requested_by=run.planned_by, approved_by=", ".join(approvals) or None, published_at=record.at,
         before=before, after=after, snapshot_id=publication.result_snapshot_id,
         manifest_digest=run.manifest_digest, published_by=publication.person, checks_passed=passed,
+        released_by=publication.release.get("released_by"), break_glass=_broken(desk, publication),
+        single_user=bool(publication.release.get("single_user", manifest.single_user)),
     )  # fmt: skip
     if not is_first:
         return [item]
@@ -244,6 +258,13 @@ def _history(
         application=origin.application if origin else None,
     )  # fmt: skip
     return [live, item]
+
+
+def _broken(desk: Desk, publication: PublicationRecord) -> BreakGlassView | None:
+    """Whether someone decided alone, up to this publication."""
+    until = publication.settled_at or publication.intended_at
+    found = [one for one in broken_in(desk, publication.run_id) if one.at <= until]
+    return found[-1] if found and publication.kind == "publish" else None
 
 
 def _values(

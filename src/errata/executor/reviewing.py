@@ -9,6 +9,7 @@ from errata.executor import reporting
 from errata.executor.acceptances import accepted_in_verdict
 from errata.executor.desk import Desk
 from errata.executor.differing import compare, judged_candidate
+from errata.executor.releasing import release_digest
 from errata.executor.scope import chosen
 from errata.executor.validating import recorded_verdict
 from errata.ledger import CandidateRecord, PublicationRecord, RunRecord, VerdictRecord
@@ -56,7 +57,7 @@ def review(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str
         diff=found,
         next=_next(run, status),
         undo=manifest.rollback_window,
-        digests=_digests(run, manifest, candidate, verdict),
+        digests={**_digests(run, manifest, candidate, verdict), "release": release_digest(desk, run) or ""},
         made_at=desk.now().isoformat(timespec="seconds"),
         notes=tuple(notes),
     )

@@ -36,6 +36,7 @@ def rollback(
         raise UsageError("a rollback without a reason was refused; expected --reason with why it is taken back")
     run = desk.ledger.run(run_id)
     desk.allow(actor, (Role.PUBLISHER,), "rollback", run.run_id)
+    desk.persons_only(actor, (Role.PUBLISHER,), "rollback", run.run_id)
     settle_open(desk, actor, run.table)
     run = desk.ledger.run(run.run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
@@ -48,7 +49,8 @@ def rollback(
     if taken_over and partitions is not None:
         raise _superseded(desk, run, manifest, taken_over)
     order = _undo(desk, run, manifest, scope)
-    log = LedgerLog(desk, actor, run.run_id, "rollback", run.table, scope, reason, {})
+    mode = {"single_user": actor.single_user}
+    log = LedgerLog(desk, actor, run.run_id, "rollback", run.table, scope, reason, mode)
     with conflicts_told(desk, actor, run, "rollback"), log.kept_alive():
         done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
     run = desk.ledger.run(run.run_id)
@@ -63,6 +65,7 @@ def rollback(
         seconds=round(time.monotonic() - started, 3),
         grain=manifest.target.grain.value,
         product=run.product,
+        single_user=actor.single_user,
     )
 
 
@@ -195,4 +198,5 @@ def _rolled_back_already(
         seconds=0.0,
         grain=manifest.target.grain.value,
         product=run.product,
+        single_user=bool(last.release.get("single_user")),
     )

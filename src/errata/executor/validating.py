@@ -12,6 +12,7 @@ from errata.executor.acceptances import accept_warnings, standing
 from errata.executor.candidates import assemble, complete, facts_of, measured
 from errata.executor.desk import Desk
 from errata.executor.drift import written_since
+from errata.executor.releasing import release_digest
 from errata.executor.scope import refs_of
 from errata.executor.settling import settle_open
 from errata.executor.thresholds import change_thresholds, changed_thresholds, in_force
@@ -104,6 +105,8 @@ def recorded_verdict(desk: Desk, run: RunRecord, verdict: VerdictRecord, candida
         checks=verdict.checks,
         measured=len(desk.ledger.measurements(run.run_id, candidate.n)),
         thresholds=_changed(desk, run),
+        release_digest=release_digest(desk, run),
+        single_user=desk.project.single_user,
     )
 
 
@@ -146,6 +149,8 @@ def _judge(
         measured=len(measurements),
         conflicts=() if before else written_since(desk, run, manifest),
         thresholds=_changed(desk, run),
+        release_digest=release_digest(desk, run),
+        single_user=desk.project.single_user,
     )
     if view.conflicts:
         desk.ledger.note(run.run_id, actor, "conflict.seen", {"partitions": list(view.conflicts)})

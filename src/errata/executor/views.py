@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from errata.canonical import digest_of
+from errata.executor.approving import current_quorum
 from errata.executor.desk import Desk
+from errata.executor.glass import newest_broken
 from errata.executor.ports import PinOutcome
+from errata.executor.releasing import release_digest, released_view
 from errata.ledger import ChunkRecord, Counts, RunRecord
 from errata.model.codec import plain
 from errata.model.manifest import Chunk, Estimate, InputPin, Manifest
@@ -145,6 +148,10 @@ def _view(
         approvals=approvals_view(desk, run.run_id) if run else (), pins=pins, approvers=tuple(approvers),
         planned_at=run.planned_at if run else "", prove_determinism=manifest.prove_determinism,
         throttle=_throttle(desk, manifest.product), deadline=deadline,
+        quorum=current_quorum(desk, run, manifest) if run else None,
+        break_glass=newest_broken(desk, run.run_id) if run else None,
+        release_digest=release_digest(desk, run) if run else None,
+        release=released_view(desk, run, manifest) if run else None, manual=manifest.manual,
     )  # fmt: skip
 
 
@@ -168,7 +175,10 @@ def _controls(manifest: Manifest) -> dict[str, int]:
 
 def approvals_view(desk: Desk, run_id: str) -> tuple[ApprovalView, ...]:
     """Decisions over a run."""
-    return tuple(ApprovalView(a.person, a.decision, a.digest, a.at, a.note) for a in desk.ledger.approvals(run_id))
+    return tuple(
+        ApprovalView(a.person, a.decision, a.digest, a.at, a.note, a.break_glass or None)
+        for a in desk.ledger.approvals(run_id)
+    )
 
 
 def failures_view(chunks: Iterable[ChunkRecord]) -> tuple[Mapping[str, Any], ...]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import time
 
 from errata.errors import RunExpired, RunFailed, StateRefused, ValidationRejected
+from errata.executor.approving import require_approvals
 from errata.executor.attempting import Job
 from errata.executor.desk import Desk
+from errata.executor.glass import raise_alarm
 from errata.executor.looping import is_blocked, work_until_done
 from errata.executor.patience import patiently
 from errata.executor.proving import prove
@@ -52,7 +54,7 @@ def run_chunks(
     if run.state in _AFTER:
         return _view(desk, run, already=True, started=started)
     if run.state is not S.RUNNING:
-        run = _start(desk, actor, run)
+        run = _start(desk, actor, run, manifest)
     failpoint("run.after_start")
     _require_pins(desk, actor, run, manifest)
     _prepare(desk, actor, run, manifest)
@@ -91,8 +93,11 @@ def _refuse_rejected_canary(desk: Desk, run: RunRecord) -> None:
         )
 
 
-def _start(desk: Desk, actor: Actor, run: RunRecord) -> RunRecord:
-    """Approved to running; another worker may have been faster."""
+def _start(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> RunRecord:
+    """Approved to running, if the approvals still count today; another worker may have been faster."""
+    if run.state is S.APPROVED:
+        require_approvals(desk, actor, run, manifest, "run")
+        raise_alarm(desk, actor, run)
     try:
         return desk.ledger.move(run.run_id, S.RUNNING, actor=actor, expect={S.APPROVED})
     except StateRefused:

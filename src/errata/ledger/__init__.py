@@ -15,6 +15,7 @@ database only; what became of a commit on a live table is found out by the publi
     candidates   measurements, verdicts          publications, acceptance    intents, outcomes, truth per partition
     measured     the digest of the numbers       filesystem                  where the file may lie
     parts        content by digest               tables                      hazards, guards
+    releases     what people let out
 """
 
 from __future__ import annotations
@@ -51,10 +52,12 @@ from errata.ledger.records import (
     Pace,
     PartitionState,
     PublicationRecord,
+    ReleaseRecord,
     RunRecord,
     VerdictRecord,
     WarningAcceptance,
 )
+from errata.ledger.releases import Releases
 from errata.ledger.runs import Runs
 from errata.ledger.tables import Tables
 
@@ -75,6 +78,7 @@ __all__ = [
     "Pace",
     "PartitionState",
     "PublicationRecord",
+    "ReleaseRecord",
     "RunRecord",
     "VerdictRecord",
     "WarningAcceptance",
@@ -84,7 +88,9 @@ __all__ = [
 ]
 
 
-class Ledger(Runs, Parts, Decisions, Facts, Chunks, Fates, Progress, Candidates, Publications, Acceptances, Tables):
+class Ledger(
+    Runs, Parts, Decisions, Releases, Facts, Chunks, Fates, Progress, Candidates, Publications, Acceptances, Tables
+):
     """One open ledger. Safe to share between threads; a child process opens its own."""
 
     def __init__(self, database: Database, ledger_id: str) -> None:

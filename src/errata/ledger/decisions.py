@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from sqlalchemy import Connection, select
 
 from errata.errors import ApprovalRefused, UsageError
@@ -11,21 +13,45 @@ from errata.ledger.records import ApprovalRecord, RunRecord, WarningAcceptance
 from errata.ledger.runs import checked_manifest
 from errata.ledger.schema import approval, warning_acceptance
 from errata.ledger.store import Refusal, Store, find_run, move_run
+from errata.model.approval import Standing
 from errata.model.audit import Actor
-from errata.model.run import FINAL, RunState
+from errata.model.codec import plain
+from errata.model.run import ACTIVE, FINAL, RunState
 
-__all__ = ["Decisions"]
+__all__ = ["Decisions", "Judge"]
 
-_DECISIONS = {"approved": RunState.APPROVED, "declined": RunState.DECLINED}
+Judge = Callable[[tuple[ApprovalRecord, ...], str], Standing]
+"""What these approvals amount to at this instant of the database's clock."""
+
+_DECISIONS = ("approved", "declined")
+_UNDER_WAY = ACTIVE - {RunState.PLANNED, RunState.PUBLISHING}
+
+
+def _anyone(given: tuple[ApprovalRecord, ...], _at: str) -> Standing:
+    return Standing(counted=tuple(dict.fromkeys(one.person for one in given if one.decision == "approved")))
 
 
 class Decisions(Store):
     """Approvals and accepted warnings."""
 
     def decide(
-        self, run_id: str, digest: str, person: str, decision: str, note: str, actor: Actor
+        self,
+        run_id: str,
+        digest: str,
+        person: str,
+        decision: str,
+        note: str,
+        actor: Actor,
+        *,
+        judge: Judge = _anyone,
+        break_glass: str = "",
     ) -> tuple[RunRecord, bool]:
-        """Record a decision over this digest and move the run; the same decision again changes nothing (``True``)."""
+        """Record a decision over this digest; the same decision again changes nothing (``True``).
+
+        A run is approved by the approval that makes them enough, as ``judge`` says inside the transaction, so that of
+        people who approve at the same moment exactly one moves it. Later an approval is taken only while those that
+        were given no longer suffice.
+        """
         if decision not in _DECISIONS:
             raise UsageError(f"decision {decision!r} is not known; expected approved or declined")
         action = f"run.{decision}"
@@ -35,12 +61,23 @@ class Decisions(Store):
             checked_manifest(tx.conn, run)
             if digest != run.manifest_digest:
                 raise Refusal(_other_digest(run, digest), run_id=run_id, action=action, body={"digest": digest})
-            if any((a.person, a.decision) == (person, decision) for a in _approvals(tx.conn, run_id)):
-                return run, True
+            known = _approvals(tx.conn, run_id)
+            before = judge(known, tx.at)
             body = {"person": person, "digest": digest, "note": note}
-            moved = move_run(tx, run, _DECISIONS[decision], actor, action, body)
-            row = {"run_id": run_id, "decision": decision, "at": tx.at, "audit_seq": moved.audit_seq} | body
-            tx.conn.execute(approval.insert(), row)
+            if _is_known(before, known, person, decision, break_glass):
+                # people or teams of the project may have changed since, so that what was given is enough now
+                is_enough_now = decision == "approved" and before.is_met and run.state is RunState.PLANNED
+                return (move_run(tx, run, RunState.APPROVED, actor, action, body) if is_enough_now else run), True
+            if break_glass:
+                glass = {"person": person, "why": break_glass, "digest": digest}
+                append(tx, actor, "break_glass.approve", run_id, glass)
+                body |= {"break_glass": "yes"}
+            new = ApprovalRecord(run_id, person, decision, digest, note, tx.at, tx.head_seq + 1, break_glass)
+            if decision == "declined":
+                moved = move_run(tx, run, RunState.DECLINED, actor, action, body)
+            else:
+                moved = _approve(tx, run, before, judge((*known, new), tx.at), actor, body)
+            tx.conn.execute(approval.insert(), plain(new))
             return moved, False
 
         return self._write(actor, work)
@@ -81,10 +118,48 @@ class Decisions(Store):
         return self._read(lambda conn: _warnings(conn, run_id))
 
 
+def _is_known(
+    stands: Standing, known: tuple[ApprovalRecord, ...], person: str, decision: str, break_glass: str
+) -> bool:
+    if decision == "declined":
+        return any((a.person, a.decision) == (person, decision) for a in known)
+    if break_glass:
+        return stands.broken_by == person and known[-1].break_glass == break_glass
+    return person in stands.counted
+
+
+def _approve(
+    tx: Tx, run: RunRecord, before: Standing, after: Standing, actor: Actor, body: Mapping[str, str]
+) -> RunRecord:
+    if run.state in _UNDER_WAY and not before.is_met:
+        append(tx, actor, "approval.recorded", run.run_id, {**body, "stand": after.told})
+        return run
+    if after.is_met or run.state is not RunState.PLANNED:
+        return move_run(tx, run, RunState.APPROVED, actor, "run.approved", body)
+    if after.is_full:
+        raise Refusal(_needs_owner(run, after), run_id=run.run_id, action="run.approved", body=body)
+    append(tx, actor, "approval.recorded", run.run_id, {**body, "stand": after.told})
+    return run
+
+
+def _needs_owner(run: RunRecord, stands: Standing) -> ApprovalRefused:
+    able = " or ".join(stands.may)
+    return ApprovalRefused(
+        f"the approval of {run.run_id} was refused; expected one by someone of {stands.lacks_owner}, which owns"
+        f" {run.product} ({able or 'nobody of it may approve'}), found {', '.join(stands.counted)}",
+        state="nothing was changed",
+        hint=f"ask {able}" if able else f"give someone of {stands.lacks_owner} the role approver in errata.yaml",
+        run_id=run.run_id,
+        may=list(stands.may),
+    )
+
+
 def _approvals(conn: Connection, run_id: str) -> tuple[ApprovalRecord, ...]:
     rows = conn.execute(select(approval).where(approval.c.run_id == run_id).order_by(approval.c.id))
     return tuple(
-        ApprovalRecord(row.run_id, row.person, row.decision, row.digest, row.note, row.at, row.audit_seq)
+        ApprovalRecord(
+            row.run_id, row.person, row.decision, row.digest, row.note, row.at, row.audit_seq, row.break_glass
+        )
         for row in rows
     )
 

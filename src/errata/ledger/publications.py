@@ -21,6 +21,7 @@ from errata.ledger.database import Tx
 from errata.ledger.parts import load_part, save_parts
 from errata.ledger.publication_rows import find_publication, open_query, publication_records
 from errata.ledger.records import Owner, PartitionState, PublicationRecord, RunRecord
+from errata.ledger.releases import need_release
 from errata.ledger.schema import hazard, publication, publication_detail, scope_lock
 from errata.ledger.store import Refusal, Store, find_run, json_text, move_run, need_state
 from errata.model.audit import Actor
@@ -65,6 +66,7 @@ class Publications(Store):
             run = find_run(tx.conn, run_id)
             need_state(run, _FROM[kind], f"{kind}.intended")
             _need_scope(tx.conn, run, kind, table, partitions)
+            need_release(tx.conn, run, release)
             last = tx.conn.execute(select(func.max(publication.c.n)).where(publication.c.run_id == run_id)).scalar()
             n = (last or 0) + 1
             pub_id = f"{run_id}-{kind[0]}{n}"

@@ -29,6 +29,7 @@ __all__ = [
     "Pace",
     "PartitionState",
     "PublicationRecord",
+    "ReleaseRecord",
     "RunRecord",
     "VerdictRecord",
     "WarningAcceptance",
@@ -88,6 +89,7 @@ class ApprovalRecord:
     note: str
     at: str
     audit_seq: int
+    break_glass: str = ""  # why no second person was waited for
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +233,23 @@ class WarningAcceptance:
     person: str
     at: str
     findings: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRecord:
+    """One decision that a candidate, as it was judged, goes to readers; ``subject`` is what ``digest`` is over."""
+
+    release_id: int
+    run_id: str
+    candidate_n: int
+    digest: str
+    subject: Mapping[str, Any]
+    kind: str  # release | publish: release and deed in one | automatic: the gate found nothing
+    person: str
+    note: str
+    break_glass: str
+    at: str
+    audit_seq: int
 
 
 @dataclass(frozen=True, slots=True)

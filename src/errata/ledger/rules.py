@@ -19,8 +19,8 @@ from errata.model.run import ATTEMPT_MOVES, CHUNK_MOVES, PUBLICATION_MOVES, RUN_
 __all__ = ["APPEND_ONLY", "CANDIDATE_MOVES", "KEPT", "REMEASURED", "Rule", "rules", "transitions"]
 
 APPEND_ONLY = (
-    "acceptance", "approval", "audit", "fact", "guard", "manifest", "meta", "part", "publication_detail", "transition",
-    "verdict", "warning_acceptance",
+    "acceptance", "approval", "audit", "fact", "guard", "manifest", "meta", "part", "publication_detail", "released",
+    "transition", "verdict", "warning_acceptance",
 )  # fmt: skip
 KEPT = ("attempt", "audit_head", "candidate", "chunk", "hazard", "publication", "run")
 """Changed by their own rules, never removed."""
@@ -141,6 +141,12 @@ _OWN = (
         "NOT EXISTS (SELECT 1 FROM run WHERE run_id = NEW.run_id AND manifest_digest = NEW.digest)",
         "names another digest than the run",
     ),
+    Rule(
+        "released_state", "released", "insert",
+        "NOT EXISTS (SELECT 1 FROM run WHERE run_id = NEW.run_id AND state IN ('validated', 'part_published'))",
+        "only a run that passed its gate is released",
+    ),
+    Rule("released_audited", "released", "insert", f"NOT EXISTS ({_NEWEST})", "a release needs its audit entry"),
     Rule(
         "chunk_start", "chunk", "insert", "NEW.state <> 'pending' OR NEW.fence <> 0",
         "a chunk starts as pending, with fence 0",

@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 __all__ = ["HEAD", "KNOWN", "PARTIAL", "metadata"]
 
-KNOWN = ("0001", "0002", "0003")
+KNOWN = ("0001", "0002", "0003", "0004")
 HEAD = KNOWN[-1]
 
 PARTIAL = {
@@ -138,6 +138,7 @@ approval = Table(
     Column("note", Text, nullable=False),
     Column("at", Text, nullable=False),
     _seq(),
+    Column("break_glass", Text, nullable=False, server_default=""),  # why no second person was waited for
     CheckConstraint("decision IN ('approved', 'declined')", name="decision"),
     Index("ix_approval_run_id", "run_id"),
 )
@@ -267,6 +268,25 @@ warning_acceptance = Table(
     _seq(),
     Column("findings", Text, nullable=False, server_default=""),  # digest of what was accepted
     Index("ix_warning_acceptance_run_id", "run_id"),
+)
+
+released = Table(
+    "released",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=True),
+    Column("run_id", Text, nullable=False),
+    Column("candidate_n", Integer, nullable=False),
+    Column("digest", Text, nullable=False),  # of the subject
+    Column("subject", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("break_glass", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    _seq(),
+    CheckConstraint("kind IN ('release', 'publish', 'automatic')", name="kind"),
+    ForeignKeyConstraint(["run_id", "candidate_n"], ["candidate.run_id", "candidate.n"]),
+    Index("ix_released_run_id", "run_id"),
 )
 
 publication = Table(

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from errata.model.approval import Approval
 from errata.model.eras import Era, RowLimits, RowRule
 from errata.model.partition import Grain
 from errata.model.product import Check, Comparison, Control, Limits, Publish, Reconciliation
@@ -210,6 +211,8 @@ class Manifest:
     prove_determinism: int = 0
     tolerance: Mapping[str, str] = field(default_factory=dict)  # of diffs, by column
     classified: tuple[str, ...] = ()
+    approval: Approval = field(default_factory=Approval)
+    manual: bool = True  # a person releases the candidate
     extra: Mapping[str, Any] = field(default_factory=dict)
     publish: Publish = field(default_factory=Publish)
 

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+from errata.model.approval import Approval
 from errata.model.eras import Era, RowLimits, RowRule
 from errata.model.evidence import EvidenceSettings
 from errata.model.partition import Grain
@@ -22,6 +23,7 @@ __all__ = [
     "LINEAGE_COLUMNS",
     "PII_KINDS",
     "S3",
+    "Alarm",
     "Catalog",
     "Check",
     "Comparison",
@@ -70,6 +72,7 @@ class Role(StrEnum):
     OPERATOR = "operator"
     APPROVER = "approver"
     PUBLISHER = "publisher"
+    BREAK_GLASS = "break_glass"
 
 
 class Metric(StrEnum):
@@ -272,6 +275,8 @@ class Product:
     classified: tuple[str, ...] = ()  # columns whose values are masked wherever rows are shown
     throttle: Throttle | None = None  # instead of the project's
     health: tuple[Signal, ...] = ()  # besides the project's
+    approval: Approval = field(default_factory=Approval)  # the project's, with what the product says otherwise
+    manual: bool = True  # a person releases each candidate; False: one that is clean publishes by itself
     path: str = ""  # the file, relative to the project
     lines: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)  # where rules stand in it
 
@@ -307,6 +312,17 @@ class Person:
 
     name: str
     roles: tuple[Role, ...]
+    teams: tuple[str, ...] = ()
+    service: bool = False  # a program: it never approves, releases or accepts
+    aliases: tuple[str, ...] = ()  # other names of the same person
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """What is run when someone breaks the glass."""
+
+    command: tuple[str, ...] = field(repr=False)  # may hold a value from the environment
+    timeout_seconds: int = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,8 +356,31 @@ class Project:
     attempts: int = 5  # at one chunk, before it is quarantined
     throttle: Throttle = field(default_factory=Throttle)
     health: tuple[Signal, ...] = ()
+    approval: Approval = field(default_factory=Approval)
+    alarm: Alarm | None = None
     evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # what each ``${NAME}`` stood for
+
+    def known_as(self, name: str) -> str:
+        """The listed name of a person, by that name or an alias as it is written; any other name as it is."""
+        if name in self.people:
+            return name
+        return next((person.name for person in self.people.values() if name in person.aliases), name)
+
+    def spelt(self, name: str) -> str | None:
+        """The listed name that differs from this one in letter case alone."""
+        wanted = name.casefold()
+        names = ((listed, person.name) for person in self.people.values() for listed in (person.name, *person.aliases))
+        return next((found for listed, found in names if listed.casefold() == wanted), None)
+
+    def is_same_person(self, one: str, other: str) -> bool:
+        """Whether two names are one person's, whatever the alias or the letter case."""
+        first, second = (self.spelt(name.strip()) or name.strip() for name in (one, other))
+        return first.casefold() == second.casefold()
+
+    def with_role(self, *roles: Role) -> tuple[str, ...]:
+        """Who has one of these roles now."""
+        return tuple(sorted(name for name, person in self.people.items() if set(roles) & set(person.roles)))
 
     def redact(self, text: str) -> str:
         """Text for people, logs and records, with every value from the environment as ``${NAME}`` again.

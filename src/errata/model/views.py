@@ -12,6 +12,7 @@ from typing import Any
 __all__ = [
     "ApprovalView",
     "AuditView",
+    "BreakGlassView",
     "ChunkView",
     "CleanupView",
     "CostView",
@@ -28,6 +29,9 @@ __all__ = [
     "PublishView",
     "QuarantineReason",
     "QuarantineView",
+    "QuorumView",
+    "ReleaseView",
+    "ReleasedView",
     "RollbackView",
     "RunCounts",
     "RunLine",
@@ -124,6 +128,46 @@ class ApprovalView:
     digest: str
     at: str
     note: str = ""
+    break_glass: str | None = None  # why no second person was waited for
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumView:
+    """What the approvals of a run amount to now."""
+
+    needed: int
+    given: int
+    met: bool
+    people: tuple[str, ...]
+    told: str
+    lacks_owner: str | None = None  # the team that has to agree and has not
+    may: tuple[str, ...] = ()  # who could give what is missing
+    void: Mapping[str, str] = field(default_factory=dict)  # person → why that approval does not count
+
+
+@dataclass(frozen=True, slots=True)
+class BreakGlassView:
+    """Someone decided alone."""
+
+    person: str
+    why: str
+    at: str
+    deed: str  # approve | publish
+    alarm: str  # rung | failed: … | not rung yet | none
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedView:
+    """The newest release of a run."""
+
+    digest: str
+    person: str
+    at: str
+    kind: str  # release | publish | automatic
+    note: str
+    valid: bool
+    void: str | None = None  # why it no longer counts
+    break_glass: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +207,11 @@ class PlanView:
     throttle: Mapping[str, Any] = field(default_factory=dict)  # limits in force now, those that are set
     deadline: DeadlineView | None = None
     new_columns: Mapping[str, str] = field(default_factory=dict)  # which readers see with the publication
+    quorum: QuorumView | None = None
+    break_glass: BreakGlassView | None = None  # the newest
+    release_digest: str | None = None  # what a release would name; None before there is a passed verdict
+    release: ReleasedView | None = None
+    manual: bool = True
     publish: Mapping[str, Any] = field(default_factory=dict)  # the mode, and what it needs to know
 
     @property
@@ -185,6 +234,31 @@ class DecisionView:
     already: bool
     manifest_digest: str
     approvals: tuple[ApprovalView, ...]
+    quorum: QuorumView | None = None
+    break_glass: BreakGlassView | None = None
+    single_user: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseView:
+    """A release, or what one would be over."""
+
+    run_id: str
+    state: str
+    already: bool
+    release_digest: str
+    manifest_digest: str
+    candidate: str
+    candidate_digest: str
+    snapshot_id: str
+    partitions: tuple[str, ...]
+    checks: Mapping[str, int]  # findings of the verdict by level
+    accepted: tuple[Mapping[str, str], ...]  # check, why, person
+    release: ReleasedView | None = None
+    grain: str = "day"
+    product: str = ""
+    requested_by: str = ""
+    single_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +311,8 @@ class ValidateView:
     measured: int
     conflicts: tuple[str, ...] = ()
     thresholds: tuple[Mapping[str, Any], ...] = ()  # changed since the plan: person, why, changes
+    release_digest: str | None = None  # what a release names; None while it does not pass
+    single_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +334,9 @@ class PublishView:
     undo_until: str
     grain: str = "day"
     warnings: tuple[str, ...] = ()
+    release: ReleasedView | None = None
+    break_glass: BreakGlassView | None = None
+    single_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +353,7 @@ class RollbackView:
     seconds: float
     grain: str = "day"
     product: str = ""
+    single_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +425,11 @@ class StatusView:
     held: str = ""  # why nothing new starts, as a worker said last
     input_rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # what became of them, where rows go out
     accepted: tuple[Mapping[str, str], ...] = ()  # warnings that a person took responsibility for: check, why, person
+    quorum: QuorumView | None = None
+    break_glass: BreakGlassView | None = None  # the newest
+    release_digest: str | None = None
+    release: ReleasedView | None = None
+    single_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,6 +489,9 @@ class HistoryView:
     published_by: str | None = None
     application: str | None = None
     checks_passed: int | None = None
+    released_by: str | None = None
+    break_glass: BreakGlassView | None = None
+    single_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -283,6 +283,8 @@ def _manifest(
         prove_determinism=max(product.prove_determinism, request.prove_determinism),
         tolerance=product.tolerance,
         classified=product.classified,
+        approval=product.approval,
+        manual=product.manual,
         publish=product.publish,
     )
 

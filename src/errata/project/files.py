@@ -44,12 +44,14 @@ from errata.project.fields import (
 
 __all__ = [
     "THRESHOLDS",
+    "ApprovalFile",
     "CatalogFile",
     "CheckFile",
     "CompareFile",
     "ControlFile",
     "EraFile",
     "InputFile",
+    "PersonFile",
     "ProductFile",
     "ProjectFile",
     "ReconcileFile",
@@ -103,7 +105,29 @@ class SparkFile(_File):
 class PersonFile(_File):
     """Someone who may act."""
 
-    roles: Annotated[list[Literal["requester", "operator", "approver", "publisher"]], Field(min_length=1)]
+    roles: Annotated[
+        list[Literal["requester", "operator", "approver", "publisher", "break_glass"]], Field(min_length=1)
+    ]
+    teams: list[Line] = Field(default=[], description="A product whose owner is such a team needs an approval of it.")
+    service: YesNo = Field(default=False, description="A program: it never approves, releases or accepts a warning.")
+    aliases: list[PersonName] = Field(default=[], description="Other names of the same person.")
+
+
+class ApprovalFile(_File):
+    """What it takes before a plan may run. What is left out is as errata.yaml says, else as the defaults."""
+
+    quorum: Count | None = Field(default=None, description="So many different people; 1 if absent.")
+    owner: YesNo | None = Field(default=None, description="One is of the team that owns the product; true if absent.")
+    valid: Duration | None = Field(default=None, description="How long a decision counts; 30d if absent.")
+
+
+class AlarmFile(_File):
+    """Who is told when someone breaks the glass."""
+
+    command: Annotated[list[ScalarText], Field(min_length=1)] = Field(
+        description="A program and its arguments, which reads JSON from stdin. No shell is involved."
+    )
+    timeout: Length = Field(default=10, json_schema_extra={"default": "10s"})
 
 
 class LimitsFile(_File):
@@ -212,6 +236,8 @@ class ProjectFile(_File):
     chunk_bytes: Bytes | None = Field(default=None, description="Older spelling of chunks.bytes.")
     throttle: ThrottleFile = ThrottleFile()
     health: list[SignalFile] = []
+    approval: ApprovalFile = ApprovalFile()
+    alarm: AlarmFile | None = None
     evidence: EvidenceFile = EvidenceFile()
 
 
@@ -303,6 +329,7 @@ class PublishFile(_File):
 
     mode: Literal["replace_partitions", "append", "merge"] = "replace_partitions"
     rollback_window: Duration = "30d"
+    manual: YesNo = Field(default=True, description="false: what the gate finds nothing in publishes by itself.")
     merge: MergeFile | None = Field(default=None, description="mode merge: which row of a key stays.")
 
 
@@ -491,3 +518,4 @@ class ProductFile(_File):
     determinism: DeterminismFile | None = None
     throttle: ThrottleFile | None = Field(default=None, description="Keys that differ from the project's.")
     health: list[SignalFile] = Field(default=[], description="Signals besides the project's.")
+    approval: ApprovalFile = Field(default=ApprovalFile(), description="Keys that differ from the project's.")

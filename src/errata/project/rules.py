@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from errata.errors import UsageError
+from errata.model.approval import Approval
 from errata.model.duration import steps
 from errata.model.partition import Grain, parse_list
 from errata.model.product import (
@@ -17,11 +18,9 @@ from errata.model.product import (
     Comparison,
     Input,
     Limits,
-    Person,
     Product,
     Project,
     Protect,
-    Role,
     Target,
     Transform,
 )
@@ -32,6 +31,7 @@ from errata.project.eras import eras_of, row_limits_of, row_rules_of
 from errata.project.evidence import evidence_of
 from errata.project.files import CatalogFile, CompareFile, InputFile, ProductFile, ProjectFile
 from errata.project.pace import signals_of, throttle_of
+from errata.project.people import alarm_of, approval_of, people_of, refuse_unreachable
 from errata.project.places import absolute, absolute_url
 from errata.project.problems import Report
 from errata.project.publishing import publish_of
@@ -45,9 +45,9 @@ def project_of(file: ProjectFile, root: Path, report: Report) -> Project:
     """The project without its products."""
     if not re.match(r"(sqlite|postgresql)(\+[a-z0-9_]+)?://", file.ledger):
         report.at(("ledger",), "expected sqlite:///path or postgresql+psycopg://…")
-    people = {} if file.people == "single-user" else file.people
-    for name, person in people.items():
-        _no_repeats(person.roles, ("people", name, "roles"), report)
+    people = people_of(file, report)
+    approval = approval_of(file.approval, report)
+    refuse_unreachable(approval.quorum, people, report)
     if file.chunk_bytes is not None and file.chunks.bytes is not None:
         report.at_key(("chunk_bytes",), "chunk_bytes and chunks.bytes were both given; expected chunks.bytes alone")
     s3 = _s3(file, report)
@@ -60,7 +60,7 @@ def project_of(file: ProjectFile, root: Path, report: Report) -> Project:
         spark_master=file.spark.master,
         spark_conf=file.spark.conf,
         s3=s3,
-        people={name: Person(name, tuple(Role(role) for role in person.roles)) for name, person in people.items()},
+        people=people,
         single_user=file.people == "single-user",
         limits=Limits(**file.limits.model_dump()),
         core_hour_usd=file.price.core_hour_usd if file.price else "0",
@@ -69,6 +69,8 @@ def project_of(file: ProjectFile, root: Path, report: Report) -> Project:
         attempts=file.chunks.attempts,
         throttle=throttle_of(file.throttle, report),
         health=signals_of(file.health, report),
+        approval=approval,
+        alarm=alarm_of(file),
         evidence=evidence_of(file.evidence, root, report),
     )
 
@@ -131,6 +133,8 @@ def product_of(file: ProductFile, root: Path, project: Project | None, report: R
         prove_determinism=file.determinism.prove if file.determinism else 0,
         tolerance=file.diff.tolerance,
         classified=tuple(file.classified),
+        approval=_approval(file, project, report),
+        manual=file.publish.manual,
         throttle=throttle_of(file.throttle, report, project.throttle if project else None) if file.throttle else None,
         health=signals_of(file.health, report, [signal.name for signal in project.health] if project else ()),
         path=report.file,
@@ -140,6 +144,13 @@ def product_of(file: ProductFile, root: Path, project: Project | None, report: R
         _unique_names(product, report)
         refuse_shown(product, report)
     return product
+
+
+def _approval(file: ProductFile, project: Project | None, report: Report) -> Approval:
+    found = approval_of(file.approval, report, project.approval if project else None)
+    if project is not None and file.approval.quorum is not None:
+        refuse_unreachable(found.quorum, project.people, report)
+    return found
 
 
 def _table(table: str, path: tuple[str, ...], catalogs: Sequence[str] | None, report: Report) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from errata.model.approval import Standing
+from errata.publisher.releases import Accepted
 
 __all__ = ["Facts", "unmet"]
 
@@ -13,33 +17,49 @@ class Facts:
 
     manifest_digest: str
     requested_by: str
-    single_user: bool
-    approvals: tuple[tuple[str, str, str], ...]  # person, decision, digest
-    approvers: frozenset[str]  # who may approve today
+    approvals: Standing
+    approvers: frozenset[str]  # who may approve, and accept warnings, today
+    accepted: tuple[Accepted, ...]
     verdict_passed: bool  # the latest verdict, over the latest candidate
     candidate_digest: str
     found_digest: str  # of the files the candidate holds now
+    unreleased: str = ""  # why nothing lets it out; empty when a person does, or a clean gate
+    single_user: bool = False
+    breaks_glass: bool = False  # stands for the second person and the quorum, and for nothing else
 
 
 def unmet(facts: Facts) -> tuple[str, ...]:
     """Why this may not be published; empty when it may."""
-    problems = []
-    if not any(_counts(facts, *approval) for approval in facts.approvals):
-        problems.append(
-            f"no valid approval of manifest {facts.manifest_digest} by someone other than {facts.requested_by}"
-        )
+    problems: list[str] = []
+    if not facts.approvals.is_met and not facts.breaks_glass:
+        problems.append(_approvals(facts))
+    problems += _acceptances(facts.accepted, facts)
     if not facts.verdict_passed:
         problems.append("the latest verdict does not pass the latest candidate")
     if facts.candidate_digest != facts.found_digest:
         problems.append(
             f"the candidate is not what was judged: expected {facts.candidate_digest}, found {facts.found_digest}"
         )
+    if facts.unreleased:
+        problems.append(facts.unreleased)
     return tuple(problems)
 
 
-def _counts(facts: Facts, person: str, decision: str, digest: str) -> bool:
-    if decision != "approved" or digest != facts.manifest_digest:
-        return False
+def _approvals(facts: Facts) -> str:
+    lacking = "; ".join(facts.approvals.missing)
+    if facts.approvals.counted or facts.approvals.quorum > 1:
+        return f"manifest {facts.manifest_digest} has {lacking}"
+    return (
+        f"no valid approval of manifest {facts.manifest_digest} by someone other than {facts.requested_by}: {lacking}"
+    )
+
+
+def _acceptances(accepted: Iterable[Accepted], facts: Facts) -> list[str]:
+    """Whoever answers for a warning still has to be allowed to."""
     if facts.single_user:
-        return True
-    return person in facts.approvers and person.casefold() != facts.requested_by.casefold()
+        return []
+    return [
+        f"the warning {one.check} was accepted by {one.person}, who may no longer do so"
+        for one in accepted
+        if one.person not in facts.approvers
+    ]

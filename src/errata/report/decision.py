@@ -7,6 +7,7 @@ from typing import Any
 
 from errata.model.human import exact, moment, moved, percent, plural, signed_percent
 from errata.model.partition import Grain, fold_text
+from errata.model.views import PlanView
 from errata.report.markup import Child, Markup, dated, el
 from errata.report.tables import facts, section, sentence, table
 from errata.report.view import ReportView
@@ -100,9 +101,10 @@ def scope(view: ReportView) -> Markup:
     """What is corrected, why, by whom, from what."""
     plan = view.plan
     approvals = [
-        el("li", f"{one.person} {one.decision} it, {moment(one.at)} UTC", f": {one.note}" if one.note else "")
+        el("li", f"{one.person} {one.decision} it, {moment(one.at)} UTC", f": {one.note}" if one.note else "",
+           f" (break-glass: {one.break_glass})" if one.break_glass else "")
         for one in plan.approvals
-    ]
+    ]  # fmt: skip
     inputs = [
         el("li", el("b", one.name), f" {one.table or one.files}", f", {one.reference}" if one.reference else "",
            f", snapshot {one.snapshot_id}{f' ({one.version})' if one.version else ''}" if one.snapshot_id
@@ -122,6 +124,9 @@ def scope(view: ReportView) -> Markup:
                 ("Partitions", f"{exact(len(plan.partitions))}: {planned}{only}"),
                 ("Asked by", f"{plan.requested_by}, {moment(plan.planned_at)} UTC"),
                 ("Approved by", el("ul", approvals) if approvals else "nobody yet"),
+                ("Approvals", _quorum(plan)),
+                ("Released by", _released(plan)),
+                ("Break-glass", _broken(plan)),
                 ("Computed by", f"{plan.code.get('call', '')} {plan.code.get('version', '')}"),
                 ("Read from", el("ul", inputs)),
                 ("Set aside", el("ul", [el("li", el("b", rule), f": {why}") for rule, why in plan.overrides.items()])
@@ -133,6 +138,28 @@ def scope(view: ReportView) -> Markup:
         ),
         name="scope",
     )  # fmt: skip
+
+
+def _quorum(plan: PlanView) -> str | None:
+    found = plan.quorum
+    return found.told if found and (found.needed > 1 or not found.met) else None
+
+
+def _released(plan: PlanView) -> str | None:
+    if plan.release is None:
+        return None
+    one = plan.release
+    who = "a clean gate" if one.kind == "automatic" else one.person
+    note = f": {one.note}" if one.note else ""
+    return f"{who}, {moment(one.at)} UTC{note}" + (f" (no longer counts: {one.void})" if one.void else "")
+
+
+def _broken(plan: PlanView) -> Markup | None:
+    if plan.break_glass is None:
+        return None
+    one = plan.break_glass
+    said = f"{one.person} decided alone to {one.deed}, {moment(one.at)} UTC: {one.why} (alarm {one.alarm})"
+    return el("span", el("b", "!", aria_hidden="true"), f" {said}", class_="mark bad")
 
 
 def verdict(view: ReportView) -> Markup:

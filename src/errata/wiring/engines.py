@@ -24,6 +24,7 @@ from errata.planner.ports import InputFacts, InputReader, TableReader, TargetRea
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from errata.engines.bell import CommandBell
     from errata.engines.files.source import FileSource
     from errata.engines.iceberg.java import JavaIceberg
     from errata.engines.iceberg.metadata import IcebergMetadata, TableLoader
@@ -211,6 +212,13 @@ class ProjectEngines:
             return row[0] if row else None
 
         return SignalProbes(Path(self._project.root), {"ledger": self._ledger.scalar, "lake": lake})
+
+    @property
+    def alarm(self) -> CommandBell:
+        """The command that is told of broken glass."""
+        from errata.engines.bell import CommandBell
+
+        return CommandBell(Path(self._project.root), self._project.alarm)
 
     @property
     def content(self) -> _Content:

@@ -93,7 +93,12 @@ def judge(
 
 
 def intend(
-    ledger: Ledger, run_id: str, days: Sequence[str], kind: str = "publish", lease: float = 60.0
+    ledger: Ledger,
+    run_id: str,
+    days: Sequence[str],
+    kind: str = "publish",
+    lease: float = 60.0,
+    release: Mapping[str, object] | None = None,
 ) -> PublicationRecord:
     return ledger.intend_publication(
         run_id,
@@ -105,7 +110,7 @@ def intend(
         detail={"remove": [], "add": list(days)},
         lease_seconds=lease,
         actor=BO,
-        release={"snapshot_id": "1"} if kind == "publish" else None,
+        release=release or ({"snapshot_id": "1"} if kind == "publish" else None),
     )
 
 

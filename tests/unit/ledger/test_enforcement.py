@@ -46,6 +46,7 @@ def full(ledger: Ledger) -> Ledger:
     ledger.record_measurements("bf-1", 1, [Measurement("c", None, "rows", "1")], ANA)
     ledger.accept_warning("bf-1", "drift", "known", "bo", BO)
     judge(ledger, passed=True)
+    ledger.record_release("bf-1", {"of": "s"}, candidate_n=1, person="bo", kind="release", actor=BO)
     ledger.record_guard("u", "1", ANA)
     ledger.record_fact("bf-1", "canary", {"passed": True}, ANA)
     publish(ledger, "bf-1", DAYS[:2])
@@ -327,7 +328,7 @@ def test_acceptance_needs_a_committed_publication_and_approval_the_digest(raw: S
         " FROM acceptance LIMIT 1"
     )
     refused(lambda: raw.execute(accept), "not committed")
-    approve = "INSERT INTO approval SELECT NULL, run_id, 'eve', 'approved', 'other', '', at, 1 FROM approval LIMIT 1"
+    approve = "INSERT INTO approval SELECT NULL, run_id, 'eve', 'approved', 'x', '', at, 1, '' FROM approval LIMIT 1"
     refused(lambda: raw.execute(approve), "another digest")
 
 

@@ -4,47 +4,48 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
+from errata.model.approval import Standing
+from errata.publisher.releases import Accepted
 from errata.publisher.requirements import Facts, unmet
 
-GOOD = Facts("d1", "ana", single_user=False, approvals=(("bo", "approved", "d1"),), approvers=frozenset({"bo"}),
+ENOUGH = Standing(counted=("bo",))
+GOOD = Facts("d1", "ana", approvals=ENOUGH, approvers=frozenset({"bo"}), accepted=(),
              verdict_passed=True, candidate_digest="c", found_digest="c")  # fmt: skip
+KNOWN = Accepted("moved", "f", "known", "bo")
 
 
 def test_all_is_well() -> None:
-    """An approval of this digest by another approver, a passed verdict, the judged files."""
+    """Enough approvals, a passed verdict, the judged files, and something that lets it out."""
     assert unmet(GOOD) == ()
 
 
-@pytest.mark.parametrize(
-    "approvals",
-    [
-        (),
-        (("ana", "approved", "d1"),),
-        (("bo", "approved", "d0"),),
-        (("bo", "declined", "d1"),),
-        (("ANA", "approved", "d1"),),
-    ],
-)
-def test_an_approval_counts_only_by_another_person_over_this_digest(
-    approvals: tuple[tuple[str, str, str], ...],
-) -> None:
-    """Nobody, the requester in any spelling, another digest and a no do not count."""
-    assert len(unmet(replace(GOOD, approvals=approvals, approvers=frozenset({"bo", "ana", "ANA"})))) == 1
+def test_too_few_approvals_say_how_many_are_there() -> None:
+    """One of one in the words of before; of more, how many of how many and why one no longer counts."""
+    (none,) = unmet(replace(GOOD, approvals=Standing()))
+    assert none == "no valid approval of manifest d1 by someone other than ana: 0 of 1 approval"
+    (one,) = unmet(replace(GOOD, approvals=Standing(2, ("bo",), {"cy": "needs the role approver, now gone"})))
+    assert one == "manifest d1 has 1 of 2 approvals; that of cy needs the role approver, now gone"
 
 
-def test_an_approver_who_lost_the_role_does_not_count_any_more() -> None:
-    """Roles are today's."""
-    assert unmet(replace(GOOD, approvers=frozenset()))
+def test_breaking_the_glass_stands_for_approvals_alone() -> None:
+    """Verdict and files are asked as ever."""
+    broken = replace(GOOD, approvals=Standing(), breaks_glass=True)
+    assert unmet(broken) == ()
+    assert len(unmet(replace(broken, verdict_passed=False, found_digest="x"))) == 2
 
 
-def test_single_user_mode_needs_an_approval_all_the_same() -> None:
-    """One person may give it, but it has to be given."""
-    assert unmet(replace(GOOD, single_user=True, approvals=(("ana", "approved", "d1"),))) == ()
-    assert unmet(replace(GOOD, single_user=True, approvals=()))
+def test_whoever_answers_for_a_warning_still_has_to_be_allowed_to() -> None:
+    """Today's roles; in single-user mode anyone."""
+    accepted = replace(GOOD, accepted=(KNOWN,))
+    assert unmet(accepted) == ()
+    assert unmet(replace(accepted, approvers=frozenset())) == (
+        "the warning moved was accepted by bo, who may no longer do so",
+    )
+    assert unmet(replace(accepted, approvers=frozenset(), single_user=True)) == ()
 
 
 def test_every_failure_is_answered() -> None:
-    """Approval, verdict and files."""
-    assert len(unmet(replace(GOOD, approvals=(), verdict_passed=False, found_digest="x"))) == 3
+    """Approval, acceptance, verdict, files and release."""
+    bad = replace(GOOD, approvals=Standing(), accepted=(KNOWN,), approvers=frozenset(), verdict_passed=False,
+                  found_digest="x", unreleased="no person has released this candidate")  # fmt: skip
+    assert len(unmet(bad)) == 5

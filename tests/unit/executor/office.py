@@ -1,0 +1,159 @@
+"""A project with people, a ledger and one run, without Spark or a table: for rules about who decides what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from sqlalchemy import text
+
+from errata.canonical import canonical_bytes, sha256
+from errata.client import Client
+from errata.errors import EngineError
+from errata.executor.candidates import candidate_digest
+from errata.executor.desk import Desk
+from errata.ledger import Ledger, RunRecord
+from errata.model.approval import Approval
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.partition import Grain
+from errata.model.product import Person, Product, Project, Role, Target, Transform
+from errata.model.run import RunState
+from errata.model.table import DataFile
+from unit.validator.manifests import manifest
+
+R = Role
+PEOPLE = {
+    "ana": Person("ana", (R.REQUESTER, R.OPERATOR)),
+    "bo": Person("bo", (R.APPROVER, R.PUBLISHER)),
+    "cy": Person("cy", (R.REQUESTER, R.OPERATOR, R.APPROVER, R.PUBLISHER)),
+    "dana": Person("dana", (R.APPROVER, R.PUBLISHER, R.BREAK_GLASS), teams=("finance-data",)),
+    "airflow": Person("airflow", (R.OPERATOR, R.PUBLISHER), service=True),
+}
+NO_TEAMS = {name: replace(person, teams=()) for name, person in PEOPLE.items()}
+FILES = (DataFile("/lake/f1.parquet", 3, 100, "2026-01-01"), DataFile("/lake/f2.parquet", 3, 100, "2026-01-02"))
+DAYS = ("2026-01-01", "2026-01-02")
+OK = {"name": "rows", "partition": None, "value": "1", "level": "ok", "message": "fine"}
+WARNED = {"name": "moved", "partition": DAYS[0], "value": "9", "level": "warn", "message": "9 % more"}
+
+
+@dataclass
+class Bell:
+    """An alarm that remembers, or does not work."""
+
+    is_there: bool = True
+    broken: str = ""
+    heard: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def ring(self, told: Mapping[str, Any]) -> None:
+        if self.broken:
+            raise EngineError(self.broken)
+        self.heard.append(told)
+
+
+@dataclass
+class Office:
+    """One run and the people who decide over it."""
+
+    ledger: Ledger
+    desk: Desk
+    client: Client
+    run: RunRecord
+    manifest: Manifest
+    bell: Bell
+    said: list[str]
+    files: list[DataFile]
+
+    def staff(self, **people: Person | None) -> None:
+        """The project file of today: these people changed, or gone (None)."""
+        now = {**self.desk.project.people, **people}
+        kept = {name: person for name, person in now.items() if person is not None}
+        self.use(replace(self.desk.project, people=kept))
+
+    def use(self, project: Project) -> None:
+        self.desk = replace(self.desk, project=project)
+        self.client = Client(self.desk, SimpleNamespace())  # type: ignore[arg-type]
+
+    @property
+    def state(self) -> str:
+        return self.ledger.run(self.run.run_id).state.value
+
+    def approve(self, person: str, **options: Any) -> Any:
+        return self.client.approve(self.run.run_id, digest=self.run.manifest_digest, as_=person, **options)
+
+    def judged(self, *checks: Mapping[str, Any], passed: bool = True) -> None:
+        """Bring the run to its verdict: a candidate of the files that are there."""
+        ledger, run_id = self.ledger, self.run.run_id
+        if self.state in ("planned", "approved"):
+            for state in (RunState.APPROVED, RunState.RUNNING, RunState.STAGED):
+                if self.state != state.value:
+                    ledger.move(run_id, state, actor=ANA)
+        self.candidate()
+        self.verdict(*(checks or (OK,)), passed=passed)
+
+    def candidate(self) -> None:
+        """Another candidate."""
+        made = self.ledger.intend_candidate(self.run.run_id, candidate_digest(self.manifest, tuple(self.files)), ANA)
+        self.ledger.record_candidate(self.run.run_id, made.n, None, str(900 + made.n), ANA, {"rows": {}})
+
+    def verdict(self, *checks: Mapping[str, Any], passed: bool = True) -> None:
+        """Another verdict on the newest candidate."""
+        newest = self.ledger.latest_candidate(self.run.run_id)
+        assert newest is not None
+        self.ledger.record_verdict(self.run.run_id, newest.n, passed, checks, "t" * 64, ANA)
+
+    def actions(self) -> list[str]:
+        return [entry.action for entry in self.ledger.audit_entries(self.run.run_id)]
+
+    @contextmanager
+    def later(self, **ahead: float) -> Iterator[None]:
+        """The database's clock, so much later."""
+        at = datetime.now(UTC) + timedelta(**ahead)
+        clock = f"SELECT '{at.isoformat()}', {int(at.timestamp() * 1000)}"
+        database = self.ledger._database
+        before = database._clock, database._head
+        database._clock, database._head = text(clock), text(f"{clock}, seq, hash FROM audit_head")
+        try:
+            yield
+        finally:
+            database._clock, database._head = before
+
+
+ANA = Actor("ana", "u", "h")
+
+
+def office(
+    tmp_path: Path,
+    people: Mapping[str, Person] = NO_TEAMS,
+    *,
+    requester: str = "ana",
+    rules: Approval | None = None,
+    manual: bool = True,
+    single_user: bool = False,
+) -> Office:
+    """A planned run."""
+    target = Target("lake.fin.daily_revenue", "business_date", Grain.DAY)
+    product = Product("fin.daily_revenue", "finance-data", target, Transform("t:build", "1"), (), manual=manual)
+    named = {} if single_user else dict(people)
+    project = Project("finsight", str(tmp_path), "", {}, {product.name: product}, people=named, single_user=single_user)
+    sealed = manifest(
+        requested_by=requester, approval=rules or Approval(), manual=manual, single_user=single_user, partitions=DAYS
+    )
+    content = canonical_bytes(sealed)
+    ledger = Ledger.open(f"sqlite:///{tmp_path}/ledger.db")
+    run, _ = ledger.record_run(
+        f"bf-20260215-daily-revenue-{sha256(content)[:8]}", content, product=product.name, table=target.table,
+        partitions=DAYS, chunks=(), parts={}, actor=Actor(requester, "u", "h", single_user),
+    )  # fmt: skip
+    bell, said, files = Bell(), [], list(FILES)
+    engines = SimpleNamespace(
+        alarm=bell, publishing=SimpleNamespace(files_of=lambda *_: tuple(files)), log=tmp_path / "log"
+    )
+    desk = Desk(project, ledger, engines, lambda: datetime.now(UTC), said.append, lambda *_: None)  # type: ignore[arg-type,return-value]
+    client = Client(desk, SimpleNamespace())  # type: ignore[arg-type]
+    return Office(ledger, desk, client, run, sealed, bell, said, files)
