@@ -24,6 +24,7 @@ from errata.executor import (
     reporting,
     undoing,
     validating,
+    warranting,
     witnessing,
     working,
 )
@@ -237,11 +238,11 @@ class Client:
 
     def publishes_itself(self, run_id: str, *, as_: str | None = None) -> bool:
         """Whether a validated run needs no person any more, and whoever acts may publish it."""
-        return releasing.goes_on(self._desk, self._actor(as_), run_id)
+        return warranting.goes_on(self._desk, self._actor(as_), run_id)
 
     def require_unattended(self, run_id: str, *, as_: str | None = None) -> None:
         """Refuse before any work what could not publish by itself at the end."""
-        releasing.require_unattended(self._desk, self._actor(as_), run_id)
+        warranting.require_unattended(self._desk, self._actor(as_), run_id)
 
     def rollback(
         self, run_id: str, *, partitions: Partitions = None, reason: str, as_: str | None = None

@@ -13,9 +13,10 @@ from errata.executor.cleaning import unpin
 from errata.executor.desk import Desk
 from errata.executor.drift import replacement
 from errata.executor.glass import may_break, newest_broken
-from errata.executor.releasing import released_view, warrant
+from errata.executor.judged import released_view
 from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
+from errata.executor.warranting import warrant
 from errata.ledger import CandidateRecord, PartitionState, RunRecord
 from errata.model.audit import Actor
 from errata.model.columns import columns_to_add

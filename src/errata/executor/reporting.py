@@ -12,8 +12,8 @@ from errata.executor.budget import cost_view
 from errata.executor.desk import Desk
 from errata.executor.differing import classified_in
 from errata.executor.glass import broken_in, newest_broken
+from errata.executor.judged import release_digest, released_view
 from errata.executor.quarantining import rows_by_input
-from errata.executor.releasing import release_digest, released_view
 from errata.executor.views import approvals_view, counts_view, failures_view, stored_plan_view
 from errata.ledger import (
     AcceptanceRecord,

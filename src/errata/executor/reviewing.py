@@ -9,7 +9,7 @@ from errata.executor import reporting
 from errata.executor.acceptances import accepted_in_verdict
 from errata.executor.desk import Desk
 from errata.executor.differing import compare, judged_candidate
-from errata.executor.releasing import release_digest
+from errata.executor.judged import release_digest
 from errata.executor.scope import chosen
 from errata.executor.validating import recorded_verdict
 from errata.ledger import CandidateRecord, PublicationRecord, RunRecord, VerdictRecord

@@ -12,7 +12,7 @@ from errata.executor.acceptances import accept_warnings, standing
 from errata.executor.candidates import assemble, complete, facts_of, measured
 from errata.executor.desk import Desk
 from errata.executor.drift import written_since
-from errata.executor.releasing import release_digest
+from errata.executor.judged import release_digest
 from errata.executor.scope import refs_of
 from errata.executor.settling import settle_open
 from errata.executor.thresholds import change_thresholds, changed_thresholds, in_force

@@ -9,8 +9,8 @@ from errata.canonical import digest_of
 from errata.executor.approving import current_quorum
 from errata.executor.desk import Desk
 from errata.executor.glass import newest_broken
+from errata.executor.judged import release_digest, released_view
 from errata.executor.ports import PinOutcome
-from errata.executor.releasing import release_digest, released_view
 from errata.ledger import ChunkRecord, Counts, RunRecord
 from errata.model.codec import plain
 from errata.model.manifest import Chunk, Estimate, InputPin, Manifest

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from errata.errors import ApprovalRefused, PermissionRefused, StateRefused
-from errata.executor.releasing import Warrant, warrant
+from errata.executor.warranting import Warrant, warrant
 from errata.model.approval import Approval
 from errata.model.audit import Actor
 from errata.model.product import Person, Role

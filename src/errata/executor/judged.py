@@ -1,0 +1,140 @@
+"""What there is to release, and which releases count: the newest verdict and candidate against those of the ledger.
+
+Reads the ledger and the project; decides by the pure rules of :mod:`errata.publisher.releases`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from errata.canonical import digest_of
+from errata.errors import Refused, StateRefused
+from errata.executor.acceptances import accepted_in_verdict
+from errata.executor.desk import Desk
+from errata.ledger import CandidateRecord, ReleaseRecord, RunRecord, VerdictRecord
+from errata.model.audit import Actor
+from errata.model.codec import plain
+from errata.model.manifest import Manifest
+from errata.model.product import Role
+from errata.model.run import RunState
+from errata.model.views import ReleasedView
+from errata.publisher.releases import Accepted, Holders, Subject, is_clean, void
+
+__all__ = [
+    "OPEN",
+    "Judged",
+    "audited",
+    "counting",
+    "judged",
+    "not_validated",
+    "publishes_itself",
+    "release_digest",
+    "released_view",
+    "why_void",
+]
+
+OPEN = (RunState.VALIDATED, RunState.PART_PUBLISHED)
+"""States in which something may be released and published."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The newest verdict, the candidate it is about, and both as what a release is over."""
+
+    verdict: VerdictRecord
+    candidate: CandidateRecord
+    subject: Subject
+
+
+def judged(desk: Desk, run: RunRecord) -> Judged | None:
+    """What there is to release; None before a verdict."""
+    verdict = desk.ledger.latest_verdict(run.run_id)
+    if verdict is None:
+        return None
+    candidate = next((c for c in desk.ledger.candidates(run.run_id) if c.n == verdict.candidate_n), None)
+    if candidate is None or candidate.snapshot_id is None:
+        return None
+    accepted = sorted(
+        (Accepted(one.check, one.findings, one.why, one.person) for one in accepted_in_verdict(desk, run)),
+        key=lambda one: (one.check, one.person),
+    )
+    findings = {
+        "passed": verdict.passed,
+        "checks": [dict(check) for check in verdict.checks],
+        "thresholds": verdict.thresholds_digest,
+    }
+    subject = Subject(
+        manifest_digest=run.manifest_digest,
+        candidate=candidate.n,
+        candidate_digest=candidate.digest,
+        verdict=verdict.audit_seq,
+        verdict_digest=digest_of(findings),
+        accepted=tuple(accepted),
+        partitions=run.partitions,
+    )
+    return Judged(verdict, candidate, subject)
+
+
+def release_digest(desk: Desk, run: RunRecord) -> str | None:
+    """What a release would name now; None while nothing has passed."""
+    found = judged(desk, run)
+    return found.subject.digest if found and found.verdict.passed and run.state in OPEN else None
+
+
+def publishes_itself(desk: Desk, manifest: Manifest) -> bool:
+    """Whether the product, sealed and as it is now, wants no person once its gate is clean."""
+    product = desk.project.products.get(manifest.product)
+    return not manifest.manual and product is not None and not product.manual
+
+
+def counting(desk: Desk, run: RunRecord, manifest: Manifest, found: Judged) -> ReleaseRecord | None:
+    """The newest release that counts now."""
+    rows = reversed(desk.ledger.releases(run.run_id))
+    return next((row for row in rows if not why_void(desk, run, manifest, found, row)), None)
+
+
+def why_void(desk: Desk, run: RunRecord, manifest: Manifest, found: Judged, row: ReleaseRecord) -> str:
+    """Why a release no longer counts; empty when it does."""
+    people = desk.project.people
+    services = frozenset(name for name, person in people.items() if person.service)
+    holders = Holders(
+        publishers=frozenset(desk.project.with_role(Role.PUBLISHER)),
+        breakers=frozenset(desk.project.with_role(Role.BREAK_GLASS)),
+        services=services,
+        requester=desk.project.spelt(run.planned_by) or run.planned_by,
+        single_user=manifest.single_user and desk.project.single_user,
+    )
+    automatic = publishes_itself(desk, manifest) and is_clean(found.verdict.checks)
+    now = datetime.fromisoformat(desk.ledger.now())
+    return void(plain(row), found.subject, holders, valid=manifest.approval.valid, now=now, automatic=automatic)
+
+
+def released_view(desk: Desk, run: RunRecord, manifest: Manifest) -> ReleasedView | None:
+    """The release that counts, else the newest and why it does not."""
+    rows = desk.ledger.releases(run.run_id)
+    found = judged(desk, run) if rows else None
+    if found is None:
+        return None
+    row = counting(desk, run, manifest, found) or rows[-1]
+    # what has been published is not asked again
+    why = why_void(desk, run, manifest, found, row) if run.state in (*OPEN, RunState.PUBLISHING) else ""
+    return ReleasedView(
+        row.digest, row.person, row.at, row.kind, row.note, not why, why or None, row.break_glass or None
+    )  # fmt: skip
+
+
+def not_validated(run: RunRecord, action: str, found: Judged | None) -> StateRefused:
+    """There is nothing to release or publish yet."""
+    verdict = ", whose newest verdict does not pass" if found and not found.verdict.passed else ""
+    return StateRefused(
+        f"{action} of {run.run_id} was refused; expected a validated run, found {run.state}{verdict}",
+        state="main is unchanged",
+        hint=f"errata status {run.run_id}",
+    )
+
+
+def audited(desk: Desk, actor: Actor, run: RunRecord, action: str, error: Refused) -> Refused:
+    """The error, on the record."""
+    desk.ledger.refuse(run.run_id, actor, action, error.message)
+    return error

@@ -1,0 +1,180 @@
+"""What lets a publication go ahead: every precondition again, on today's roles, and a release that still counts.
+
+A person who publishes without a release gives one by that deed. A service account needs one, or a product that
+publishes by itself when its gate found nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from errata.errors import ApprovalRefused
+from errata.executor.approving import approve_again, standing_of
+from errata.executor.candidates import candidate_digest
+from errata.executor.desk import Desk
+from errata.executor.glass import raise_alarm
+from errata.executor.judged import (
+    OPEN,
+    Judged,
+    audited,
+    counting,
+    judged,
+    not_validated,
+    publishes_itself,
+    why_void,
+)
+from errata.failpoints import failpoint
+from errata.ledger import CandidateRecord, ReleaseRecord, RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.product import Role
+from errata.model.run import RunState
+from errata.model.table import DataFile
+from errata.publisher.releases import AUTOMATIC, is_clean
+from errata.publisher.requirements import Facts, unmet
+
+__all__ = ["Warrant", "goes_on", "require_unattended", "warrant"]
+
+CLEAN_GATE = "clean gate"
+
+
+@dataclass(frozen=True, slots=True)
+class Warrant:
+    """What may be published, and by whose decision."""
+
+    candidate: CandidateRecord
+    files: tuple[DataFile, ...]
+    release: ReleaseRecord
+    told: dict[str, Any]  # for the intent, which keeps it
+
+
+def goes_on(desk: Desk, actor: Actor, run_id: str) -> bool:
+    """Whether a run that was just validated publishes by itself, done by whoever acts; says why not where it might."""
+    run = desk.ledger.run(run_id)
+    found = judged(desk, run)
+    if run.state is not RunState.VALIDATED or found is None:
+        return False
+    if not publishes_itself(desk, desk.ledger.manifest(run.run_id, actor)):
+        return False
+    if not is_clean(found.verdict.checks):
+        desk.narrate("not published by itself: the gate warned, so a person releases it")
+        return False
+    person = desk.project.people.get(actor.person)
+    may = desk.project.single_user or (person is not None and Role.PUBLISHER in person.roles)
+    if not may or (not desk.project.single_user and desk.project.is_same_person(actor.person, run.planned_by)):
+        why = "asked for it" if may else "is no publisher"
+        desk.narrate(f"not published by itself: {actor.person} {why}; next: errata publish {run.run_id}")
+        return False
+    return True
+
+
+def require_unattended(desk: Desk, actor: Actor, run_id: str) -> None:
+    """Before any work: may whoever acts publish this run, and does its product want no person?"""
+    run = desk.ledger.run(run_id)
+    desk.allow(actor, (Role.PUBLISHER,), "run --publish", run.run_id)
+    desk.not_the_requester(actor, run.planned_by, "publish", run.run_id)
+    if publishes_itself(desk, desk.ledger.manifest(run.run_id, actor)):
+        return
+    error = ApprovalRefused(
+        f"run --publish of {run.run_id} was refused; expected a product with publish.manual false, as it was planned "
+        "and as it is now; found one that a person releases",
+        state="nothing was changed",
+        hint=f"errata run {run.run_id} --validate; then a person: errata release {run.run_id}",
+    )
+    raise audited(desk, actor, run, "run --publish", error)
+
+
+def warrant(
+    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, *, break_glass: str = "", by_itself: bool = False
+) -> Warrant:
+    """What may be published now; refuses, with every reason at once, when something promised no longer holds."""
+    found = judged(desk, run)
+    if run.state not in OPEN or found is None or found.candidate.snapshot_id is None:
+        raise audited(desk, actor, run, "publish", not_validated(run, "publish", found))
+    candidate = found.candidate
+    files = desk.engines.publishing.files_of(
+        manifest.target.staging, found.candidate.snapshot_id, manifest.partitions
+    )  # fmt: skip
+    standing = counting(desk, run, manifest, found)
+    kind, unreleased = _authority(
+        desk, actor, run, manifest, found, standing, breaks_glass=bool(break_glass), by_itself=by_itself
+    )
+    stands = standing_of(desk, run, manifest)
+    problems = unmet(
+        Facts(
+            manifest_digest=run.manifest_digest,
+            requested_by=manifest.requested_by,
+            approvals=stands,
+            approvers=frozenset(desk.project.with_role(Role.APPROVER)),
+            accepted=found.subject.accepted,
+            verdict_passed=found.verdict.passed,
+            candidate_digest=candidate.digest,
+            found_digest=candidate_digest(manifest, files),
+            unreleased=unreleased,
+            single_user=manifest.single_user and desk.project.single_user,
+            breaks_glass=bool(break_glass),
+        )
+    )
+    if problems:
+        hint = f"errata show {run.run_id}"
+        if unreleased:
+            hint = f"errata release {run.run_id} --digest {found.subject.digest}"
+        if not stands.is_met:
+            hint = approve_again(run, stands)
+        error = ApprovalRefused(
+            f"publish of {run.run_id} was refused: {'; '.join(problems)}",
+            state="main is unchanged; the staged output is kept",
+            hint=hint,
+            problems=list(problems),
+        )
+        raise audited(desk, actor, run, "publish", error)
+    record = standing
+    if record is None or break_glass:
+        record, _ = desk.ledger.record_release(
+            run.run_id, found.subject.content, candidate_n=candidate.n, person=actor.person, kind=kind, actor=actor,
+            break_glass=break_glass,
+        )  # fmt: skip
+        failpoint("publish.after_release")
+    raise_alarm(desk, actor, run)
+    return Warrant(candidate, files, record, _told(record, found, actor))
+
+
+def _authority(
+    desk: Desk,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    found: Judged,
+    standing: ReleaseRecord | None,
+    *,
+    breaks_glass: bool,
+    by_itself: bool,
+) -> tuple[Literal["publish", "automatic"], str]:
+    """By what this actor publishes, and why that is not enough."""
+    is_person = not desk.is_service(actor.person)
+    if breaks_glass or standing is not None or (is_person and not by_itself):
+        return "publish", ""
+    itself = publishes_itself(desk, manifest)
+    if itself and is_clean(found.verdict.checks):
+        return "automatic", ""
+    rows = desk.ledger.releases(run.run_id)
+    if rows:
+        said = f"the release by {rows[-1].person} no longer counts: {why_void(desk, run, manifest, found, rows[-1])}"
+    else:
+        said = "no person has released this candidate"
+    if itself:
+        said += "; it does not publish by itself, because the gate warned"
+    return "automatic", said
+
+
+def _told(record: ReleaseRecord, found: Judged, actor: Actor) -> dict[str, Any]:
+    return {
+        "release": record.release_id,
+        "release_digest": record.digest,
+        "released_by": CLEAN_GATE if record.kind == AUTOMATIC else record.person,
+        "release_kind": record.kind,
+        "break_glass": record.break_glass or None,
+        "verdict": found.verdict.audit_seq,
+        "single_user": actor.single_user,
+    }
