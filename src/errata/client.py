@@ -270,7 +270,7 @@ class Client:
     def audit_log(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
         """Entries of the chain, oldest first."""
         full = self._desk.ledger.run(run_id).run_id if run_id else None
-        return self._desk.ledger.audit_entries(full, limit)
+        return self._desk.ledger.audit_log(full, limit)
 
     def cleanup(self, run_id: str | None = None, *, dry_run: bool = False, as_: str | None = None) -> CleanupView:
         """Remove branches and tags that nothing needs any more."""

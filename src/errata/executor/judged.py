@@ -45,6 +45,7 @@ class Judged:
     verdict: VerdictRecord
     candidate: CandidateRecord
     subject: Subject
+    accepted: tuple[Accepted, ...]  # as people read it
 
 
 def judged(desk: Desk, run: RunRecord) -> Judged | None:
@@ -55,14 +56,14 @@ def judged(desk: Desk, run: RunRecord) -> Judged | None:
     candidate = next((c for c in desk.ledger.candidates(run.run_id) if c.n == verdict.candidate_n), None)
     if candidate is None or candidate.snapshot_id is None:
         return None
-    accepted = sorted(
-        (Accepted(one.check, one.findings, one.why, one.person) for one in accepted_in_verdict(desk, run)),
-        key=lambda one: (one.check, one.person),
-    )
+    readable = _accepted(desk, run)
+    # what is signed is what is stored, so that a signature holds when a name is erased
+    with desk.ledger.as_stored():
+        accepted, stored = _accepted(desk, run), desk.ledger.latest_verdict(run.run_id) or verdict
     findings = {
-        "passed": verdict.passed,
-        "checks": [dict(check) for check in verdict.checks],
-        "thresholds": verdict.thresholds_digest,
+        "passed": stored.passed,
+        "checks": [dict(check) for check in stored.checks],
+        "thresholds": stored.thresholds_digest,
     }
     subject = Subject(
         manifest_digest=run.manifest_digest,
@@ -70,10 +71,15 @@ def judged(desk: Desk, run: RunRecord) -> Judged | None:
         candidate_digest=candidate.digest,
         verdict=verdict.audit_seq,
         verdict_digest=digest_of(findings),
-        accepted=tuple(accepted),
+        accepted=accepted,
         partitions=run.partitions,
     )
-    return Judged(verdict, candidate, subject)
+    return Judged(verdict, candidate, subject, readable)
+
+
+def _accepted(desk: Desk, run: RunRecord) -> tuple[Accepted, ...]:
+    found = (Accepted(one.check, one.findings, one.why, one.person) for one in accepted_in_verdict(desk, run))
+    return tuple(sorted(found, key=lambda one: (one.check, one.person)))
 
 
 def release_digest(desk: Desk, run: RunRecord) -> str | None:

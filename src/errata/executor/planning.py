@@ -90,7 +90,8 @@ def decide(desk: Desk, request: Request) -> Plan:
     product = with_delete_condition(with_row_rules(product, inputs))
     code, content = desk.engines.code(product)
     plan = build_plan(
-        request,
+        # sealed bytes name nobody who may want to be forgotten
+        replace(request, requester=desk.ledger.alias(request.requester)),
         product,
         desk.project,
         target,
@@ -101,6 +102,7 @@ def decide(desk: Desk, request: Request) -> Plan:
         active_runs=_active(desk, product.target.table),
         history=_past(desk, product),
     )
+    plan = replace(plan, request=request)
     if plan.manifest is not None:
         refuse_flawed_rules(desk, product, plan.manifest)
     return plan if plan.is_refused else replace(plan, parts={**plan.parts, code.zip_digest: content})

@@ -59,7 +59,7 @@ def _view(
         snapshot_id=found.candidate.snapshot_id or "",
         partitions=run.partitions,
         checks=dict(Counter(str(check.get("level")) for check in found.verdict.checks)),
-        accepted=tuple({"check": a.check, "why": a.why, "person": a.person} for a in found.subject.accepted),
+        accepted=tuple({"check": a.check, "why": a.why, "person": a.person} for a in found.accepted),
         release=released_view(desk, run, manifest),
         grain=manifest.target.grain.value,
         product=run.product,

@@ -115,16 +115,16 @@ def _view(
     deadline: DeadlineView | None = None,
 ) -> PlanView:
     name = run.run_id if run else run_id
-    code = manifest.code
+    code, requester = manifest.code, desk.ledger.name(manifest.requested_by)
     approvers = sorted(
         person.name
         for person in desk.project.people.values()
-        if Role.APPROVER in person.roles and person.name.casefold() != manifest.requested_by.casefold()
+        if Role.APPROVER in person.roles and person.name.casefold() != requester.casefold()
     )
     return PlanView(
         run_id=name, manifest_digest=digest, state=run.state.value if run else "dry-run", already=already,
         product=manifest.product, table=manifest.target.table, kind=manifest.kind, reason=manifest.reason,
-        requested_by=manifest.requested_by, order=manifest.order, grain=manifest.target.grain.value,
+        requested_by=requester, order=manifest.order, grain=manifest.target.grain.value,
         partitions=manifest.partitions, chunks=tuple(map(_chunk, manifest.chunks)),
         inputs=tuple(map(_input, manifest.inputs)), verdicts=verdicts, estimate=_estimate(manifest.estimate),
         refs=(

@@ -107,7 +107,7 @@ def warrant(
             requested_by=manifest.requested_by,
             approvals=stands,
             approvers=frozenset(desk.project.with_role(Role.APPROVER)),
-            accepted=found.subject.accepted,
+            accepted=found.accepted,
             verdict_passed=found.verdict.passed,
             candidate_digest=candidate.digest,
             found_digest=candidate_digest(manifest, files),

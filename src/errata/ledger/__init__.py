@@ -34,6 +34,7 @@ from errata.ledger.fates import Fates
 from errata.ledger.migrate import bring_up, missing_triggers
 from errata.ledger.owners import owner_is_dead, this_owner
 from errata.ledger.parts import Parts
+from errata.ledger.people import People
 from errata.ledger.progress import Progress
 from errata.ledger.publications import Publications
 from errata.ledger.records import (
@@ -45,6 +46,7 @@ from errata.ledger.records import (
     CandidateState,
     ChunkRecord,
     Counts,
+    ErasedRecord,
     HazardRecord,
     Measurement,
     Overlap,
@@ -59,6 +61,7 @@ from errata.ledger.records import (
 )
 from errata.ledger.releases import Releases
 from errata.ledger.runs import Runs
+from errata.ledger.subjects import Wrapping
 from errata.ledger.tables import Tables
 
 __all__ = [
@@ -70,6 +73,7 @@ __all__ = [
     "CandidateState",
     "ChunkRecord",
     "Counts",
+    "ErasedRecord",
     "HazardRecord",
     "Ledger",
     "Measurement",
@@ -89,7 +93,19 @@ __all__ = [
 
 
 class Ledger(
-    Runs, Parts, Decisions, Releases, Facts, Chunks, Fates, Progress, Candidates, Publications, Acceptances, Tables
+    Runs,
+    Parts,
+    Decisions,
+    Releases,
+    Facts,
+    Chunks,
+    Fates,
+    Progress,
+    Candidates,
+    Publications,
+    Acceptances,
+    Tables,
+    People,
 ):
     """One open ledger. Safe to share between threads; a child process opens its own."""
 
@@ -98,12 +114,19 @@ class Ledger(
         self.ledger_id = ledger_id
 
     @classmethod
-    def open(cls, url: str, *, create: bool = True, redact: Callable[[str], str] = str) -> Self:
+    def open(
+        cls,
+        url: str,
+        *,
+        create: bool = True,
+        redact: Callable[[str], str] = str,
+        wrapping: Wrapping | None = None,
+    ) -> Self:
         """Open the ledger at a SQLAlchemy URL; creates it, and brings it to the newest schema, as needed.
 
-        ``redact`` takes secrets out of every text that is kept.
+        ``redact`` takes secrets out of every text that is kept. ``wrapping`` gives the key that wraps those of people.
         """
-        database = Database(url, create=create, redact=redact)
+        database = Database(url, create=create, redact=redact, wrapping=wrapping)
         try:
             return cls(database, bring_up(database, create=create))
         except BaseException:

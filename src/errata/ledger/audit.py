@@ -24,6 +24,7 @@ from errata.ledger.database import Tx
 from errata.ledger.measured import MEASURED, Said, misreported
 from errata.ledger.records import AuditCheck
 from errata.ledger.schema import audit, audit_head, metadata, run
+from errata.ledger.subjects import book
 from errata.model.audit import GENESIS, Actor, AuditEntry, Head
 from errata.model.codec import plain
 
@@ -53,15 +54,18 @@ def append(
     body: Mapping[str, Any] | None = None,
     move: tuple[str | None, str] | None = None,
 ) -> AuditEntry:
-    """Add one entry in the transaction that does what it says."""
+    """Add one entry in the transaction that does what it says; returns it as it is stored."""
     # an error from elsewhere may quote a secret, and what is written here stays
     full: dict[str, Any] = _redacted(plain(body or {}), tx.redact)
     if MOVE in full:
         raise UsageError("an audit body was refused; 'move' is reserved for changes of state")
     if move is not None:
         full[MOVE] = {"from": move[0], "to": move[1]}
-    open_entry = AuditEntry(tx.head_seq + 1, tx.head_hash, "", tx.at, actor, action, run_id, full)
-    entry = AuditEntry(open_entry.seq, tx.head_hash, entry_hash(open_entry), tx.at, actor, action, run_id, full)
+    people, seq = book(), tx.head_seq + 1
+    who = Actor(people.begin(actor.person, tx.at, seq), people.pseudonym(actor.os_user), actor.host, actor.single_user)
+    full = people.conceal(full, action)
+    open_entry = AuditEntry(seq, tx.head_hash, "", tx.at, who, action, run_id, full)
+    entry = AuditEntry(seq, tx.head_hash, entry_hash(open_entry), tx.at, who, action, run_id, full)
     tx.conn.execute(
         audit.insert(),
         {
@@ -69,10 +73,10 @@ def append(
             "previous": entry.previous,
             "hash": entry.hash,
             "at": entry.at,
-            "person": actor.person,
-            "os_user": actor.os_user,
-            "host": actor.host,
-            "single_user": int(actor.single_user),
+            "person": who.person,
+            "os_user": who.os_user,
+            "host": who.host,
+            "single_user": int(who.single_user),
             "action": action,
             "run_id": run_id,
             "body": canonical_bytes(full).decode(),
@@ -126,7 +130,7 @@ def older_bytes(entry: AuditEntry) -> bytes:
 
 
 def entries(conn: Connection, run_id: str | None, limit: int | None) -> tuple[AuditEntry, ...]:
-    """Entries oldest first; with ``limit`` the newest of them."""
+    """Entries as they are stored, oldest first; with ``limit`` the newest of them."""
     query = select(audit).order_by(audit.c.seq.desc()).limit(limit)
     if run_id is not None:
         query = query.where(audit.c.run_id == run_id)

@@ -26,6 +26,7 @@ from sqlalchemy.exc import ArgumentError, IntegrityError
 from errata.errors import UsageError
 from errata.ledger.dialect import Dialect, Trouble
 from errata.ledger.schema import audit
+from errata.ledger.subjects import Wrapping, reading
 
 __all__ = ["Database", "Tx"]
 
@@ -55,8 +56,18 @@ class Tx:
 class Database:
     """Runs work inside transactions; see :meth:`read` and :meth:`write`."""
 
-    def __init__(self, url: str, *, create: bool = True, redact: Callable[[str], str] = str) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        create: bool = True,
+        redact: Callable[[str], str] = str,
+        wrapping: Wrapping | None = None,
+    ) -> None:
         parsed = _parsed(url)
+        self._wrapping = wrapping
+        self.proposed: dict[str, str] = {}
+        """Pseudonyms of people of whom nothing is recorded yet; plans that name them are being sealed."""
         self.dialect = _dialect_of(parsed)
         self._redact = redact
         self._opened = False
@@ -102,7 +113,8 @@ class Database:
 
     def transact(self, work: Callable[[Connection], T], *, write: bool) -> T:
         """Run ``work`` in one transaction, once."""
-        with self.engine.connect().execution_options(errata_write=write) as conn, conn.begin():
+        people = (self._wrapping, self.proposed)
+        with self.engine.connect().execution_options(errata_write=write) as conn, conn.begin(), reading(conn, *people):
             return work(conn)
 
     def _on_begin(self, conn: Connection) -> None:

@@ -76,3 +76,7 @@ class Dialect(Protocol):
     def drop_triggers(self, conn: Connection) -> None:
         """Remove every trigger of the ledger."""
         ...
+
+    def scrub(self, engine: Engine) -> str:
+        """Take what was deleted from ``subject`` out of the database's files; says what is left to do."""
+        ...

@@ -160,7 +160,7 @@ class Publications(Store):
             tx.conn.execute(scope_lock.delete().where(scope_lock.c.pub_id == pub_id))
             facts = {
                 "publication": pub_id, "snapshot_id": snapshot_id, "data_files_written": data_files_written,
-                "partitions": list(known.partitions), "reason": known.reason,
+                "partitions": list(known.partitions),
             }  # fmt: skip
             _follow(tx, known, outcome, actor, {**(body or {}), **facts}, snapshot_id)
             return find_publication(tx.conn, pub_id)

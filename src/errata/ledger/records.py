@@ -22,6 +22,7 @@ __all__ = [
     "CandidateState",
     "ChunkRecord",
     "Counts",
+    "ErasedRecord",
     "HazardRecord",
     "Measurement",
     "Overlap",
@@ -311,6 +312,17 @@ class HazardRecord:
     snapshot_id: str
     opened_at: str
     closed_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedRecord:
+    """A person who was forgotten."""
+
+    pseudonym: str
+    entries: int  # audit entries under the pseudonym, which stay
+    older_entries: int  # entries from before there were pseudonyms, which go on naming the person
+    already: bool
+    remains: str = ""  # what could not be taken out of the database's files yet
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ APPEND_ONLY = (
     "acceptance", "approval", "audit", "fact", "guard", "manifest", "meta", "part", "publication_detail", "released",
     "transition", "verdict", "warning_acceptance",
 )  # fmt: skip
-KEPT = ("attempt", "audit_head", "candidate", "chunk", "hazard", "publication", "run")
+KEPT = ("attempt", "audit_head", "candidate", "chunk", "hazard", "publication", "run", "subject")
 """Changed by their own rules, never removed."""
 REMEASURED = ("measurement",)
 """Removed and added as a whole until there is a verdict, never changed."""
@@ -208,6 +208,18 @@ _OWN = (
         "acceptance_committed", "acceptance", "insert",
         "NOT EXISTS (SELECT 1 FROM publication WHERE pub_id = NEW.pub_id AND state = 'committed')",
         "its publication is not committed",
+    ),
+    Rule(
+        "subject_taken", "subject", "insert",
+        "NEW.handle IS NULL OR NEW.secret IS NULL OR EXISTS (SELECT 1 FROM subject WHERE handle = NEW.handle)",
+        "a name has one pseudonym",
+    ),
+    Rule(
+        "subject_erased", "subject", "update",
+        "NEW.pseudonym <> OLD.pseudonym OR NEW.at <> OLD.at OR OLD.handle IS NULL OR NEW.handle IS NOT NULL OR"
+        " NEW.secret IS NOT NULL OR NOT EXISTS (SELECT 1 FROM audit WHERE seq = NEW.audit_seq AND"
+        " seq = (SELECT seq FROM audit_head) AND action = 'person.erased')",
+        "a person is erased as a whole, with the audit entry of it",
     ),
     Rule("hazard_closed", "hazard", "update", "OLD.closed_at IS NOT NULL OR NEW.closed_at IS NULL", "closed once"),
 )  # fmt: skip

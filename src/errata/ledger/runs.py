@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, func, select
 
 from errata.canonical import sha256
-from errata.errors import ManifestTampered, NotFound, UsageError
+from errata.errors import ManifestTampered, NotFound, StateRefused, UsageError
 from errata.ledger.audit import append, entries, head, uncovered_since, verify
 from errata.ledger.database import Tx
 from errata.ledger.parts import save_parts, stored_digest
@@ -20,6 +21,7 @@ from errata.ledger.schema import manifest as manifest_table
 from errata.ledger.schema import run as run_table
 from errata.ledger.segment import Segment, segment
 from errata.ledger.store import Refusal, Store, find_run, json_text, move_run, need_state, run_record
+from errata.ledger.subjects import book, is_as_stored, is_pseudonym
 from errata.model.audit import Actor, AuditEntry, Head
 from errata.model.codec import typed
 from errata.model.manifest import Chunk, Manifest
@@ -59,6 +61,7 @@ class Runs(Store):
             tx.conn.execute(manifest_table.insert(), {"digest": digest, "content": manifest_bytes, "at": tx.at})
             planned = {**(body or {}), "product": product, "table": table, "manifest_digest": digest}
             entry = append(tx, actor, "run.planned", run_id, planned, move=(None, RunState.PLANNED.value))
+            _need_requester(str(content.get("requested_by", "")), actor)
             row = {
                 "run_id": run_id,
                 "manifest_digest": digest,
@@ -119,7 +122,10 @@ class Runs(Store):
 
     def manifest(self, run_id: str, actor: Actor | None = None) -> Manifest:
         """The sealed plan, from bytes that were hashed again."""
-        return typed(Manifest, json.loads(self.manifest_bytes(run_id, actor)))
+        sealed = typed(Manifest, json.loads(self.manifest_bytes(run_id, actor)))
+        if is_as_stored():
+            return sealed
+        return replace(sealed, requested_by=self._read(lambda _: book().name(sealed.requested_by)))
 
     def move(
         self,
@@ -154,7 +160,7 @@ class Runs(Store):
         return self._database.write(lambda tx: append(tx, actor, action, run_id, body))
 
     def audit_entries(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
-        """Entries oldest first; with ``limit`` the newest of them."""
+        """Entries as they are stored and hashed, oldest first; with ``limit`` the newest of them."""
         return self._read(lambda conn: entries(conn, run_id, limit))
 
     def audit_segment(self, run_id: str) -> Segment:
@@ -205,6 +211,15 @@ def checked_manifest(conn: Connection, run: RunRecord) -> bytes:
         body = {"expected": run.manifest_digest, "found": found}
         raise Refusal(error, run_id=run.run_id, action="manifest.read", body=body, code="manifest.tampered")
     return content
+
+
+def _need_requester(sealed: str, actor: Actor) -> None:
+    if is_pseudonym(sealed) and sealed != book().pseudonym(actor.person):
+        raise StateRefused(
+            f"the plan was not recorded; {actor.person} became known by another pseudonym meanwhile",
+            state="nothing was planned",
+            hint="plan again",
+        )
 
 
 def _object(manifest_bytes: bytes) -> dict[str, Any]:

@@ -24,9 +24,11 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from errata.ledger.subjects import Name, Told, Typed
+
 __all__ = ["HEAD", "KNOWN", "PARTIAL", "metadata"]
 
-KNOWN = ("0001", "0002", "0003", "0004")
+KNOWN = ("0001", "0002", "0003", "0004", "0005")
 HEAD = KNOWN[-1]
 
 PARTIAL = {
@@ -94,6 +96,16 @@ audit_head = Table(
     CheckConstraint("one = 1", name="one"),
 )
 
+subject = Table(
+    "subject",
+    metadata,
+    Column("pseudonym", Text, primary_key=True),
+    Column("handle", Text, unique=True),
+    Column("secret", LargeBinary),
+    Column("at", Text, nullable=False),
+    _seq(),
+)
+
 part = Table(
     "part",
     metadata,
@@ -118,7 +130,7 @@ run = Table(
     Column("product", Text, nullable=False),
     Column("table_name", Text, nullable=False),
     Column("partitions", Text, nullable=False),
-    Column("planned_by", Text, nullable=False),
+    Column("planned_by", Name, nullable=False),
     Column("reason", Text, nullable=False),
     Column("planned_at", Text, nullable=False),
     Column("state", Text, nullable=False),
@@ -132,13 +144,13 @@ approval = Table(
     metadata,
     Column("id", Number, primary_key=True, autoincrement=True),
     Column("run_id", Text, ForeignKey("run.run_id"), nullable=False),
-    Column("person", Text, nullable=False),
+    Column("person", Name, nullable=False),
     Column("decision", Text, nullable=False),
     Column("digest", Text, nullable=False),
-    Column("note", Text, nullable=False),
+    Column("note", Typed, nullable=False),
     Column("at", Text, nullable=False),
     _seq(),
-    Column("break_glass", Text, nullable=False, server_default=""),  # why no second person was waited for
+    Column("break_glass", Typed, nullable=False, server_default=""),  # why no second person was waited for
     CheckConstraint("decision IN ('approved', 'declined')", name="decision"),
     Index("ix_approval_run_id", "run_id"),
 )
@@ -204,7 +216,7 @@ fact = Table(
     metadata,
     Column("run_id", Text, ForeignKey("run.run_id"), primary_key=True),
     Column("name", Text, primary_key=True),
-    Column("value", Text, nullable=False),
+    Column("value", Told, nullable=False),
     Column("at", Text, nullable=False),
     _seq(),
 )
@@ -247,9 +259,9 @@ verdict = Table(
     Column("run_id", Text, nullable=False),
     Column("candidate_n", Integer, nullable=False),
     Column("passed", Boolean, nullable=False),
-    Column("checks", Text, nullable=False),
+    Column("checks", Told, nullable=False),
     Column("thresholds_digest", Text, nullable=False),
-    Column("person", Text, nullable=False),
+    Column("person", Name, nullable=False),
     Column("at", Text, nullable=False),
     _seq(),
     ForeignKeyConstraint(["run_id", "candidate_n"], ["candidate.run_id", "candidate.n"]),
@@ -262,8 +274,8 @@ warning_acceptance = Table(
     Column("id", Number, primary_key=True, autoincrement=True),
     Column("run_id", Text, ForeignKey("run.run_id"), nullable=False),
     Column("check_name", Text, nullable=False),
-    Column("why", Text, nullable=False),
-    Column("person", Text, nullable=False),
+    Column("why", Typed, nullable=False),
+    Column("person", Name, nullable=False),
     Column("at", Text, nullable=False),
     _seq(),
     Column("findings", Text, nullable=False, server_default=""),  # digest of what was accepted
@@ -279,9 +291,9 @@ released = Table(
     Column("digest", Text, nullable=False),  # of the subject
     Column("subject", Text, nullable=False),
     Column("kind", Text, nullable=False),
-    Column("person", Text, nullable=False),
-    Column("note", Text, nullable=False),
-    Column("break_glass", Text, nullable=False),
+    Column("person", Name, nullable=False),
+    Column("note", Typed, nullable=False),
+    Column("break_glass", Typed, nullable=False),
     Column("at", Text, nullable=False),
     _seq(),
     CheckConstraint("kind IN ('release', 'publish', 'automatic')", name="kind"),
@@ -299,11 +311,11 @@ publication = Table(
     Column("state", Text, nullable=False),
     Column("table_name", Text, nullable=False),
     Column("partitions", Text, nullable=False),
-    Column("person", Text, nullable=False),
-    Column("reason", Text, nullable=False),
+    Column("person", Name, nullable=False),
+    Column("reason", Typed, nullable=False),
     Column("base_snapshot_id", Text),
     Column("undo_branch", Text, nullable=False),
-    Column("release", Text, nullable=False),
+    Column("release", Told, nullable=False),
     Column("owner", Text),
     Column("previous_run_state", Text, nullable=False),
     Column("result_snapshot_id", Text),

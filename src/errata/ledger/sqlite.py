@@ -98,6 +98,19 @@ class Sqlite:
         for name in self.found_triggers(conn):
             conn.exec_driver_sql(f"DROP TRIGGER {conn.dialect.identifier_preparer.quote(name)}")
 
+    def scrub(self, engine: Engine) -> str:
+        return _scrub(engine)
+
+
+def _scrub(engine: Engine) -> str:
+    """Write all pages anew, then empty the write-ahead log, which holds pages as they were."""
+    with engine.connect() as conn:
+        driver: Any = conn.connection.dbapi_connection
+        driver.execute("VACUUM")
+        busy, _, _ = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    left = "name and key are deleted, but the write-ahead log still holds them while another process reads the ledger"
+    return f"{left}; erase the pseudonym again when nobody else uses it" if busy else ""
+
 
 def _code(error: BaseException) -> int:
     cause: Any = getattr(error, "orig", None) or error
