@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from pyspark.errors import AnalysisException
 
 from errata.errors import PlanRefused, PublishConflict, RunFailed
 from support.world import PRODUCT_FILE, TABLE, TRANSFORM, World
@@ -135,3 +136,136 @@ def test_an_ambiguous_merge_fails_its_chunk_and_names_the_key(make_world: Make) 
     world = make_world(days=1, product=MERGE, transform=doubled)
     with pytest.raises(RunFailed, match="two changes of one key have the same version: day=2026-01-01, account=a"):
         world.to("staged")
+
+
+CORRECTIONS = "lake.fin.sales_corrections"
+BESIDE = PRODUCT_FILE.replace(
+    "{mode: replace_partitions,", "{mode: replace_partitions, corrections: " + CORRECTIONS + ","
+)
+ALONE = BESIDE.replace("mode: replace_partitions", "mode: corrections")
+VERSIONS, VIEW = "lake.fin.sales_versions", "lake.fin.sales_accepted"
+VERSION = PRODUCT_FILE.replace(
+    "{mode: replace_partitions,", "{mode: version, versions: " + VERSIONS + ", view: " + VIEW + ","
+)
+
+
+CURRENT, SHADOW = "lake.fin.sales_current", "lake.fin.errata_swap_sales"
+SWAP = PRODUCT_FILE.replace("{mode: replace_partitions,", "{mode: swap_view, view: " + CURRENT + ",")
+
+
+def is_there(world: World, name: str) -> bool:
+    """Whether a table or view can be read."""
+    try:
+        world.sql(f"SELECT 1 FROM {name} LIMIT 0")
+    except AnalysisException:
+        return False
+    return True
+
+
+def told(world: World, publication: str) -> list[tuple[str, str, str, str | None, str | None]]:
+    """Corrections of a publication: day, account, kind, old and new gross."""
+    rows = world.sql(
+        f"SELECT partition, account, kind, get_json_object(old, '$.gross'), get_json_object(new, '$.gross') "
+        f"FROM {CORRECTIONS} WHERE publication_id = '{publication}' ORDER BY 1, 2"
+    )
+    return [tuple(row) for row in rows]
+
+
+def corrected(world: World, days: tuple[str, ...]) -> list[tuple[str, str, str, str | None, str | None]]:
+    """What the corrections should say, computed here."""
+    return [(day, name, "changed", str(gross * 2), str(gross)) for day, name, gross, _ in world.expected(days)]
+
+
+def test_corrections_history_kept(make_world: Make) -> None:
+    """Beside a replacement: a row for each key, the reverse on rollback, and `why` answers when snapshots are gone."""
+    world = make_world(days=2, product=BESIDE)
+    plan = world.plan()
+    (statement,) = plan.publish["creates"]
+    assert statement.startswith("CREATE TABLE IF NOT EXISTS `lake`.`fin`.`sales_corrections` USING iceberg")
+    run = world.to("published")
+    assert told(world, f"{run}-p1") == corrected(world, world.days)
+    assert world.rows() == world.expected()
+    world.client.rollback(run, partitions=world.days[0], reason="not this day", as_="bo")
+    back = [(day, name, kind, new, old) for day, name, kind, old, new in corrected(world, world.days[:1])]
+    assert told(world, f"{run}-r2") == back
+    # what an expiry leaves: no snapshot of before, no undo set
+    ledger = world.client._desk.ledger
+    world.client._desk.engines.staging.drop_refs(TABLE, [f"errata_{run}-p1_undo", f"errata_{run}-p1_pre"])
+    assert ledger.debts() == ()
+    found = world.client.why(TABLE, world.days[0], key={"account": "a1"})
+    gross = {row[1]: row[2] for row in world.expected(world.days[:1])}["a1"]
+    published = next(item for item in found.history if item.action == "published")
+    assert (published.before or {})["gross"] == str(gross * 2)
+    assert (published.after or {})["gross"] == str(gross)
+    taken_back = next(item for item in found.history if item.action == "rolled_back")
+    assert (taken_back.after or {})["gross"] == str(gross * 2)
+
+
+def test_corrections_alone_leave_the_target_alone(make_world: Make) -> None:
+    """Events are published, main is not touched; a live write is a conflict, and a rollback says the opposite."""
+    world = make_world(days=2, product=ALONE)
+    files = world.files()
+    run = world.to("validated")
+    view = world.client.publish(run, partitions=world.days[0], as_="bo")
+    assert view.data_files_written > 0
+    assert told(world, f"{run}-p1") == corrected(world, world.days[:1])
+    world.live(world.days[1])
+    with pytest.raises(PublishConflict, match=world.days[1]):
+        world.client.publish(run, as_="bo")
+    assert told(world, f"{run}-p2") == []
+    world.client.rollback(run, reason="all of it", as_="bo")
+    assert len(told(world, f"{run}-r3")) == len(corrected(world, world.days[:1]))
+    assert {day: paths for day, paths in world.files().items() if day == world.days[0]} == {
+        world.days[0]: files[world.days[0]]
+    }
+
+
+def test_version_history_kept(make_world: Make) -> None:
+    """Two runs stand side by side; the view shows what is accepted, and goes back without deleting anything."""
+    world = make_world(days=2, product=VERSION)
+    before = world.rows()
+    first = world.to("published")
+    assert world.rows() == before
+    assert accepted(world) == world.expected()
+    place = world.root / "transforms/sales.py"
+    place.write_text(place.read_text().replace('F.sum("amount")', '(F.sum("amount") + 1)'))
+    (world.root / "products/sales.yaml").write_text(VERSION.partition("reconcile:")[0].lstrip())
+    world.configure("limits:", "limits: ")
+    second = world.to("published", world.days[0], reason="plus one")
+    assert [row[3] for row in versions(world)] == [1, 1, 1, 2, 2, 2, 1, 1, 1]
+    plus_one = sorted((d, a, g + 1, n) for d, a, g, n in world.expected(world.days[:1]))
+    assert accepted(world) == sorted(plus_one + world.expected(world.days[1:]))
+    world.client.rollback(second, reason="no", as_="bo")
+    assert accepted(world) == world.expected()
+    world.client.rollback(first, partitions=world.days[0], reason="no", as_="bo")
+    assert accepted(world) == world.expected(world.days[1:])
+    assert len(versions(world)) == 9
+
+
+def accepted(world: World) -> list[tuple[str, str, object, int]]:
+    """What readers of the view see."""
+    return sorted((str(r.day), r.account, r.gross, r.n) for r in world.sql(f"SELECT * FROM {VIEW}"))
+
+
+def versions(world: World, table: str = VERSIONS) -> list[tuple[str, str, str, int]]:
+    """Everything that stands in the table of versions."""
+    rows = world.sql(f"SELECT day, errata_version, account, errata_run_id FROM {table} ORDER BY 1, 2, 3")
+    return [(str(r.day), r.account, r.errata_run_id, r.errata_version) for r in rows]
+
+
+def test_swap_view_shows_corrected_partitions_and_live_ones(make_world: Make) -> None:
+    """The view has the target's shape; other partitions show live rows at once; a rollback shows the target again."""
+    world = make_world(days=3, product=SWAP)
+    world.sql(f"CREATE VIEW {CURRENT} AS SELECT * FROM {TABLE}")
+    before = world.rows()
+    run = world.to("published", f"{world.days[1]}..{world.days[2]}")
+    assert world.rows() == before
+    world.live(world.days[0])
+    found = world.sql(f"SELECT * FROM {CURRENT}")
+    seen = sorted((str(r.day), r.account, r.gross, r.n) for r in found if r.account != "live")
+    assert seen == sorted(world.wrong(world.days[:1]) + world.expected(world.days[1:]))
+    assert sum(r.account == "live" for r in found) == 1
+    assert found[0].asDict().keys() == world.sql(f"SELECT * FROM {TABLE}")[0].asDict().keys()
+    world.client.rollback(run, partitions=world.days[1], reason="one", as_="bo")
+    back = world.sql(f"SELECT sum(gross) g FROM {CURRENT} WHERE day = date'{world.days[1]}'")[0].g
+    assert back == sum(row[2] for row in world.wrong([world.days[1]]))

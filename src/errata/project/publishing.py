@@ -2,19 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from errata.model.beside import BESIDE, CORRECTION_COLUMNS, VERSION_COLUMNS
 from errata.model.product import Merge, Publish
+from errata.model.refs import swap_table
 from errata.project.files import ProductFile
 from errata.project.problems import Report
 
 __all__ = ["publish_of"]
 
+_OF_MODE = {"merge": ("merge",), "versions": ("version",), "view": ("version", "swap_view")}
+"""Keys that say something in some modes only."""
+_NEEDS = {"version": "versions", "swap_view": "view", "corrections": "corrections"}
 
-def publish_of(file: ProductFile, report: Report) -> Publish:
+
+def publish_of(file: ProductFile, catalogs: Sequence[str] | None, report: Report) -> Publish:
     """How the product is published."""
-    given, path = file.publish, ("publish",)
-    if given.merge is not None and given.mode != "merge":
-        report.at_key((*path, "merge"), f'the key "merge" was refused in publish; mode {given.mode} merges nothing')
-    return Publish(mode=given.mode, merge=_merge(file, report) if given.mode == "merge" else None)
+    given = file.publish
+    for key, modes in _OF_MODE.items():
+        if getattr(given, key) is not None and given.mode not in modes:
+            said = f'the key "{key}" was refused in publish; it is for mode {" and ".join(modes)}, not {given.mode}'
+            report.at_key(("publish", key), said)
+    needed = _NEEDS.get(given.mode)
+    if needed and getattr(given, needed) is None:
+        report.at(("publish", "mode"), f'this mode needs the key "{needed}"', found=False)
+    if given.mode in BESIDE and file.target.add_columns:
+        report.at(("publish", "mode"), "the target is not touched, so it gets no columns: expected no add_columns")
+    _tables(file, catalogs, report)
+    _keyed(file, report)
+    return Publish(
+        mode=given.mode,
+        merge=_merge(file, report) if given.mode == "merge" else None,
+        view=given.view,
+        versions=swap_table(file.target.table) if given.mode == "swap_view" else given.versions,
+        corrections=given.corrections,
+    )
+
+
+def _tables(file: ProductFile, catalogs: Sequence[str] | None, report: Report) -> None:
+    taken = {file.target.table: "target.table"}
+    for key in ("versions", "view", "corrections"):
+        name = getattr(file.publish, key)
+        if name is None:
+            continue
+        if catalogs is not None and name.partition(".")[0] not in catalogs:
+            report.at(("publish", key), f"expected a name in a catalog of errata.yaml ({', '.join(catalogs)})")
+        if name in taken:
+            report.at(("publish", key), f"expected a name of its own; {taken[name]} has it")
+        taken[name] = f"publish.{key}"
+
+
+def _keyed(file: ProductFile, report: Report) -> None:
+    key = file.target.key
+    if file.publish.corrections and not key:
+        report.at(("publish", "corrections"), "corrections are told by key: expected target.key", found=False)
+    if file.publish.corrections:
+        for n, name in enumerate(key):
+            if name.casefold() in CORRECTION_COLUMNS:
+                said = f"{name} is a column of its own in publish.corrections; expected another name"
+                report.at(("target", "key", n), said, found=False)
+    if file.publish.mode in ("version", "swap_view") and file.target.partition.column.casefold() in VERSION_COLUMNS:
+        report.at(("target", "partition", "column"), "this name is taken in publish.versions", found=False)
 
 
 def _merge(file: ProductFile, report: Report) -> Merge:

@@ -37,7 +37,7 @@ def test_a_mode_is_read_with_what_belongs_to_it(write: Write, section: str, expe
     "section, said",
     [
         ("{mode: overwrite}", "expected"),
-        ("{mode: append, merge: {version: v}}", 'the key "merge" was refused in publish; mode append merges nothing'),
+        ("{mode: append, merge: {version: v}}", 'the key "merge" was refused in publish; it is for mode merge, not append'),
         ("{mode: merge, merge: {version: account_id}}", "expected a column outside the key"),
         ("{mode: merge, merge: {newest: v}}", "newest"),
     ],

@@ -1,0 +1,169 @@
+"""Rows of the tables beside a target: what changed key by key, the reverse of it, and versions side by side.
+
+Everything is appended to a branch that nobody reads. Values are JSON of the row without its key and lineage; decimals
+keep every digit. A key that is there twice cannot be paired: its old rows are removed and its new ones added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
+
+from errata.engines.spark.columns import JSON, in_partitions, partition_text, quoted, table_name
+from errata.engines.spark.content import comparable
+from errata.engines.spark.inputs import snapshot_frame, with_later_columns
+from errata.engines.spark.session import SparkRuntime
+from errata.model.beside import ADDED, CHANGED, CORRECTION_COLUMNS, REMOVED, RUN, VERSION
+from errata.model.manifest import TargetPin
+from errata.publisher.ports import BesideWriter, Stamp
+
+__all__ = ["SparkBeside", "correction_rows", "reversed_rows"]
+
+_EVENT = "struct<kind:string,old:string,new:string>"
+_WRITE_OPTIONS = {"fanout-enabled": "false"}
+
+
+class SparkBeside:
+    """Writes for tables beside targets."""
+
+    def __init__(self, runtime: SparkRuntime) -> None:
+        self._runtime = runtime
+
+    @property
+    def _session(self) -> SparkSession:
+        return self._runtime.session
+
+    def create(self, statements: Sequence[str]) -> None:
+        """See the port; the statements are those that the plan showed."""
+        for statement in statements:
+            self._session.sql(statement)
+
+    def corrections(
+        self,
+        place: tuple[str, str],
+        target: TargetPin,
+        before: tuple[str, str | None],
+        after: tuple[str, str],
+        partitions: Sequence[str],
+        columns: Sequence[str],
+        stamp: Stamp,
+    ) -> None:
+        """See the port."""
+        cut = in_partitions(target.column, target.column_type, target.grain, partitions)
+        old, new = (
+            with_later_columns(snapshot_frame(self._session, table, snapshot), target).where(cut)
+            for table, snapshot in (before, after)
+        )
+        _append(correction_rows(old, new, target, columns, stamp), place)
+
+    def reversals(
+        self, place: tuple[str, str], key: Sequence[str], publications: Mapping[str, Sequence[str]], stamp: Stamp
+    ) -> None:
+        """See the port."""
+        told = self._session.read.table(table_name(place[0]))
+        wanted = [
+            (F.col("publication_id") == F.lit(name)) & F.col("partition").isin(list(partitions))
+            for name, partitions in publications.items()
+        ]
+        _append(reversed_rows(told.where(reduce(lambda a, b: a | b, wanted)), key, stamp), place)
+
+    def versions(
+        self, place: tuple[str, str], target: TargetPin, snapshot_id: str, numbers: Mapping[str, int], run_id: str
+    ) -> None:
+        """See the port."""
+        rows = snapshot_frame(self._session, target.staging.table, snapshot_id)
+        by_number: dict[int, list[str]] = {}
+        for partition, number in numbers.items():
+            by_number.setdefault(number, []).append(partition)
+        parts = [
+            rows.where(in_partitions(target.column, target.column_type, target.grain, names)).withColumns(
+                {RUN: F.lit(run_id), VERSION: F.lit(number)}
+            )
+            for number, names in sorted(by_number.items())
+        ]
+        _append(reduce(DataFrame.unionAll, parts), place)
+
+    def show(self, view: str, query: str) -> None:
+        """See the port."""
+        self._session.sql(f"CREATE OR REPLACE VIEW {table_name(view)} AS {query}")
+
+
+def correction_rows(
+    before: DataFrame, after: DataFrame, pin: TargetPin, columns: Sequence[str], stamp: Stamp
+) -> DataFrame:
+    """One row for each key whose values differ; ``columns`` are those that count."""
+    kinds = {field.name: field.dataType for field in after.schema.fields}
+    values = [name for name in columns if name not in pin.key]
+    told = F.to_json(F.struct(*(F.col(quoted(name)) for name in values)), JSON) if values else F.lit("{}")
+    equal = [F.expr(comparable(quoted(name), kinds[name])).alias(f"v{n}") for n, name in enumerate(values)]
+    row = F.struct(told.alias("json"), F.struct(F.lit(0).alias("row"), *equal).alias("equal"))
+    text = partition_text(pin.column, pin.column_type, pin.grain).alias("__errata_partition")
+    keys = [F.col(quoted(name)).alias(f"__errata_k{n}") for n, name in enumerate(pin.key)]
+    sides = [
+        side.select(text, *keys, F.lit(tag).alias("__errata_side"), row.alias("__errata_row"))
+        for side, tag in ((before, 0), (after, 1))
+    ]
+    group = ["__errata_partition", *(f"__errata_k{n}" for n in range(len(keys)))]
+    paired = (
+        sides[0]
+        .unionAll(sides[1])
+        .groupBy(*group)
+        .agg(_rows_of(0).alias("__errata_b"), _rows_of(1).alias("__errata_a"))
+    )
+    event = F.explode(_events(F.col("__errata_b"), F.col("__errata_a"))).alias("__errata_event")
+    named = [F.col(f"__errata_k{n}").alias(name) for n, name in enumerate(pin.key)]
+    told_rows = paired.select(F.col("__errata_partition").alias("partition"), *named, event)
+    found = F.col("__errata_event")
+    events = {name: found[name] for name in ("kind", "old", "new")}
+    return _stamped(told_rows.withColumns(events), pin.key, stamp)
+
+
+def _rows_of(side: int) -> Column:
+    return F.array_sort(F.collect_list(F.when(F.col("__errata_side") == side, F.col("__errata_row"))))
+
+
+def _events(old: Column, new: Column) -> Column:
+    def one(kind: str, before: Column | None, after: Column | None) -> Column:
+        sides = [F.lit(None).cast("string") if side is None else side for side in (before, after)]
+        return F.struct(F.lit(kind).alias("kind"), sides[0].alias("old"), sides[1].alias("new")).cast(_EVENT)
+
+    same = F.transform(old, lambda x: x["equal"]).eqNullSafe(F.transform(new, lambda x: x["equal"]))
+    pair = (F.size(old) == 1) & (F.size(new) == 1)
+    changed = F.array(one(CHANGED, F.get(old, F.lit(0))["json"], F.get(new, F.lit(0))["json"]))
+    removed = F.transform(old, lambda x: one(REMOVED, x["json"], None))
+    added = F.transform(new, lambda x: one(ADDED, None, x["json"]))
+    nothing = F.array().cast(f"array<{_EVENT}>")
+    return F.when(same, nothing).when(pair, changed).otherwise(F.concat(removed, added))
+
+
+def reversed_rows(told: DataFrame, key: Sequence[str], stamp: Stamp) -> DataFrame:
+    """The same corrections taken back: what was added is removed, and old and new change places."""
+    kind = F.col("kind")
+    back = F.when(kind == ADDED, F.lit(REMOVED)).when(kind == REMOVED, F.lit(ADDED)).otherwise(kind)
+    columns = [F.col(quoted(name)) for name in key]
+    rows = told.select(
+        "partition", *columns, back.alias("kind"), F.col("new").alias("old"), F.col("old").alias("new")
+    )  # fmt: skip
+    return _stamped(rows, key, stamp)
+
+
+def _stamped(rows: DataFrame, key: Sequence[str], stamp: Stamp) -> DataFrame:
+    origin = {
+        "reason": F.lit(stamp.reason),
+        "run_id": F.lit(stamp.run_id),
+        "publication_id": F.lit(stamp.publication_id),
+        "at": F.lit(stamp.at).cast("timestamp"),
+    }
+    columns = [F.col(quoted(name)) for name in (*key, *CORRECTION_COLUMNS)]
+    return rows.withColumns(origin).select(*columns).sortWithinPartitions("partition", *map(quoted, key))
+
+
+def _append(rows: DataFrame, place: tuple[str, str]) -> None:
+    table, branch = place
+    rows.writeTo(f"{table_name(table)}.`branch_{branch}`").options(**_WRITE_OPTIONS).append()
+
+
+_conforms: type[BesideWriter] = SparkBeside

@@ -1,0 +1,82 @@
+"""Publish to a table beside the target: intent, rows on a branch, one append that shows them, confirmation.
+
+The target is examined as for a replacement, and not touched. The append carries the publication's own tag, so it lands
+at most once, a late one is kept out by a fence, and what became of it is told by looking, as everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from errata.errors import EngineError, ErrataError
+from errata.failpoints import failpoint
+from errata.publisher.ports import BesideTable, ContentPort, IntentLog, PublishTable
+from errata.publisher.replace import Examined, Replaced, Replacement, detail_of, examine, first_line, settle
+
+__all__ = ["Rows", "append_beside"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows for a table beside the target; ``stage`` writes them to a branch, and answers what the record should say."""
+
+    table: str
+    stage: Callable[[str, str], Mapping[str, Any]]  # publication id, branch
+
+
+def append_beside(
+    order: Replacement,
+    rows: Rows,
+    table: PublishTable,
+    beside: BesideTable,
+    content: ContentPort,
+    log: IntentLog,
+) -> Replaced:
+    """One append; raises ``PublishConflict`` when live rows of the scope are not what was judged against."""
+    found = _looked_at(order, table, content)
+    publication_id = log.intend(detail_of(order, found))
+    failpoint(f"{order.kind}.after_intent")
+    landing = replace(order.target, table=rows.table)
+    written = 0
+    try:
+        branch = beside.open_branch(rows.table, publication_id)
+        told = rows.stage(publication_id, branch)
+        staged = beside.staged(rows.table, branch)
+        written = staged.files
+        # the last look before the commit: it is on another table, so the two cannot be one
+        found = _looked_at(order, table, content)
+        log.update(publication_id, {**detail_of(order, found), **told, "data_files": staged.files})
+        failpoint(f"{order.kind}.before_commit")
+        landed = beside.land(rows.table, publication_id, branch, _properties(order, publication_id))
+        failpoint(f"{order.kind}.after_commit")
+        log.committed(publication_id, landed)
+        failpoint(f"{order.kind}.after_record")
+    except Exception as error:
+        settled = settle(landing, publication_id, table, log, reason=first_line(error))
+        if settled is None:
+            if isinstance(error, ErrataError):
+                raise
+            raise EngineError(
+                f"the {order.kind} of {order.run_id} failed: {first_line(error)}", state="nothing was published"
+            ) from error
+        landed = settled
+    return Replaced(publication_id, landed, found.snapshot_id, 0, written, found.compacted, written)
+
+
+def _looked_at(order: Replacement, table: PublishTable, content: ContentPort) -> Examined:
+    """What the target holds now, with nothing to remove; for a rollback nothing depends on it."""
+    if order.kind != "publish":
+        return Examined("", (), ())
+    return replace(examine(order, table.version(order.target), content), remove=())
+
+
+def _properties(order: Replacement, publication_id: str) -> dict[str, str]:
+    return {
+        "errata.publication": publication_id,
+        "errata.run": order.run_id,
+        "errata.manifest": order.manifest_digest,
+        "errata.kind": order.kind,
+        **order.properties,
+    }

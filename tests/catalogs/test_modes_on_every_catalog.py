@@ -1,0 +1,24 @@
+"""Publication modes on PostgreSQL and REST: the tests of ``tests/spark`` once more, views and tags included."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark.test_mode_guarantees import (
+    test_conflict_detected,
+    test_per_partition_rollback,
+    test_rollback_after_expiry,
+    test_whole_scope_at_once,
+)
+from spark.test_modes import test_corrections_history_kept, test_version_history_kept
+
+__all__ = [
+    "test_conflict_detected",
+    "test_corrections_history_kept",
+    "test_per_partition_rollback",
+    "test_rollback_after_expiry",
+    "test_version_history_kept",
+    "test_whole_scope_at_once",
+]
+
+pytestmark = pytest.mark.slow

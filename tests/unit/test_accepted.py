@@ -1,0 +1,60 @@
+"""The query behind a view of accepted versions: every partition once, ranges where they follow each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from errata.model.accepted import accepted_sql, swapped_sql
+from errata.model.manifest import TargetPin
+from errata.model.partition import Grain
+
+DAYS = TargetPin(
+    "lake.fin.t", "u", "1", 0, 0, "d", "date", "identity", Grain.DAY, {"d": "date", "x": "int"}, (), "part", {}, 1
+)
+
+
+def where(sql: str) -> str:
+    return sql.partition(" WHERE ")[2]
+
+
+def test_partitions_of_one_version_are_ranges() -> None:
+    """A thousand days of one run are one comparison."""
+    accepted = {"2026-01-01": 1, "2026-01-02": 1, "2026-01-03": 2, "2026-01-05": 1}
+    assert accepted_sql("lake.fin.v", DAYS, ("d", "x"), accepted) == (
+        "SELECT `d`, `x` FROM `lake`.`fin`.`v` WHERE "
+        "(`errata_version` = 1 AND ((`d` >= DATE'2026-01-01' AND `d` < DATE'2026-01-03') OR "
+        "(`d` >= DATE'2026-01-05' AND `d` < DATE'2026-01-06'))) OR "
+        "(`errata_version` = 2 AND ((`d` >= DATE'2026-01-03' AND `d` < DATE'2026-01-04')))"
+    )
+
+
+def test_nothing_accepted_shows_nothing_or_the_target_as_it_is() -> None:
+    """After everything was rolled back."""
+    assert where(accepted_sql("lake.fin.v", DAYS, ("d",), {})) == "false"
+    assert swapped_sql("lake.fin.v", DAYS, ("d",), {}) == "SELECT `d` FROM `lake`.`fin`.`t`"
+
+
+def test_a_swapped_view_has_every_row_of_the_target_that_is_not_replaced() -> None:
+    """Rows of the NULL partition are neither lost in the comparison nor shown twice."""
+    some = swapped_sql("lake.fin.v", DAYS, ("d",), {"2026-01-01": 1}).partition(" UNION ALL ")[2]
+    assert where(some) == "NOT ((`d` >= DATE'2026-01-01' AND `d` < DATE'2026-01-02')) OR `d` IS NULL"
+    null = swapped_sql("lake.fin.v", DAYS, ("d",), {"null": 1}).partition(" UNION ALL ")[2]
+    assert where(null) == "NOT (`d` IS NULL)"
+
+
+@pytest.mark.parametrize(
+    "kind, grain, partition, expected",
+    [
+        ("timestamptz", Grain.HOUR, "2026-01-01T05", "TIMESTAMP'2026-01-01 05:00:00+00:00'"),
+        ("timestamp", Grain.MONTH, "2026-01", "TIMESTAMP_NTZ'2026-01-01 00:00:00'"),
+        ("string", Grain.DAY, "2026-01-01", "BETWEEN '2026-01-01' AND '2026-01-01'"),
+        ("long", Grain.VALUE, "42", "IN (42)"),
+        ("string", Grain.VALUE, "o'hara\\", r"IN ('o\'hara\\')"),
+    ],
+)
+def test_partitions_are_literals_of_the_columns_type(kind: str, grain: Grain, partition: str, expected: str) -> None:
+    """A value that looks like SQL stays a value."""
+    pin = replace(DAYS, column_type=kind, grain=grain)
+    assert expected in accepted_sql("lake.fin.v", pin, ("d",), {partition: 1})
