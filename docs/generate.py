@@ -27,7 +27,7 @@ BEGIN, END = "<!-- generated: {name} -->", "<!-- end of generated -->"
 
 WHO = {
     "plan": "requester",
-    "approve": "approver, not the requester",
+    "approve": "approver, not the requester; with `--break-glass` that role",
     "decline": "approver, not the requester",
     "run": "operator",
     "pause": "operator",
@@ -35,8 +35,9 @@ WHO = {
     "cancel": "operator",
     "retry": "operator",
     "validate": "operator or approver; with `--accept` an approver who is not the requester",
-    "publish": "publisher, not the requester",
-    "rollback": "publisher",
+    "release": "publisher, a person and not the requester",
+    "publish": "publisher, not the requester; a service account under a release; with `--break-glass` that role",
+    "rollback": "publisher, a person",
     "cleanup": "operator",
 }
 """Which role a command needs when the project names people; all others are open to everyone."""

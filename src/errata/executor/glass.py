@@ -55,7 +55,7 @@ def raise_alarm(desk: Desk, actor: Actor, run: RunRecord) -> None:
         desk.narrate(f"! BREAK-GLASS: {row.person} decided alone to {deed} {run.run_id}: {row.break_glass}")
         if not desk.engines.alarm.is_there:
             desk.narrate("! no alarm is configured in errata.yaml; tell those who should know")
-            desk.ledger.note(run.run_id, actor, _FAILED, {"entry": row.audit_seq, "why": "none is configured"})
+            desk.ledger.note(run.run_id, actor, _FAILED, {"entry": row.audit_seq, "error": "none is configured"})
             continue
         failpoint("alarm.before_ring")
         try:
@@ -79,7 +79,7 @@ def raise_alarm(desk: Desk, actor: Actor, run: RunRecord) -> None:
             )
         except ErrataError as error:
             desk.narrate(f"! the alarm did not work: {error.message}")
-            desk.ledger.note(run.run_id, actor, _FAILED, {"entry": row.audit_seq, "why": error.message})
+            desk.ledger.note(run.run_id, actor, _FAILED, {"entry": row.audit_seq, "error": error.message})
         else:
             desk.ledger.note(run.run_id, actor, _RUNG, {"entry": row.audit_seq})
 
@@ -96,4 +96,4 @@ def _deed(row: ApprovalRecord | ReleaseRecord) -> str:
 def _told(desk: Desk, run_id: str) -> dict[int, str]:
     """What became of the alarm, by the entry of the decision."""
     entries = [entry for entry in desk.ledger.audit_entries(run_id) if entry.action in (_RUNG, _FAILED)]
-    return {e.body["entry"]: "rung" if e.action == _RUNG else f"failed: {e.body['why']}" for e in entries}
+    return {e.body["entry"]: "rung" if e.action == _RUNG else f"failed: {e.body['error']}" for e in entries}

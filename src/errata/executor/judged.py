@@ -19,7 +19,7 @@ from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.model.run import RunState
 from errata.model.views import ReleasedView
-from errata.publisher.releases import Accepted, Holders, Subject, is_clean, void
+from errata.publisher.releases import AUTOMATIC, Accepted, Holders, Subject, is_clean, void
 
 __all__ = [
     "OPEN",
@@ -30,10 +30,12 @@ __all__ = [
     "not_validated",
     "publishes_itself",
     "release_digest",
+    "released_by",
     "released_view",
     "why_void",
 ]
 
+CLEAN_GATE = "clean gate"
 OPEN = (RunState.VALIDATED, RunState.PART_PUBLISHED)
 """States in which something may be released and published."""
 
@@ -114,6 +116,13 @@ def why_void(desk: Desk, run: RunRecord, manifest: Manifest, found: Judged, row:
     automatic = publishes_itself(desk, manifest) and is_clean(found.verdict.checks)
     now = datetime.fromisoformat(desk.ledger.now())
     return void(plain(row), found.subject, holders, valid=manifest.approval.valid, now=now, automatic=automatic)
+
+
+def released_by(release: ReleaseRecord | None) -> str | None:
+    """Who let something out."""
+    if release is None:
+        return None
+    return CLEAN_GATE if release.kind == AUTOMATIC else release.person
 
 
 def released_view(desk: Desk, run: RunRecord, manifest: Manifest) -> ReleasedView | None:

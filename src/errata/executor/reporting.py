@@ -12,7 +12,7 @@ from errata.executor.budget import cost_view
 from errata.executor.desk import Desk
 from errata.executor.differing import classified_in
 from errata.executor.glass import broken_in, newest_broken
-from errata.executor.judged import release_digest, released_view
+from errata.executor.judged import release_digest, released_by, released_view
 from errata.executor.quarantining import rows_by_input
 from errata.executor.views import approvals_view, counts_view, failures_view, stored_plan_view
 from errata.ledger import (
@@ -22,6 +22,7 @@ from errata.ledger import (
     Counts,
     PartitionState,
     PublicationRecord,
+    ReleaseRecord,
     RunRecord,
 )
 from errata.model.audit import Actor, AuditEntry
@@ -56,7 +57,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
     manifest = desk.ledger.manifest(run.run_id, actor)
     chunks = desk.ledger.chunks(run.run_id)
     counts = desk.ledger.counts(run.run_id)
-    publications = desk.ledger.publications(run.run_id)
+    publications, releases = desk.ledger.publications(run.run_id), desk.ledger.releases(run.run_id)
     attempts, facts = desk.ledger.attempts(run.run_id), desk.ledger.facts(run.run_id)
     now_ms = desk.ledger.now_ms()
     return StatusView(
@@ -72,7 +73,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         attempts=tuple(_attempt(a, now_ms) for a in attempts if a.state is AttemptState.RUNNING),
         failures=failures_view(chunks),
         approvals=approvals_view(desk, run.run_id),
-        publications=tuple(_publication(p) for p in publications),
+        publications=tuple(_publication(p, releases) for p in publications),
         next=next_command(run, counts, _last_move(desk, run)),
         warnings=tuple(
             f"{p.kind} {p.pub_id} is open since {p.intended_at}"
@@ -199,7 +200,8 @@ def _attempt(attempt: AttemptRecord, now_ms: int) -> Mapping[str, Any]:
     }
 
 
-def _publication(publication: PublicationRecord) -> Mapping[str, Any]:
+def _publication(publication: PublicationRecord, releases: tuple[ReleaseRecord, ...]) -> Mapping[str, Any]:
+    release = _under(publication, releases)
     return {
         "publication_id": publication.pub_id,
         "kind": publication.kind,
@@ -210,8 +212,8 @@ def _publication(publication: PublicationRecord) -> Mapping[str, Any]:
         "reason": publication.reason,
         "at": publication.settled_at or publication.intended_at,
         "data_files_written": publication.data_files_written,
-        "released_by": publication.release.get("released_by"),
-        "break_glass": publication.release.get("break_glass"),
+        "released_by": released_by(release),
+        "break_glass": release.break_glass or None if release else None,
         "single_user": bool(publication.release.get("single_user")),
     }
 
@@ -246,7 +248,8 @@ def _history(
         requested_by=run.planned_by, approved_by=", ".join(approvals) or None, published_at=record.at,
         before=before, after=after, snapshot_id=publication.result_snapshot_id,
         manifest_digest=run.manifest_digest, published_by=publication.person, checks_passed=passed,
-        released_by=publication.release.get("released_by"), break_glass=_broken(desk, publication),
+        released_by=released_by(_under(publication, desk.ledger.releases(run.run_id))),
+        break_glass=_broken(desk, publication),
         single_user=bool(publication.release.get("single_user", manifest.single_user)),
     )  # fmt: skip
     if not is_first:
@@ -258,6 +261,11 @@ def _history(
         application=origin.application if origin else None,
     )  # fmt: skip
     return [live, item]
+
+
+def _under(publication: PublicationRecord, releases: tuple[ReleaseRecord, ...]) -> ReleaseRecord | None:
+    """The release that let it out; rollbacks, and publications of before there were releases, have none."""
+    return next((one for one in releases if one.release_id == publication.release.get("release")), None)
 
 
 def _broken(desk: Desk, publication: PublicationRecord) -> BreakGlassView | None:

@@ -31,12 +31,10 @@ from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.model.run import RunState
 from errata.model.table import DataFile
-from errata.publisher.releases import AUTOMATIC, is_clean
+from errata.publisher.releases import is_clean
 from errata.publisher.requirements import Facts, unmet
 
 __all__ = ["Warrant", "goes_on", "require_unattended", "warrant"]
-
-CLEAN_GATE = "clean gate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +167,10 @@ def _authority(
 
 
 def _told(record: ReleaseRecord, found: Judged, actor: Actor) -> dict[str, Any]:
+    # who and why stand in the release; here is which one it was
     return {
         "release": record.release_id,
         "release_digest": record.digest,
-        "released_by": CLEAN_GATE if record.kind == AUTOMATIC else record.person,
-        "release_kind": record.kind,
-        "break_glass": record.break_glass or None,
         "verdict": found.verdict.audit_seq,
         "single_user": actor.single_user,
     }

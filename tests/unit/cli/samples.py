@@ -16,6 +16,7 @@ from errata.model.product import Control, GroupKey, Reconciliation
 from errata.model.views import (
     ApprovalView,
     AuditView,
+    BreakGlassView,
     ChunkView,
     CleanupView,
     CostView,
@@ -29,6 +30,9 @@ from errata.model.views import (
     PublishView,
     QuarantineReason,
     QuarantineView,
+    QuorumView,
+    ReleasedView,
+    ReleaseView,
     RollbackView,
     RunCounts,
     RunLine,
@@ -194,6 +198,43 @@ def refused_plan() -> PlanView:
 
 def decision(state: str = "approved") -> DecisionView:
     return DecisionView(RUN, state, already=False, manifest_digest=DIGEST, approvals=(APPROVAL,))
+
+
+R = "5c1e0b77" + "fedcba9876543210" * 3 + "0071cafe"
+BROKEN = BreakGlassView("dana", "market opens in 10 minutes", "2026-02-14T09:12:33+00:00", "approve", "rung")
+HALF = QuorumView(2, 1, met=False, people=("bo",), told="1 of 2 approvals, one of finance-data is missing",
+                  lacks_owner="finance-data", may=("dana",))  # fmt: skip
+OLD = QuorumView(1, 0, met=False, people=(), told="0 of 1 approval", may=("bo", "cy"),
+                 void={"bo": "is of 2026-01-02 and counts for 30d"})  # fmt: skip
+RELEASED = ReleasedView(R, "bo", "2026-02-15T09:30:00+00:00", "release", "checked with treasury", valid=True)
+VOID = replace(RELEASED, digest="0" * 64, valid=False, void="there is a new candidate")
+
+
+def released(*, release: ReleasedView | None = RELEASED, **changes: object) -> ReleaseView:
+    fields: dict[str, object] = {
+        "run_id": RUN,
+        "state": "validated",
+        "already": False,
+        "release_digest": R,
+        "manifest_digest": DIGEST,
+        "candidate": f"errata_{RUN}_c1",
+        "candidate_digest": "77" * 32,
+        "snapshot_id": "5528119922337744001",
+        "partitions": SCOPE,
+        "checks": {"ok": 267, "warn": 3},
+        "accepted": ({"check": "sum(revenue_usd)", "why": "the FX bug itself, FIN-231", "person": "bo"},),
+        "release": release,
+        "product": "fin.daily_revenue",
+        "requested_by": "ana",
+    }
+    return ReleaseView(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def alone() -> DecisionView:
+    """Decided behind broken glass."""
+    approval = replace(APPROVAL, person="dana", note="", break_glass=BROKEN.why)
+    quorum = QuorumView(2, 0, met=True, people=(), told="break-glass approval by dana")
+    return replace(decision(), approvals=(approval,), quorum=quorum, break_glass=BROKEN)
 
 
 def state(word: str, *, already: bool = False) -> StateView:
@@ -452,6 +493,12 @@ def why() -> WhyView:
         snapshot_id="7719003344556677889", manifest_digest=DIGEST, published_by="bo", checks_passed=6,
     )  # fmt: skip
     return WhyView("lake.fin.daily_revenue", "2026-01-17", {"account_id": "A-10033"}, (live, published))
+
+
+def why_alone() -> WhyView:
+    live, published = why().history
+    event = replace(published, released_by="bo", published_by="airflow", break_glass=BROKEN, single_user=True)
+    return replace(why(), history=(live, event))
 
 
 def audit(*, ok: bool = True) -> AuditView:

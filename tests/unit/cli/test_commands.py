@@ -21,7 +21,7 @@ from unit.cli.desk import FakeClient, errata
 RUN, DIGEST = samples.RUN, samples.DIGEST
 PLAIN = (
     "init adopt check doctor try plan show approve decline run pause resume cancel retry submit validate diff "
-    "report publish quarantine rollback status why cleanup"
+    "report release publish quarantine rollback status why cleanup"
 )
 NAMES = (*PLAIN.split(" "), "jars fetch", "jars archive", "jars check", "audit verify", "audit log")
 
@@ -132,7 +132,7 @@ def test_digest_is_taken_with_or_without_its_algorithm():
     """Both spellings name the same bytes."""
     client = FakeClient()
     errata("approve", RUN, "--digest", f"sha256:{DIGEST}", "--note", "ok", client=client)
-    assert client.called("approve") == {"digest": DIGEST, "note": "ok", "as_": "ana"}
+    assert client.called("approve") == {"digest": DIGEST, "note": "ok", "break_glass": None, "as_": "ana"}
 
 
 def test_options_of_work_and_release_reach_the_client():
@@ -148,7 +148,7 @@ def test_options_of_work_and_release_reach_the_client():
     assert client.called("retry") == {"chunk": "c0003", "as_": "ana"}
     assert client.called("validate") == {"accept": {"empty": "holiday"}, "thresholds": "too tight", "as_": "ana"}
     assert client.called("diff") == {"partitions": "a,b", "sample": 3}
-    assert client.called("publish") == {"partitions": "a..b", "as_": "ana"}
+    assert client.called("publish") == {"partitions": "a..b", "break_glass": None, "as_": "ana"}
     assert client.called("why") == {"key": {"a": "1", "b": "x"}}
 
 

@@ -29,6 +29,7 @@ PROMISED: dict[tuple[str, ...], set[str]] = {
     ("retry", RUN): {"state"},
     ("validate", RUN): {"state", "passed", "snapshot_id", "checks"},
     ("diff", RUN): {"partitions", "columns", "sample", "schema"},
+    ("release", RUN, "--digest", DIGEST): {"state", "already", "release_digest", "release", "accepted", "partitions"},
     ("publish", RUN): {"state", "already", "publication_id", "snapshot_id", "partitions", "data_files_written"},
     ("rollback", RUN, "--reason", "x"): {"state", "already", "snapshot_id", "partitions", "data_files_written"},
     ("status", RUN): {"run_id", "state", "chunks", "partitions"},

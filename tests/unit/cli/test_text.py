@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errata.cli import helptext, layout, progress
-from errata.errors import ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
+from errata.errors import ApprovalRefused, ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
 from errata.model import human
 from errata.model.views import PartitionView
 from errata.validator.diffview import Outside
@@ -41,6 +41,15 @@ def failed() -> ErrataError:
 def rejected() -> ErrataError:
     view = samples.validation(warn=3, block=1)
     return ValidationRejected("4 findings stand in the way", state="main is unchanged", validation=view)
+
+
+def unsigned() -> ErrataError:
+    return ApprovalRefused(
+        f"release of {RUN} was refused; expected the digest of what is signed, found none",
+        state="nothing was changed; above is what would be signed",
+        hint=f"errata release {RUN} --digest {samples.R}",
+        release=samples.released(release=None),
+    )
 
 
 def conflict() -> ErrataError:
@@ -102,6 +111,65 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
         {"show": samples.plan(partitions=(*samples.SCOPE[:3], *samples.SCOPE[9:12], "2026-02-14"), supersedes="bf-1")},
     ),
     "approve": (("approve", RUN, "--digest", DIGEST), {}),
+    "approve-one-of-two": (
+        ("approve", RUN, "--digest", DIGEST),
+        {"approve": replace(samples.decision("planned"), quorum=samples.HALF)},
+    ),
+    "approve-break-glass": (
+        ("approve", RUN, "--digest", DIGEST, "--break-glass", "market opens in 10 minutes"),
+        {"approve": samples.alone()},
+    ),
+    "approve-single-user": (
+        ("approve", RUN, "--digest", DIGEST),
+        {"approve": replace(samples.decision(), single_user=True)},
+    ),
+    "show-one-of-two": (("show", RUN), {"show": samples.plan(quorum=samples.HALF, approvals=(samples.APPROVAL,))}),
+    "show-released": (
+        ("show", RUN),
+        {
+            "show": samples.plan(
+                state="validated", approvals=(samples.APPROVAL,), release_digest=samples.R, release=samples.VOID,
+                break_glass=samples.BROKEN, quorum=samples.OLD, manual=False,
+            )
+        },
+    ),
+    "release": (("release", RUN, "--digest", samples.R, "--note", "checked with treasury"), {}),
+    "release-again": (
+        ("release", RUN, "--digest", samples.R),
+        {"release": samples.released(already=True, single_user=True)},
+    ),
+    "release-shown": (("release", RUN), {"release": unsigned()}),
+    "validate-released": (
+        ("validate", RUN),
+        {"validate": replace(samples.validation(), release_digest=samples.R, single_user=True)},
+    ),
+    "run-publish": (("run", RUN, "--publish"), {}),
+    "publish-by-service": (("publish", RUN), {"publish": samples.publication(release=samples.RELEASED)}),
+    "publish-break-glass": (
+        ("publish", RUN, "--break-glass", "market opens in 10 minutes"),
+        {
+            "publish": samples.publication(
+                break_glass=replace(samples.BROKEN, deed="publish", alarm="failed: the alarm command ended with 1"),
+                release=replace(samples.RELEASED, person="dana", kind="publish", note=""), single_user=True,
+            )
+        },
+    ),
+    "rollback-single-user": (
+        ("rollback", RUN, "--reason", "wait"),
+        {"rollback": replace(samples.rollback(), single_user=True)},
+    ),
+    "status-released": (
+        ("status", RUN),
+        {
+            "status": replace(
+                samples.published_status(), release=samples.RELEASED, break_glass=samples.BROKEN, single_user=True,
+                publications=({**samples.PUBLICATION, "break_glass": "market opens"},),
+            )
+        },
+    ),
+    "status-one-of-two": (("status", RUN), {"status": samples.status(quorum=samples.HALF)}),
+    "status-all-single-user": (("status",), {"status": replace(samples.runs(), single_user=True)}),
+    "why-break-glass": (("why", "lake.fin.daily_revenue", "2026-01-17"), {"why": samples.why_alone()}),
     "decline": (("decline", RUN, "--note", "books are closed"), {}),
     "run": (("run", RUN), {}),
     "run-failed": (("run", RUN), {"run": failed()}),

@@ -1,0 +1,82 @@
+"""Release on a real table: a person decides and a program publishes, a clean gate alone, and one person alone."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+import errata
+from errata.cli.main import main
+from errata.cli.session import World as Terminal
+from errata.errors import ApprovalRefused, PermissionRefused, PublishConflict
+from support.world import PRODUCT_FILE, TABLE, World
+
+Make = Callable[..., World]
+pytestmark = [pytest.mark.spark]
+
+CY = "  cy: {roles: [requester, operator, approver, publisher]}\n"
+SERVICE = "  airflow: {roles: [operator, publisher], service: true}\n"
+ALARM = """alarm: {command: ["sh", "-c", "cat >> heard.jsonl"], timeout: 10s}\n"""
+
+
+def test_a_person_releases_and_a_service_account_publishes(make_world: Make) -> None:
+    """Without the release it is refused; with it the table changes once, and the history names both."""
+    world = make_world(days=1)
+    world.configure(CY, CY + SERVICE)
+    run, before = world.to("validated"), world.snapshot()
+    with pytest.raises(ApprovalRefused, match="no person has released this candidate"):
+        world.client.publish(run, as_="airflow")
+    assert world.snapshot() == before
+    digest = world.client.status(run).release_digest
+    released = world.client.release(run, digest=digest, note="checked", as_="bo")
+    assert released.release.valid
+    view = world.client.publish(run, as_="airflow")
+    assert (view.state, view.release.person, view.release.kind) == ("published", "bo", "release")
+    assert world.rows() == world.expected()
+    (entry,) = [item for item in world.client.why(TABLE, world.days[0]).history if item.action == "published"]
+    assert (entry.approved_by, entry.released_by, entry.published_by) == ("bo", "bo", "airflow")
+    with pytest.raises(PermissionRefused, match="expected a person, airflow is a service account"):
+        world.client.rollback(run, reason="x", as_="airflow")
+    assert world.client.audit_verify().ok
+
+
+def test_a_product_that_says_so_publishes_by_itself_when_the_gate_finds_nothing(make_world: Make) -> None:
+    """``errata run RUN --publish`` ends published, released by the gate."""
+    product = PRODUCT_FILE.replace("rollback_window: 30d}", "rollback_window: 30d, manual: false}")
+    world = make_world(days=1, product=product)
+    world.configure(CY, CY + SERVICE)
+    run = world.to("approved")
+    out, err = io.StringIO(), io.StringIO()
+    opened = partial(errata.open, spark=world.spark)
+    terminal = Terminal(open_project=opened, out=out, err=err, interactive=False, environ={})
+    code = main(["-C", str(world.root), "--as", "airflow", "--json", "run", run, "--publish"], terminal)
+    assert code == 0, err.getvalue()
+    told = json.loads(out.getvalue())
+    assert (told["state"], told["release"]["kind"], told["release"]["person"]) == ("published", "automatic", "airflow")
+    assert world.rows() == world.expected()
+
+
+def test_breaking_the_glass_does_not_overwrite_what_others_wrote(make_world: Make) -> None:
+    """One person plans, approves and wants to publish alone; the alarm rings twice, and the conflict still stands."""
+    world = make_world(days=1, project=ALARM)
+    world.configure(CY, CY.replace("publisher]", "publisher, break_glass]"))
+    plan = world.client.plan("fin.sales", partitions=world.days[0], reason="x", as_="cy")
+    approved = world.client.approve(plan.id, digest=plan.digest, break_glass="market opens", as_="cy")
+    assert (approved.state, approved.break_glass.alarm) == ("approved", "rung")
+    world.client.run(plan.id, as_="ana")
+    world.client.validate(plan.id, as_="ana")
+    world.live(world.days[0])
+    before = world.snapshot()
+    with pytest.raises(PublishConflict):
+        world.client.publish(plan.id, break_glass="market opens", as_="cy")
+    assert world.rows(before) == world.rows()
+    heard = [json.loads(line) for line in (world.root / "heard.jsonl").read_text().replace("}{", "}\n{").splitlines()]
+    assert [one["deed"] for one in heard] == ["approve", "publish"]
+    status = world.client.status(plan.id)
+    assert (status.break_glass.person, status.break_glass.deed) == ("cy", "publish")
+    assert [one.break_glass for one in status.approvals] == ["market opens"]
+    assert {"break_glass.approve", "break_glass.publish"} <= {e.action for e in world.client.audit_log(plan.id)}
