@@ -17,6 +17,7 @@ from typing import Protocol, Self
 from errata.executor import (
     cleaning,
     deciding,
+    exporting,
     planning,
     publishing,
     quarantining,
@@ -271,6 +272,12 @@ class Client:
         """Entries of the chain, oldest first."""
         full = self._desk.ledger.run(run_id).run_id if run_id else None
         return self._desk.ledger.audit_log(full, limit)
+
+    def evidence(
+        self, run_id: str, *, with_diff: bool = True, as_: str | None = None
+    ) -> tuple[exporting.EvidenceView, bytes]:
+        """Everything that proves a run, as the bytes of one signed file; ``errata evidence verify`` judges it."""
+        return exporting.export(self._desk, self._actor(as_), run_id, with_diff=with_diff)
 
     def cleanup(self, run_id: str | None = None, *, dry_run: bool = False, as_: str | None = None) -> CleanupView:
         """Remove branches and tags that nothing needs any more."""

@@ -11,7 +11,17 @@ from typing import Any
 
 import typer
 
-from errata.cli import auditing, planning, quarantining, reading, releasing, setup, submitting, working
+from errata.cli import (
+    auditing,
+    evidencing,
+    planning,
+    quarantining,
+    reading,
+    releasing,
+    setup,
+    submitting,
+    working,
+)
 from errata.cli.command import Directory, Json, Person, Yes, set_shared
 from errata.cli.failure import guarded, report, usage_error
 from errata.cli.helptext import Grouped, help_text
@@ -58,7 +68,7 @@ def build() -> typer.Typer:
             typer.echo(ctx.get_help())
             raise typer.Exit
 
-    for part in (setup, planning, working, submitting, releasing, quarantining, reading, auditing):
+    for part in (setup, planning, working, submitting, releasing, quarantining, reading, auditing, evidencing):
         part.register(app)
     return app
 

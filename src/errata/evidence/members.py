@@ -8,7 +8,7 @@ the very bytes that were hashed, so that whoever verifies needs no canonical for
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Any
 
@@ -17,6 +17,7 @@ from errata.canonical import canonical_bytes
 __all__ = ["Dossier", "members_of", "verifier_source"]
 
 FORMAT = "errata.evidence/1"
+_RECORDS = ("run", "plan", "work", "decisions", "gate", "publications", "environment", "diff")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class Dossier:
     head: bytes
     parts: Mapping[str, bytes] = field(default_factory=dict)  # by digest
     measurements: Mapping[int, bytes] = field(default_factory=dict)  # by number of the candidate
+    people: Mapping[str, Any] = field(default_factory=lambda: {"names": {}, "texts": {}})
+    """Who the pseudonyms are, and what sealed texts say; the other records are as they are stored and hashed."""
 
     @property
     def predicate(self) -> dict[str, Any]:
@@ -43,11 +46,27 @@ class Dossier:
         names = ("run_id", "ledger_id", "project", "product", "table", "state", "manifest_digest")
         return {"format": FORMAT, **{name: self.run[name] for name in names}}
 
+    def readable(self) -> Dossier:
+        """With names and words instead of pseudonyms and sealed texts."""
+        told = {**self.people["names"], **self.people["texts"]}
+        return replace(self, **{name: _told(getattr(self, name), told) for name in _RECORDS})
+
+
+def _told(stored: Any, told: Mapping[str, str]) -> Any:
+    match stored:
+        case str():
+            return told.get(stored, stored)
+        case Mapping():
+            return {key: _told(item, told) for key, item in stored.items()}
+        case list() | tuple():
+            return [_told(item, told) for item in stored]
+        case _:
+            return stored
+
 
 def members_of(dossier: Dossier, cover: str, readme: str) -> dict[str, bytes]:
     """Every member but the signed index, by name."""
-    records = ("run", "plan", "work", "decisions", "gate", "publications", "environment", "diff")
-    found = {f"records/{name}.json": canonical_bytes(getattr(dossier, name)) for name in records}
+    found = {f"records/{name}.json": canonical_bytes(getattr(dossier, name)) for name in (*_RECORDS, "people")}
     found |= {f"parts/{digest}.json": content for digest, content in dossier.parts.items()}
     found |= {f"measurements/c{n}.json": content for n, content in dossier.measurements.items()}
     return found | {

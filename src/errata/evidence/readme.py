@@ -34,6 +34,8 @@ records/gate.json     candidates, verdicts, changed thresholds
 records/diff.json     what changed: rows and declared metrics
 records/publications.json commits on the table and what took them back
 records/environment.json code, jars, versions
+records/people.json   who the pseudonyms are, and what sealed texts say. The other records and the audit hold pseudonyms
+                      and sealed texts, so that a person can be forgotten in the ledger without breaking its hashes
 measurements/         the numbers that verdicts were made of, by candidate
 parts/                long lists under their SHA-256: files that were read, expected, staged, taken out and put in
 audit/entries.jsonl   the audit from this run's first entry to the head. Entries of this run are whole; of other runs

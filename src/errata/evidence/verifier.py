@@ -42,9 +42,9 @@ INDEX = "evidence.dsse.json"
 MANIFEST = "manifest.json"
 RUN, PLAN, WORK = "records/run.json", "records/plan.json", "records/work.json"
 DECISIONS, GATE, PUBLICATIONS = "records/decisions.json", "records/gate.json", "records/publications.json"
-DIFF = "records/diff.json"
+DIFF, PEOPLE = "records/diff.json", "records/people.json"
 ENTRIES, HEAD = "audit/entries.jsonl", "audit/head.dsse.json"
-MUST = (MANIFEST, RUN, PLAN, WORK, DECISIONS, GATE, PUBLICATIONS, DIFF, ENTRIES, HEAD)
+MUST = (MANIFEST, RUN, PLAN, WORK, DECISIONS, GATE, PUBLICATIONS, DIFF, PEOPLE, ENTRIES, HEAD)
 
 MAX_BYTES = 1 << 30
 MAX_MEMBERS = 20_000
@@ -346,6 +346,8 @@ class _Case:
         self.records = {name: parsed(name, members[name]) for name in MUST if name.endswith(".json") and name != HEAD}
         self.manifest, self.run = self.records[MANIFEST], self.records[RUN]
         self.digest = sha256(members[MANIFEST])
+        people = self.records[PEOPLE]
+        self.told: dict[str, str] = {**people["names"], **people["texts"]}
         self.entries: dict[int, dict[str, Any]] = {}
         self.hashes: dict[int, str] = {}
 
@@ -364,6 +366,17 @@ class _Case:
             except (KeyError, TypeError, ValueError, AttributeError, IndexError) as problem:
                 self.wrong(member, f"is not what this verifier understands ({type(problem).__name__}: {problem})")
         self.summary()
+
+    def who(self, stored: Any) -> str:
+        """The name behind a pseudonym, or what a sealed text says; anything else as it is."""
+        return self.told.get(stored, str(stored)) if isinstance(stored, str) else str(stored)
+
+    def named(self, stored: Any) -> Any:
+        return self.who(stored) if stored is not None else None
+
+    def same_person(self, one: Any, other: Any) -> bool:
+        """Whatever the letter case, and also where one record is older than pseudonyms."""
+        return self.who(one).casefold().strip() == self.who(other).casefold().strip()
 
     def wrong(self, member: str, problem: str) -> None:
         self.report.problems.append(Problem(member, problem))
@@ -512,20 +525,20 @@ class _Case:
 
     def decisions(self) -> None:
         """Approvals over the manifest's digest by others than the requester, and as many as the plan asks for."""
-        records, requester = self.records[DECISIONS], _name(self.manifest["requested_by"])
+        records, requester = self.records[DECISIONS], self.manifest["requested_by"]
         single, counted, broken = bool(self.manifest["single_user"]), set(), []
         for row in records["approvals"]:
-            what = f"the decision of {row['person']}"
+            what = f"the decision of {self.who(row['person'])}"
             self.entry(DECISIONS, row["audit_seq"], what, digest=row["digest"], person=row["person"])
             self.need(row["digest"] == self.digest, DECISIONS, f"{what} is over {row['digest']}, not over this plan")
             if row["decision"] != "approved":
                 continue
             if row.get("break_glass"):
                 broken.append(row)
-            elif single or _name(row["person"]) != requester:
-                counted.add(_name(row["person"]))
+            elif single or not self.same_person(row["person"], requester):
+                counted.add(self.who(row["person"]).casefold())
             else:
-                self.wrong(DECISIONS, f"{row['person']} asked for this run and approved it")
+                self.wrong(DECISIONS, f"{self.who(row['person'])} asked for this run and approved it")
         self.complete(records["approvals"], DECISIONS, "run.approved", "run.declined", "approval.recorded")
         quorum = 1 if single else (self.manifest.get("approval") or {}).get("quorum", 1)
         ran = any((entry["body"].get("move") or {}).get("to") == "approved" for entry in self.entries.values())
@@ -533,14 +546,16 @@ class _Case:
             self.wrong(DECISIONS, f"the run was approved with {len(counted)} of {quorum} approvals")
         self.complete(records["releases"], DECISIONS, "run.released")
         for row in records["releases"]:
-            what = f"the release by {row['person']}"
+            what = f"the release by {self.who(row['person'])}"
             self.entry(DECISIONS, row["audit_seq"], what, digest=row["digest"], person=row["person"], kind=row["kind"])
             same = sha256(row["subject"].encode()) == row["digest"]
             self.need(same, DECISIONS, f"{what} is over {row['digest']}, which is not the digest of what was released")
-            alone = row["kind"] != "automatic" and _name(row["person"]) == requester
+            alone = row["kind"] != "automatic" and self.same_person(row["person"], requester)
             self.need(single or not alone or bool(row["break_glass"]), DECISIONS, f"{what}: they asked for this run")
             if row["break_glass"]:
-                self.report.warnings.append(f"BREAK-GLASS: {row['person']} released alone: {row['break_glass']}")
+                self.report.warnings.append(
+                    f"BREAK-GLASS: {self.who(row['person'])} released alone: {self.who(row['break_glass'])}"
+                )
         told = [(row["check"], row["person"], row["findings"]) for row in records["warnings"]]
         said = [
             tuple(one["body"].get(name) for name in ("check", "person", "findings"))
@@ -548,14 +563,16 @@ class _Case:
         ]
         self.need(told == said, DECISIONS, "has other accepted warnings than the audit")
         for check, person, _ in told:
-            own = f"{person} accepted a warning of a run they asked for: {check}"
-            self.need(single or _name(person) != requester, DECISIONS, own)
+            own = f"{self.who(person)} accepted a warning of a run they asked for: {check}"
+            self.need(single or not self.same_person(person, requester), DECISIONS, own)
         if single:
             self.report.warnings.append(
                 "SINGLE-USER MODE: one person may ask, approve and publish; nobody else had to agree"
             )
         for row in broken:
-            self.report.warnings.append(f"BREAK-GLASS: {row['person']} approved alone: {row['break_glass']}")
+            self.report.warnings.append(
+                f"BREAK-GLASS: {self.who(row['person'])} approved alone: {self.who(row['break_glass'])}"
+            )
 
     def complete(self, rows: Sequence[Mapping[str, Any]], member: str, *actions: str) -> None:
         """Whoever decided something in the audit has a record of it."""
@@ -745,7 +762,7 @@ class _Case:
         """Someone other than the requester let exactly this out: plan, candidate, verdict and accepted warnings."""
         pub, digest = row["pub_id"], row["release"].get("release_digest")
         if digest is None:
-            other = _name(row["person"]) != _name(self.manifest["requested_by"])
+            other = not self.same_person(row["person"], self.manifest["requested_by"])
             self.need(other or self.manifest["single_user"], PUBLICATIONS, f"{pub} was published by who asked for it")
             return
         known = [
@@ -754,14 +771,20 @@ class _Case:
         if not self.need(bool(known), PUBLICATIONS, f"{pub} names release {digest}, which was not given before it"):
             return
         subject = parsed(DECISIONS, known[-1]["subject"].encode())
-        findings = {
-            "passed": verdict["passed"],
-            "checks": verdict["checks"],
-            "thresholds": verdict["thresholds_digest"],
-        }
+        # a release is over what its signer saw, which names people; what is stored has pseudonyms
+        forms = [
+            verdict["checks"],
+            [{**one, "accepted_by": self.named(one.get("accepted_by"))} for one in verdict["checks"]],
+        ]
+        digests = [
+            sha256(
+                canonical({"passed": verdict["passed"], "checks": checks, "thresholds": verdict["thresholds_digest"]})
+            )
+            for checks in forms
+        ]
         wanted = {
             "manifest_digest": self.digest, "candidate": candidate["n"], "candidate_digest": candidate["digest"],
-            "verdict": verdict["audit_seq"], "verdict_digest": sha256(canonical(findings)),
+            "verdict": verdict["audit_seq"], "verdict_digest": digests[subject.get("verdict_digest") in digests[1:]],
         }  # fmt: skip
         for name, expected in wanted.items():
             said = f"{pub} was released over {name} {subject.get(name)}, but published with {expected}"
@@ -785,17 +808,17 @@ class _Case:
         run, told, facts = self.run, self.records[DECISIONS], self.report.facts
         facts.insert(0, ("run", f"{run.get('run_id')} of {run.get('product')}, {run.get('state')}"))
         facts.insert(1, ("reason", str(run.get("reason"))))
-        facts.insert(2, ("asked", f"{run.get('requested_by')}, {run.get('planned_at')}"))
+        facts.insert(2, ("asked", f"{self.who(run.get('requested_by'))}, {run.get('planned_at')}"))
         for row in told.get("approvals", ()):
-            facts.append((str(row.get("decision")), f"{row.get('person')}, {row.get('at')}"))
+            facts.append((str(row.get("decision")), f"{self.who(row.get('person'))}, {row.get('at')}"))
         for row in told.get("releases", ()):
-            facts.append(("released", f"{row.get('person')}, {row.get('at')}"))
+            facts.append(("released", f"{self.who(row.get('person'))}, {row.get('at')}"))
         for row in self.records[GATE].get("verdicts", ())[-1:]:
             word = "passed" if row.get("passed") else "rejected"
             facts.append(
                 (
                     "gate",
-                    f"{word}, {len(row.get('checks', ()))} findings, judged by {row.get('person')}, {row.get('at')}",
+                    f"{word}, {len(row.get('checks', ()))} findings, judged by {self.who(row.get('person'))}, {row.get('at')}",
                 )
             )
         for row in self.records[PUBLICATIONS].get("publications", ()):
@@ -803,7 +826,7 @@ class _Case:
             where = f"snapshot {row.get('base_snapshot_id')} → {row.get('result_snapshot_id')}"
             state = "" if row.get("state") == "committed" else f" ({row.get('state')})"
             many = f"{len(row.get('partitions', ()))} partitions"
-            facts.append((word + state, f"{row.get('person')}, {row.get('settled_at')}, {many}, {where}"))
+            facts.append((word + state, f"{self.who(row.get('person'))}, {row.get('settled_at')}, {many}, {where}"))
 
 
 def _hex(text: Any) -> str:
@@ -821,10 +844,6 @@ def _linked(content: str, run: str | None, previous: str, seq: int) -> str:
     return sha256(
         canonical({"content": content, "previous": previous, "run": run if run is None else _hex(run), "seq": seq})
     )
-
-
-def _name(person: str) -> str:
-    return person.casefold().strip()
 
 
 def _paths(files: Iterable[Sequence[Any]] | None) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import func, select
 
@@ -52,6 +53,10 @@ class People(Store):
         if found != name or not name:
             return found
         return self._database.proposed.setdefault(name, new_pseudonym())
+
+    def revealed(self, stored: Any) -> Any:
+        """JSON data with names and plain text, where they were not erased."""
+        return self._read(lambda _: book().reveal(stored))
 
     def readable(self, entry: AuditEntry) -> AuditEntry:
         """An audit entry with names and plain text, where they were not erased."""

@@ -14,4 +14,6 @@ The page needs no network and no script, reads in light, dark and print, and say
     values.py   distributions, sampled rows
     style.py    the style sheet
     page.py     the order of it all
+    cover.py    the cover page of evidence
+    deeds.py    who did what, for that page
 """

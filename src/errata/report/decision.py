@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from errata.model.human import exact, moment, moved, percent, plural, signed_percent
@@ -14,12 +14,12 @@ from errata.report.view import ReportView
 from errata.validator.diff import Diff
 from errata.validator.movements import MetricMoves, move
 
-__all__ = ["digests", "headline", "masthead", "next_step", "scope", "verdict"]
+__all__ = ["STATES", "digests", "headline", "masthead", "next_step", "rules", "scope", "verdict"]
 
 LISTED = 5
 """So many partitions of one rule are listed with their messages; the others are counted."""
 
-_STATES = {
+STATES = {
     "validated": ("good", "✓", "Passed the gate. Not published yet."),
     "rejected": ("bad", "✗", "Rejected by the gate. Nothing is published."),
     "published": ("good", "✓", "Published."),
@@ -44,7 +44,7 @@ def headline(view: ReportView) -> MetricMoves | None:
 def masthead(view: ReportView) -> Markup:
     """Which correction this is, where it stands, and what it comes to."""
     undone = {name for one in view.releases if one.kind == "rollback" for name in one.partitions}
-    kind, sign, words = _STATES.get(view.state, ("warn", "•", sentence(view.state.replace("_", " "))))
+    kind, sign, words = STATES.get(view.state, ("warn", "•", sentence(view.state.replace("_", " "))))
     if undone and view.state in ("published", "part_published"):
         kind, words = "warn", f"{words} {plural(len(undone), 'partition')} taken back since."
     return el(
@@ -164,22 +164,27 @@ def _broken(plan: PlanView) -> Markup | None:
 
 def verdict(view: ReportView) -> Markup:
     """Every rule of the gate, folded where it is fine, and who answers for what is not."""
-    groups: dict[str, list[Mapping[str, Any]]] = {}
-    for check in view.verdict.checks:
-        groups.setdefault(str(check.get("name")), []).append(check)
-    worst = sorted(groups.items(), key=lambda item: -max(_weight(one) for one in item[1]))
-    rows = [_rule(name, found) for name, found in worst]
     passed = "passed" if view.verdict.passed else "did not pass"
     when = f"judged by {view.judged_by}, {moment(view.judged_at)} UTC"
     lead = f"The candidate {passed}: {when}, on {plural(view.verdict.measured, 'measurement')}."
     return section(
         "Verdicts",
-        table(["Rule", "Result", "Found"], rows, caption="Rules of the gate", classes="rules stack"),
+        rules(view.verdict.checks),
         _accepted(view),
         _thresholds(view),
         name="verdicts",
         lead=lead,
     )
+
+
+def rules(checks: Iterable[Mapping[str, Any]]) -> Markup:
+    """Every rule of the gate in one table, the worst first."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for check in checks:
+        groups.setdefault(str(check.get("name")), []).append(check)
+    worst = sorted(groups.items(), key=lambda item: -max(_weight(one) for one in item[1]))
+    rows = [_rule(name, found) for name, found in worst]
+    return table(["Rule", "Result", "Found"], rows, caption="Rules of the gate", classes="rules stack")
 
 
 def _weight(check: Mapping[str, Any]) -> int:

@@ -1,0 +1,69 @@
+"""Who did what over which digest, oldest first, out of the records of a run. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from errata.evidence.members import Dossier
+
+__all__ = ["Deed", "deeds"]
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """One decision or deed; ``over`` is the digest that was decided on."""
+
+    at: str
+    who: str
+    what: str
+    over: str = ""
+
+
+def deeds(dossier: Dossier, folded: Callable[[Sequence[str]], str]) -> list[Deed]:
+    """Everything that people and workers did about this run as a whole."""
+    run = dossier.run
+    found = [Deed(run["planned_at"], run["requested_by"], "asked for it", run["manifest_digest"])]
+    found += map(_approval, dossier.decisions["approvals"])
+    found += [
+        Deed(row["at"], row["person"], f"accepted {row['check']}: {row['why']}", row["findings"])
+        for row in dossier.decisions["warnings"]
+    ]
+    found += _verdicts(dossier.gate)
+    found += map(_release, dossier.decisions["releases"])
+    found += [_publication(row, folded) for row in dossier.publications["publications"]]
+    return sorted(found, key=lambda deed: deed.at)
+
+
+def _approval(row: Mapping[str, Any]) -> Deed:
+    alone = ", breaking the glass" if row.get("break_glass") else ""
+    return Deed(row["at"], row["person"], f"{row['decision']} the plan{alone}{_after(row['note'])}", row["digest"])
+
+
+def _verdicts(gate: Mapping[str, Any]) -> Iterator[Deed]:
+    changes = {name: fact for name, fact in gate["facts"].items() if name.startswith("thresholds.")}
+    for row in gate["verdicts"]:
+        yield Deed(row["at"], row["person"], f"ran the gate: {'passed' if row['passed'] else 'rejected'}")
+    if gate["verdicts"]:
+        at = gate["verdicts"][-1]["at"]  # a fact has no time of its own here; it counts from the verdict it changed
+        yield from (Deed(at, one["person"], f"changed thresholds: {one['why']}") for one in changes.values())
+
+
+def _release(row: Mapping[str, Any]) -> Deed:
+    who = "the clean gate" if row["kind"] == "automatic" else row["person"]
+    alone = ", breaking the glass" if row["break_glass"] else ""
+    return Deed(row["at"], who, f"released the candidate{alone}{_after(row['note'])}", row["digest"])
+
+
+def _publication(row: Mapping[str, Any], folded: Callable[[Sequence[str]], str]) -> Deed:
+    word = "published" if row["kind"] == "publish" else "rolled back"
+    state = "" if row["state"] == "committed" else f", which is {row['state']}"
+    why = _after(row["reason"]) if row["kind"] == "rollback" else ""
+    return Deed(
+        row["settled_at"] or row["intended_at"], row["person"], f"{word} {folded(row['partitions'])}{state}{why}"
+    )
+
+
+def _after(note: str) -> str:
+    return f": {note}" if note else ""
