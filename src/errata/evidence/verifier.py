@@ -46,6 +46,8 @@ DIFF, PEOPLE = "records/diff.json", "records/people.json"
 ENTRIES, HEAD = "audit/entries.jsonl", "audit/head.dsse.json"
 MUST = (MANIFEST, RUN, PLAN, WORK, DECISIONS, GATE, PUBLICATIONS, DIFF, PEOPLE, ENTRIES, HEAD)
 
+IN_PLACE = ("replace_partitions", "append", "merge")
+
 MAX_BYTES = 1 << 30
 MAX_MEMBERS = 20_000
 MAX_INDEX = 16 << 20
@@ -348,6 +350,8 @@ class _Case:
         self.digest = sha256(members[MANIFEST])
         people = self.records[PEOPLE]
         self.told: dict[str, str] = {**people["names"], **people["texts"]}
+        # modes that publish beside the target write rows anew, so the commit has other files than the candidate
+        self.is_in_place = (self.manifest.get("publish") or {}).get("mode", IN_PLACE[0]) in IN_PLACE
         self.entries: dict[int, dict[str, Any]] = {}
         self.hashes: dict[int, str] = {}
 
@@ -497,7 +501,8 @@ class _Case:
     def plan(self) -> None:
         """The manifest is the one that was planned, and the long lists it names are there."""
         self.need(self.run["manifest_digest"] == self.digest, MANIFEST, f"has SHA-256 {self.digest}, the run another")
-        (planned,) = self.of("run.planned") or ({"body": {}, "seq": 0},)
+        nothing: list[dict[str, Any]] = [{"body": {}}]
+        (planned,) = self.of("run.planned") or nothing
         said = planned["body"].get("manifest_digest")
         self.need(said == self.digest, MANIFEST, f"has SHA-256 {self.digest}, but {said} was planned")
         names = [self.manifest["target"]["expected_part"], *(pin.get("files_part") for pin in self.manifest["inputs"])]
@@ -691,6 +696,8 @@ class _Case:
                 self.released(row, detail)
                 removed.update(detail.get("remove") or {})
                 continue
+            if not self.is_in_place:
+                continue
             anew = {name for names in (detail.get("rewrite") or {}).values() for name in names}
             for name in row["partitions"]:
                 back, before = (detail.get("add") or {}).get(name), removed.get(name)
@@ -740,7 +747,7 @@ class _Case:
         self.need(approved, PUBLICATIONS, f"{pub} was published before anyone approved the plan")
         if before:
             self.warranted(row, candidate, before[-1], at)
-        if candidate.get("files") and isinstance(detail.get("add"), dict):
+        if candidate.get("files") and self.is_in_place:
             files = {(path, rows) for path, rows in parsed(GATE, self.part(GATE, candidate["digest"]))["files"]}
             added = {(path, rows) for listed in detail["add"].values() for kind, path, rows in listed if kind == "data"}
             strange = sorted(path for path, _ in added - files)
@@ -772,16 +779,9 @@ class _Case:
             return
         subject = parsed(DECISIONS, known[-1]["subject"].encode())
         # a release is over what its signer saw, which names people; what is stored has pseudonyms
-        forms = [
-            verdict["checks"],
-            [{**one, "accepted_by": self.named(one.get("accepted_by"))} for one in verdict["checks"]],
-        ]
-        digests = [
-            sha256(
-                canonical({"passed": verdict["passed"], "checks": checks, "thresholds": verdict["thresholds_digest"]})
-            )
-            for checks in forms
-        ]
+        named = [{**one, "accepted_by": self.named(one.get("accepted_by"))} for one in verdict["checks"]]
+        findings = {"passed": verdict["passed"], "thresholds": verdict["thresholds_digest"]}
+        digests = [sha256(canonical({**findings, "checks": checks})) for checks in (verdict["checks"], named)]
         wanted = {
             "manifest_digest": self.digest, "candidate": candidate["n"], "candidate_digest": candidate["digest"],
             "verdict": verdict["audit_seq"], "verdict_digest": digests[subject.get("verdict_digest") in digests[1:]],
@@ -815,17 +815,13 @@ class _Case:
             facts.append(("released", f"{self.who(row.get('person'))}, {row.get('at')}"))
         for row in self.records[GATE].get("verdicts", ())[-1:]:
             word = "passed" if row.get("passed") else "rejected"
-            facts.append(
-                (
-                    "gate",
-                    f"{word}, {len(row.get('checks', ()))} findings, judged by {self.who(row.get('person'))}, {row.get('at')}",
-                )
-            )
+            by = f"judged by {self.who(row.get('person'))}, {row.get('at')}"
+            facts.append(("gate", f"{word}, {_counted(row.get('checks', ()), 'finding')}, {by}"))
         for row in self.records[PUBLICATIONS].get("publications", ()):
             word = {"publish": "published", "rollback": "rolled back"}.get(str(row.get("kind")), str(row.get("kind")))
             where = f"snapshot {row.get('base_snapshot_id')} → {row.get('result_snapshot_id')}"
             state = "" if row.get("state") == "committed" else f" ({row.get('state')})"
-            many = f"{len(row.get('partitions', ()))} partitions"
+            many = _counted(row.get("partitions", ()), "partition")
             facts.append((word + state, f"{self.who(row.get('person'))}, {row.get('settled_at')}, {many}, {where}"))
 
 
@@ -846,6 +842,10 @@ def _linked(content: str, run: str | None, previous: str, seq: int) -> str:
     )
 
 
+def _counted(things: Sequence[Any], noun: str) -> str:
+    return f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
+
+
 def _paths(files: Iterable[Sequence[Any]] | None) -> set[str]:
     return {str(path) for _, path, _ in files or ()}
 
@@ -856,10 +856,9 @@ def _paths(files: Iterable[Sequence[Any]] | None) -> set[str]:
 def lines(report: Report) -> list[str]:
     """The outcome for people."""
     if report.ok:
-        told = [f"✓ {len(report.members)} members verified, signed by {report.signed_by}"]
+        told = [f"✓ {_counted(report.members, 'member')} verified, signed by {report.signed_by}"]
     else:
-        count = len(report.problems)
-        told = [f"✗ this bundle does not verify: {count} problem{'s' if count > 1 else ''}"]
+        told = [f"✗ this bundle does not verify: {_counted(report.problems, 'problem')}"]
         told += [f"  {one.member or 'the bundle'}: {one.problem}" for one in report.problems]
     width = max((len(name) for name, _ in report.facts), default=0)
     told += [f"  {name.ljust(width)}  {what}" for name, what in report.facts]

@@ -10,9 +10,9 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from typing import Any
 
-from errata import __version__
 from errata.canonical import canonical_bytes, sha256
 from errata.errors import AuditBroken, EngineError, NotFound, Refused
 from errata.evidence.bundle import sealed
@@ -210,7 +210,7 @@ def _people(desk: Desk, dossier: Dossier) -> dict[str, Any]:
 def _environment(manifest: Manifest) -> dict[str, Any]:
     return {
         "planned_with": manifest.code.errata_version,
-        "exported_with": __version__,
+        "exported_with": version("errata"),
         "verifier_sha256": sha256(verifier_source()),
         "code": {
             name: plain(getattr(manifest.code, name))

@@ -44,7 +44,8 @@ def segment(conn: Connection, run_id: str) -> Segment:
     """The audit from the first entry of this run to the head; raises when it does not link up."""
     first = conn.execute(select(func.min(audit.c.seq)).where(audit.c.run_id == run_id)).scalar_one()
     head = conn.execute(select(audit_head)).one()
-    after, previous, lines = None, "", []
+    after, previous = None, ""
+    lines: list[Mapping[str, Any]] = []
     for row in _from(conn, first):
         after = row.previous if after is None else after
         if (row.seq, row.previous) != (first + len(lines), previous or row.previous):

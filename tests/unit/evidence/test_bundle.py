@@ -1,0 +1,305 @@
+"""Evidence of a run, whatever became of it: made the same way, complete, without a secret, and verified by one file."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import errata.evidence.verifier as module
+from errata.errors import AuditBroken, KeyRefused, Refused
+from errata.evidence.members import verifier_source
+from errata.evidence.verifier import INDEX, MOVES, lines, verify
+from errata.model.evidence import EvidenceSettings
+from errata.model.run import RUN_MOVES, RunState
+from unit.evidence.forging import packed, unpacked
+from unit.evidence.house import BLOCKED, DAYS, OK, SECRET_ROW, House
+
+NewHouse = Callable[..., House]
+GOLDENS = Path(__file__).parent / "goldens"
+
+
+def test_a_run_in_any_state_has_evidence_that_verifies(house: House, cases: dict[str, str], bundles: dict[str, bytes]):
+    """From planned to superseded; and each bundle says the state that the run is in."""
+    for name, bundle in bundles.items():
+        found = verify(bundle, [house.public])
+        assert found.problems == [], name
+        run = house.ledger.run(cases[name])
+        assert (found.run["run_id"], found.run["state"]) == (run.run_id, run.state.value)
+        assert found.head == dict(zip(("seq", "hash"), house.ledger.audit_head()[:2], strict=True))
+    states = {house.ledger.run(run_id).state for run_id in cases.values()}
+    assert states >= set(RunState) - {RunState.PAUSED, RunState.EXPIRED, RunState.ROLLED_BACK}
+
+
+def test_the_same_ledger_gives_the_same_bytes(house: House, cases: dict[str, str], bundles: dict[str, bytes]):
+    """A second export of an unchanged ledger is the same file, so two copies can be compared."""
+    assert house.export(cases["published"]) == bundles["published"]
+
+
+def test_a_run_that_is_wholly_rolled_back_verifies(new_house: NewHouse):
+    """What was taken back is what was there before, and the run says so."""
+    house = new_house()
+    run_id = house.published()
+    house.roll_back(run_id, DAYS[:1])
+    house.roll_back(run_id, DAYS[1:])
+    found = verify(house.export(run_id), [house.public])
+    assert found.problems == []
+    assert found.run["state"] == "rolled_back"
+    assert [name for name, _ in found.facts].count("rolled back") == 2
+
+
+def test_one_person_for_everything_is_said_loudly(new_house: NewHouse):
+    """Single-user mode is a warning of the verifier and stands on the cover; without it the same would be refused."""
+    house = new_house(single_user=True)
+    run_id = house.judged(person="ana")
+    house.publish(run_id, person="ana")
+    bundle = house.export(run_id)
+    found = verify(bundle, [house.public])
+    assert found.problems == []
+    assert any(one.startswith("SINGLE-USER MODE") for one in found.warnings)
+    assert "Single-user mode" in unpacked(bundle)["cover.html"].decode()
+
+
+def test_broken_glass_is_said_loudly(new_house: NewHouse):
+    """Who decided alone, and why, is a warning of the verifier and stands on the cover."""
+    house = new_house()
+    run_id = house.judged(person="dana", break_glass="regulator waits")
+    house.publish(run_id, person="dana", break_glass="regulator still waits")
+    bundle = house.export(run_id)
+    found = verify(bundle, [house.public])
+    assert found.problems == []
+    assert "BREAK-GLASS: dana approved alone: regulator waits" in found.warnings
+    assert "BREAK-GLASS: dana released alone: regulator still waits" in found.warnings
+    assert "regulator still waits" in unpacked(bundle)["cover.html"].decode()
+
+
+def test_a_second_candidate_is_the_one_that_counts(new_house: NewHouse):
+    """A rejected candidate stays on the record beside the one that was published."""
+    house = new_house()
+    run_id = house.judged(checks=[OK, BLOCKED])
+    house.judge(run_id, [OK])
+    house.publish(run_id)
+    bundle = house.export(run_id)
+    assert verify(bundle, [house.public]).problems == []
+    assert {"measurements/c1.json", "measurements/c2.json"} <= set(unpacked(bundle))
+
+
+def test_a_candidate_of_an_older_release_is_a_warning(new_house: NewHouse):
+    """Its file list was not kept then; the verifier says what it could not compare."""
+    house = new_house()
+    run_id = house.staged()
+    house.judge(run_id, [OK], keep_files=False)
+    found = verify(house.export(run_id), [house.public])
+    assert found.problems == []
+    assert any("made by an older release" in one for one in found.warnings)
+
+
+def test_the_summary_of_a_diff_is_kept_once(new_house: NewHouse):
+    """It is computed for the first bundle, named by the audit, and still there when the snapshots are gone."""
+    house = new_house()
+    run_id = house.published()
+    house.measurer.gone = True
+    first = house.exported(run_id)
+    assert first[0].notes == ("no summary of the diff: snapshot 7719 has expired",)
+    assert any("no summary of changed rows" in one for one in verify(first[1], [house.public]).warnings)
+    house.measurer.gone = False
+    second = house.export(run_id)
+    house.measurer.gone = True
+    assert house.measurer.asked == 2
+    assert house.export(run_id) == second
+    assert house.measurer.asked == 2
+    summary = json.loads(unpacked(second)["records/diff.json"])["summary"]
+    told = json.loads(unpacked(second)[f"parts/{summary}.json"])
+    assert told["columns"]["gross"] == {
+        "changed": 21, "within": 0, "median_percent": "-10.00", "sum_before": "300", "sum_after": "270",
+    }  # fmt: skip
+    assert told["columns"]["account_id"]["sum_after"] is None
+
+
+def test_without_diff_nothing_is_compared(new_house: NewHouse):
+    """An auditor's request needs no Spark; metrics of the gate are there all the same."""
+    house = new_house()
+    bundle = house.export(house.published(), with_diff=False)
+    assert house.measurer.asked == 0
+    record = json.loads(unpacked(bundle)["records/diff.json"])
+    assert record["metrics"][0]["before"] == "300.00"
+    assert record["rows"][DAYS[0]] == {"before": "10", "after": "11"}
+
+
+def test_no_value_of_a_row_and_no_secret_is_in_a_bundle(house: House, bundles: dict[str, bytes]):
+    """Neither classified values nor samples, nor what other runs' entries say, nor the key."""
+    for name, bundle in bundles.items():
+        for word in (SECRET_ROW, "hunter2-hunter2", "PRIVATE KEY-----\nM"):
+            assert word.encode() not in bundle, (name, word)
+    entries = unpacked(bundles["published"])["audit/entries.jsonl"]
+    for reason in ("third try", "wrong days", "not convincing", "planned only"):
+        assert reason.encode() not in entries
+
+
+def test_a_secret_in_a_note_stops_the_export(new_house: NewHouse):
+    """The last look before a bundle leaves: a value that goes by the name of a secret is refused, by member."""
+    house = new_house()
+    run_id = house.planned("password is hunter2-hunter2")
+    with pytest.raises(Refused, match=r"found \$\{LAKE_PASSWORD\} in ") as refused:
+        house.export(run_id)
+    assert "hunter2" not in refused.value.message
+
+
+def test_names_of_members_hold_nothing_that_a_person_typed(new_house: NewHouse):
+    """Run ids, partitions and reasons never become a path."""
+    house = new_house()
+    bundle = house.export(house.published("../../../etc/passwd\0CON %2e%2e"))
+    fixed = {
+        "README.txt", "cover.html", "verify.py", "manifest.json", INDEX, "audit/entries.jsonl", "audit/head.dsse.json",
+        *(f"records/{name}.json" for name in
+          ("run", "plan", "work", "decisions", "gate", "publications", "environment", "diff", "people")),
+    }  # fmt: skip
+    rest = [name for name in unpacked(bundle) if name not in fixed]
+    assert all(re.fullmatch(r"parts/[0-9a-f]{64}\.json|measurements/c\d+\.json", name) for name in rest)
+    assert verify(bundle, [house.public]).ok
+
+
+def test_a_broken_audit_gives_no_evidence(new_house: NewHouse):
+    """A bundle is not made of a log that does not verify."""
+    house = new_house()
+    run_id = house.published()
+
+    def spoil(conn: object) -> None:
+        conn.exec_driver_sql("DROP TRIGGER audit_no_update")  # type: ignore[attr-defined]
+        conn.exec_driver_sql("UPDATE audit SET at = 'never' WHERE seq = 2")  # type: ignore[attr-defined]
+
+    house.ledger._database.bare(spoil)
+    with pytest.raises(AuditBroken, match="entry 2"):
+        house.export(run_id)
+
+
+def test_without_a_key_there_is_no_evidence(new_house: NewHouse):
+    """There is no default key, and no unsigned bundle."""
+    house = new_house()
+    house.desk = replace(house.desk, project=replace(house.project, evidence=EvidenceSettings()))
+    with pytest.raises(KeyRefused):
+        house.export(house.planned())
+
+
+def test_the_verifier_knows_the_same_moves_as_the_ledger():
+    """It is one file and cannot import them."""
+    assert {state: set(to) for state, to in MOVES.items()} == {
+        state.value: {one.value for one in to} for state, to in RUN_MOVES.items()
+    }
+
+
+# ------------------------------------------------------------------------------------------------- the one-file script
+
+
+@pytest.fixture(scope="session")
+def bare_python(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """A Python that has cryptography and nothing else of ours."""
+    import cryptography
+
+    site = Path(cryptography.__file__).parent.parent
+    alone = tmp_path_factory.mktemp("site")
+    for found in (
+        *site.glob("cryptography"),
+        *site.glob("cffi"),
+        *site.glob("_cffi_backend*"),
+        *site.glob("pycparser"),
+    ):
+        (alone / found.name).symlink_to(found)
+    start = f"import sys, runpy; sys.path.append({str(alone)!r}); sys.argv = sys.argv[1:]; "
+    return [sys.executable, "-I", "-S", "-c", start + "runpy.run_path(sys.argv[0], run_name='__main__')"]
+
+
+def test_the_script_in_the_bundle_is_the_verifier_of_errata(bundles: dict[str, bytes]):
+    """One implementation: the member is the module, byte for byte."""
+    assert unpacked(bundles["published"])["verify.py"] == verifier_source() == Path(module.__file__).read_bytes()
+
+
+def test_the_script_runs_without_errata(
+    house: House, bundles: dict[str, bytes], bare_python: list[str], tmp_path: Path
+):
+    """Python and cryptography suffice: it accepts the bundle, prints its own digest, and names a spoilt member."""
+    script, bundle, key = tmp_path / "verify.py", tmp_path / "run.errata", tmp_path / "errata.pub"
+    members = unpacked(bundles["published"])
+    script.write_bytes(members["verify.py"])
+    bundle.write_bytes(bundles["published"])
+    key.write_bytes(house.public)
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [*bare_python, str(script), str(bundle), "--key", str(key), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path)
+
+    missing = subprocess.run(
+        [*bare_python[:-1], "import errata"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert "No module named 'errata'" in missing.stderr
+    done = run()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "\n".join(lines(verify(bundles["published"], [house.public]))) + "\n"
+    assert module.own_digest() in done.stdout
+    bundle.write_bytes(packed(members | {"records/gate.json": b"{}"}))
+    done = run("--json")
+    assert done.returncode == 1
+    told = json.loads(done.stdout)
+    assert told["problems"] == [
+        {"member": "records/gate.json", "problem": "is not what was signed: its bytes were altered or swapped"}
+    ]
+    bundle.unlink()
+    assert run().returncode == 2
+
+
+def test_the_script_is_written_for_older_pythons():
+    """It imports the standard library and cryptography only, and parses as Python 3.9."""
+    tree = ast.parse(verifier_source(), feature_version=(3, 9))
+    names = {
+        (node.module or "").split(".")[0] if isinstance(node, ast.ImportFrom) else alias.name.split(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    }
+    assert names - sys.stdlib_module_names == {"cryptography"}
+
+
+# --------------------------------------------------------------------------------------------------------- for people
+
+
+@pytest.mark.parametrize("name", ["published", "rejected", "declined", "rolled_back_in_part"])
+def test_what_the_verifier_says(house: House, bundles: dict[str, bytes], name: str):
+    """Golden output; digests, times, run ids and numbers of entries are left out of the comparison."""
+    told = "\n".join(lines(verify(bundles[name], [house.public]))) + "\n"
+    told = re.sub(r"[0-9a-f]{64}", "<sha256>", told)
+    told = re.sub(r"\d{4}-\d\d-\d\dT[0-9:.]+(Z|\+00:00)", "<time>", told)
+    told = re.sub(r"bf-\d{8}-daily-revenue-[0-9a-f]+", "<run>", told)
+    told = re.sub(r"audit( +)\d+ … \d+: \d+ of this run, \d+ of others", r"audit\1<entries>", told)
+    path = GOLDENS / f"verify-{name}.txt"
+    if os.environ.get("ERRATA_GOLDENS") == "write":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(told, "utf-8")
+    assert told == path.read_text("utf-8")
+
+
+def test_the_cover_tells_the_story(house: House, cases: dict[str, str], bundles: dict[str, bytes]):
+    """Reason, people, verdict, numbers and snapshots are on it; there is no script and no address to fetch from."""
+    page = unpacked(bundles["rolled_back_in_part"])["cover.html"].decode()
+    for word in ("third try", "ana", "bo", "as discussed", "88.80", "rolled back", "7719", "8801", "8802", "10 rows"):
+        assert word in page, word
+    assert house.ledger.run(cases["rolled_back_in_part"]).manifest_digest in page
+    assert "<script" not in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert "account_id" in page
+    assert "classified" in page
+
+
+def test_what_people_typed_is_text_on_the_cover(new_house: NewHouse):
+    """A reason that looks like markup stays text."""
+    house = new_house()
+    page = unpacked(house.export(house.planned("<img src=x onerror=alert(1)>")))["cover.html"].decode()
+    assert "<img" not in page
+    assert "&lt;img src=x" in page
