@@ -15,6 +15,7 @@ from errata.executor.desk import Desk
 from errata.ledger import CandidateRecord, ReleaseRecord, RunRecord, VerdictRecord
 from errata.model.audit import Actor
 from errata.model.codec import plain
+from errata.model.duration import before
 from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.model.run import RunState
@@ -26,6 +27,7 @@ __all__ = [
     "Judged",
     "audited",
     "counting",
+    "counts_since",
     "judged",
     "not_validated",
     "publishes_itself",
@@ -94,6 +96,11 @@ def publishes_itself(desk: Desk, manifest: Manifest) -> bool:
     """Whether the product, sealed and as it is now, wants no person once its gate is clean."""
     product = desk.project.products.get(manifest.product)
     return not manifest.manual and product is not None and not product.manual
+
+
+def counts_since(desk: Desk, manifest: Manifest) -> datetime:
+    """The instant from which on a release counts."""
+    return before(manifest.approval.valid, datetime.fromisoformat(desk.ledger.now()))
 
 
 def counting(desk: Desk, run: RunRecord, manifest: Manifest, found: Judged) -> ReleaseRecord | None:

@@ -6,7 +6,7 @@ from collections import Counter
 
 from errata.errors import ApprovalRefused
 from errata.executor.desk import Desk
-from errata.executor.judged import OPEN, Judged, audited, judged, not_validated, released_view
+from errata.executor.judged import OPEN, Judged, audited, counts_since, judged, not_validated, released_view
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
@@ -40,7 +40,7 @@ def release(desk: Desk, actor: Actor, run_id: str, digest: str | None, note: str
         raise audited(desk, actor, run, "release", error) if given else error
     _, already = desk.ledger.record_release(
         run.run_id, found.subject.content, candidate_n=found.candidate.n, person=actor.person, kind="release",
-        actor=actor, note=note,
+        actor=actor, note=note, since=counts_since(desk, manifest),
     )  # fmt: skip
     return _view(desk, actor, run, manifest, found, already=already)
 

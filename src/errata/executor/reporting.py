@@ -30,7 +30,16 @@ from errata.model.manifest import Manifest
 from errata.model.partition import oldest_first, parse
 from errata.model.refs import undo_branch
 from errata.model.run import AttemptState, ChunkState, PublicationState, RunState
-from errata.model.views import BreakGlassView, HistoryView, PartitionView, PlanView, RunLine, StatusView, WhyView
+from errata.model.views import (
+    BreakGlassView,
+    HistoryView,
+    PartitionView,
+    PlanView,
+    QuorumView,
+    RunLine,
+    StatusView,
+    WhyView,
+)
 from errata.validator.diff import masked_pair
 from errata.validator.ports import CANDIDATE, PRIOR, ROW_COUNT
 
@@ -59,7 +68,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
     counts = desk.ledger.counts(run.run_id)
     publications, releases = desk.ledger.publications(run.run_id), desk.ledger.releases(run.run_id)
     attempts, facts = desk.ledger.attempts(run.run_id), desk.ledger.facts(run.run_id)
-    now_ms = desk.ledger.now_ms()
+    now_ms, quorum = desk.ledger.now_ms(), current_quorum(desk, run, manifest)
     return StatusView(
         run_id=run.run_id,
         product=run.product,
@@ -74,7 +83,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         failures=failures_view(chunks),
         approvals=approvals_view(desk, run.run_id),
         publications=tuple(_publication(p, releases) for p in publications),
-        next=next_command(run, counts, _last_move(desk, run)),
+        next=_again(run, quorum) or next_command(run, counts, _last_move(desk, run)),
         warnings=tuple(
             f"{p.kind} {p.pub_id} is open since {p.intended_at}"
             for p in publications
@@ -88,12 +97,19 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         accepted=tuple(
             {"check": one.check, "why": one.why, "person": one.person} for one in accepted_in_verdict(desk, run)
         ),
-        quorum=current_quorum(desk, run, manifest),
+        quorum=quorum,
         break_glass=newest_broken(desk, run.run_id),
         release_digest=release_digest(desk, run),
         release=released_view(desk, run, manifest),
         single_user=manifest.single_user or desk.project.single_user,
     )
+
+
+def _again(run: RunRecord, quorum: QuorumView | None) -> str:
+    """Approvals that no longer suffice stand before the next deed that needs them."""
+    is_needed = run.state in (S.APPROVED, S.VALIDATED, S.PART_PUBLISHED)
+    lacking = quorum is not None and not quorum.met and is_needed
+    return f"errata approve {run.run_id} --digest {run.manifest_digest}" if lacking else ""
 
 
 def next_command(run: RunRecord, counts: Counts, last_move: str) -> str:

@@ -19,6 +19,7 @@ from errata.executor.judged import (
     Judged,
     audited,
     counting,
+    counts_since,
     judged,
     not_validated,
     publishes_itself,
@@ -131,7 +132,7 @@ def warrant(
     if record is None or break_glass:
         record, _ = desk.ledger.record_release(
             run.run_id, found.subject.content, candidate_n=candidate.n, person=actor.person, kind=kind, actor=actor,
-            break_glass=break_glass,
+            break_glass=break_glass, since=counts_since(desk, manifest),
         )  # fmt: skip
         failpoint("publish.after_release")
     raise_alarm(desk, actor, run)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, func, select
@@ -42,15 +43,20 @@ class Releases(Store):
         actor: Actor,
         note: str = "",
         break_glass: str = "",
+        since: datetime | None = None,
     ) -> tuple[ReleaseRecord, bool]:
-        """Keep a release over ``subject``; the same by the same person, while it is the newest, changes nothing."""
+        """Keep a release over ``subject``.
+
+        The same by the same person, while it is the newest and not from before ``since``, changes nothing.
+        """
         digest = digest_of(subject)
 
         def work(tx: Tx) -> tuple[ReleaseRecord, bool]:
             run = find_run(tx.conn, run_id)
             newest = _newest(tx.conn, run_id)
             mine = (digest, person, break_glass)
-            if newest is not None and (newest.digest, newest.person, newest.break_glass) == mine:
+            is_same = newest is not None and (newest.digest, newest.person, newest.break_glass) == mine
+            if newest is not None and is_same and (since is None or datetime.fromisoformat(newest.at) >= since):
                 return newest, True
             need_state(run, _FROM, "release")
             body = {"digest": digest, "person": person, "kind": kind, "note": note, "candidate": candidate_n}

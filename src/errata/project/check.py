@@ -25,6 +25,7 @@ def check_project(project: Project, reader: TableReader | None = None) -> tuple[
     for product in project.products.values():
         report = _report(project, product.path)
         check_transform(FilePath(project.root), product, report)
+        _check_owner(project, product, report)
         if reader is not None:
             _check_target(project, product, reader, report)
             for source in product.inputs:
@@ -55,7 +56,7 @@ def _check_people(project: Project) -> list[Problem]:
     def who(role: Role) -> set[str]:
         return {name for name, person in project.people.items() if role in person.roles}
 
-    for role in Role:
+    for role in (role for role in Role if role is not Role.BREAK_GLASS):
         if not who(role):
             report.at(("people",), f"nobody has the role {role}", found=False)
     for role in (Role.APPROVER, Role.PUBLISHER):
@@ -64,7 +65,19 @@ def _check_people(project: Project) -> list[Problem]:
             report.at(
                 ("people",), f"nobody but the requester has the role {role}; expected another person", found=False
             )
+    publishers = who(Role.PUBLISHER)
+    if publishers and all(project.people[name].service for name in publishers):
+        said = "only service accounts have the role publisher; expected a person, who releases and rolls back"
+        report.at(("people",), said, found=False)
     return report.problems
+
+
+def _check_owner(project: Project, product: Product, report: Report) -> None:
+    """A team that has to agree, and has nobody who may, would let every plan wait for ever."""
+    team = [person for person in project.people.values() if product.owner in person.teams]
+    if product.approval.owner and team and not any(Role.APPROVER in person.roles for person in team):
+        said = f"nobody of {product.owner} has the role approver; expected one, or approval: {{owner: false}}"
+        report.at(("owner",), said, found=False)
 
 
 def _describe(project: Project, table: str, path: Path, reader: TableReader, report: Report) -> TableFacts | None:

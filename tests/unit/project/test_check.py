@@ -196,6 +196,23 @@ def test_a_second_person_must_be_able_to_approve_and_to_publish(write: Write):
     nobody = "people:\n  ana: {roles: [requester, operator, publisher]}\n  bo: {roles: [publisher]}\n"
     root = with_transform(write(project=PROJECT.partition("people:")[0] + nobody))
     assert found(root) == ["errata.yaml:6: people: nobody has the role approver"]
+    services = (
+        "people:\n  ana: {roles: [requester, operator]}\n  bo: {roles: [approver]}\n"
+        "  s: {roles: [publisher], service: true}\n"
+    )
+    root = with_transform(write(project=PROJECT.partition("people:")[0] + services))
+    only = "only service accounts have the role publisher; expected a person, who releases and rolls back"
+    assert found(root) == [f"errata.yaml:6: people: {only}"]
+
+
+def test_a_team_that_has_to_agree_needs_an_approver(write: Write):
+    """Else every plan of its products would wait for ever; a product may leave its owner out."""
+    team = PROJECT.replace(
+        "ana: {roles: [requester, operator]}", "ana: {roles: [requester, operator], teams: [finance-data]}"
+    )
+    said = "owner: nobody of finance-data has the role approver; expected one, or approval: {owner: false}"
+    assert found(with_transform(write(project=team))) == [f"products/daily_revenue.yaml:2: {said}"]
+    assert found(with_transform(write(project=team, extra="approval: {owner: false}\n"))) == []
 
 
 def test_an_engines_words_are_redacted(write: Write):
