@@ -18,7 +18,7 @@ from errata.evidence.keys import PublicKey, SigningKey
 
 if TYPE_CHECKING:
     from securesystemslib.dsse import Envelope
-    from securesystemslib.signer import SSlibKey
+    from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]  # it has no __all__
 
 __all__ = ["Opened", "opened", "signed", "unverified"]
 
@@ -39,7 +39,7 @@ class Opened:
 def signed(payload: bytes, payload_type: str, key: SigningKey) -> bytes:
     """An envelope around ``payload`` as JSON bytes, signed by ``key``."""
     from securesystemslib.dsse import Envelope
-    from securesystemslib.signer import CryptoSigner
+    from securesystemslib.signer import CryptoSigner  # type: ignore[attr-defined]
 
     envelope = Envelope(payload, payload_type, {})
     envelope.sign(CryptoSigner(key.private, _known(key.public)))
@@ -102,7 +102,7 @@ def _must_be(envelope: Envelope, payload_type: str) -> None:
 
 
 def _known(key: PublicKey) -> SSlibKey:
-    from securesystemslib.signer import SSlibKey
+    from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]
 
     return SSlibKey(key.keyid, "ed25519", "ed25519", {"public": key.raw.hex()})
 

@@ -5,8 +5,8 @@ that the link ``{content, previous, run, seq}``, each as canonical JSON. So a li
 people who may not read what the entry says; ``run`` is the SHA-256 of the run's id, so that none of a run's own entries
 can be passed off as another's. Entries of older ledgers have one hash over everything. An entry that records a change
 of a run's state has ``move: {from, to}`` in its body; the triggers accept no change without it. :func:`verify` walks
-the whole log in one consistent view, then compares it with the rows it explains: states and manifests of runs, and
-the measurements of candidates.
+the whole log in one consistent view, then compares it with the rows it explains: states and manifests of runs, the
+measurements of candidates, and everything else that governs (:mod:`errata.ledger.explained`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from sqlalchemy import Connection, Row, func, select, union_all
 from errata.canonical import canonical_bytes, sha256
 from errata.errors import UsageError
 from errata.ledger.database import Tx
+from errata.ledger.explained import unexplained
 from errata.ledger.measured import MEASURED, Said, misreported
 from errata.ledger.records import AuditCheck
+from errata.ledger.retold import Account, Entry
 from errata.ledger.schema import audit, audit_head, metadata, run
 from errata.ledger.subjects import book
 from errata.model.audit import GENESIS, Actor, AuditEntry, Head
@@ -169,6 +171,8 @@ def verify(conn: Connection, heads: Sequence[Head] = ()) -> AuditCheck:
         return _broken(seq, reason, last)
     reason = _unlogged(conn, told)
     first_bad, reason = (None, reason) if reason else misreported(conn, told.measured) or (None, None)
+    if reason is None and (found := unexplained(conn, told.account)):
+        first_bad, reason = found.seq, found.told
     return AuditCheck(reason is None, seq, first_bad, reason, last)
 
 
@@ -210,9 +214,11 @@ class _Told:
     states: dict[str, str] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
     measured: dict[tuple[str, int], Said] = field(default_factory=dict)
+    account: Account = field(default_factory=Account)
 
     def hear(self, row: Row[Any]) -> None:
         body = json.loads(row.body)
+        self.account.hear(Entry(row.seq, row.run_id, row.action, body), (row.person, row.os_user))
         if row.run_id is not None and MOVE in body:
             self.states[row.run_id] = body[MOVE]["to"]
             if body[MOVE]["from"] is None:

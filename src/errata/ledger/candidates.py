@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
 
+from errata.canonical import digest_of
 from errata.errors import NotFound, StateRefused
 from errata.ledger.audit import append
 from errata.ledger.database import Tx
@@ -20,6 +21,7 @@ from errata.ledger.records import CandidateRecord, CandidateState, Measurement, 
 from errata.ledger.rules import CANDIDATE_MOVES
 from errata.ledger.schema import candidate, measurement, verdict
 from errata.ledger.store import Refusal, Store, find_run, json_text, move_run, need_state
+from errata.ledger.subjects import book
 from errata.model.audit import Actor
 from errata.model.codec import plain
 from errata.model.run import RunState
@@ -142,7 +144,10 @@ class Candidates(Store):
             need_state(run, _JUDGES, "validate")
             if made.state is not CandidateState.MADE:
                 raise Refusal(_not_made(made), run_id=run_id, action="validate", body={"n": n})
-            body = {"n": n, "passed": passed, "snapshot_id": made.snapshot_id, "thresholds_digest": thresholds_digest}
+            body = {
+                "n": n, "passed": passed, "snapshot_id": made.snapshot_id, "thresholds_digest": thresholds_digest,
+                "checks_digest": digest_of(book().in_row(plain(list(checks)))),
+            }  # fmt: skip
             seq = _judge(tx, run, passed, actor, body)
             row = {
                 "run_id": run_id, "candidate_n": n, "passed": passed, "checks": json_text(list(checks)),

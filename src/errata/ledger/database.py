@@ -26,7 +26,7 @@ from sqlalchemy.exc import ArgumentError, IntegrityError
 from errata.errors import UsageError
 from errata.ledger.dialect import Dialect, Trouble
 from errata.ledger.schema import audit
-from errata.ledger.subjects import Wrapping, reading
+from errata.ledger.subjects import Book, Wrapping, reading
 
 __all__ = ["Database", "Tx"]
 
@@ -113,8 +113,11 @@ class Database:
 
     def transact(self, work: Callable[[Connection], T], *, write: bool) -> T:
         """Run ``work`` in one transaction, once."""
-        people = (self._wrapping, self.proposed)
-        with self.engine.connect().execution_options(errata_write=write) as conn, conn.begin(), reading(conn, *people):
+        with (
+            self.engine.connect().execution_options(errata_write=write) as conn,
+            conn.begin(),
+            reading(Book(conn, self._wrapping, self.proposed, self.redact)),
+        ):
             return work(conn)
 
     def _on_begin(self, conn: Connection) -> None:

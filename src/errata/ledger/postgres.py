@@ -184,7 +184,7 @@ def _scrub(engine: Engine) -> str:
     try:
         cursor = raw.cursor()
         cursor.execute("SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'subject'::regclass")
-        is_owner = bool(cursor.fetchone()[0])
+        is_owner = cursor.fetchone() == (True,)
         if is_owner:
             cursor.execute("VACUUM (FULL) subject")
     finally:

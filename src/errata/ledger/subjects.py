@@ -74,6 +74,7 @@ class Book:
     conn: Connection
     wrapping: Wrapping | None = None
     proposed: dict[str, str] = field(default_factory=dict)  # pseudonyms that sealed plans name already
+    redact: Callable[[str], str] = str
     _names: dict[str, str | None] | None = None  # by pseudonym
     _pseudonyms: dict[str, str] | None = None  # by name
     _secrets: dict[str, bytes] | None = None
@@ -110,6 +111,8 @@ class Book:
             return typed
         if author not in self._keys():
             raise UsageError("what a person typed was refused; expected an audit entry by them first")
+        # entry and row seal the same words
+        typed = self.redact(typed)
         if len(typed) > MAX_TEXT:
             typed = typed[: MAX_TEXT - 1] + "…"
         content = self._cipher(author).encrypt(typed.encode(), [author.encode()])
@@ -135,6 +138,10 @@ class Book:
     def conceal(self, said: Any, action: str = "") -> Any:
         """JSON data as it is stored: pseudonyms for names, sealed text for what people typed."""
         return self._concealed(said, "", "" if _MACHINES.match(action) else self._author)
+
+    def in_row(self, said: Any) -> Any:
+        """JSON data as a column of type :class:`Told` has it."""
+        return self.conceal(said, _ROWS)
 
     def reveal(self, stored: Any) -> Any:
         """JSON data as people read it."""
@@ -242,9 +249,9 @@ def book() -> Book:
 
 
 @contextmanager
-def reading(conn: Connection, wrapping: Wrapping | None, proposed: dict[str, str]) -> Iterator[None]:
+def reading(people: Book) -> Iterator[None]:
     """One transaction, in which names and text are translated."""
-    token = _book.set(Book(conn, wrapping, proposed))
+    token = _book.set(people)
     try:
         yield
     finally:
@@ -301,7 +308,7 @@ class Told(TypeDecorator[str]):
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
         if value is None:
             return None
-        return canonical_bytes(book().conceal(json.loads(value), _ROWS)).decode()
+        return canonical_bytes(book().in_row(json.loads(value))).decode()
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
         if value is None or _stored.get() or ("subject-" not in value):

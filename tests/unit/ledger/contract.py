@@ -120,7 +120,7 @@ class RunContract:
         for number, (a, b) in enumerate(pairs):
             run_in(ledger, a, f"bf-{number}")
             assert ledger.move(f"bf-{number}", b, actor=BO).state is b
-            last = ledger.audit_entries(f"bf-{number}")[-1]
+            last = ledger.audit_log(f"bf-{number}")[-1]
             assert last.body["move"] == {"from": a.value, "to": b.value}
             assert last.actor == BO
         assert ledger.verify_audit().ok
@@ -151,7 +151,7 @@ class RunContract:
         plan(ledger)
         ledger.refuse("bf-1", BO, "approve", "bo planned it", {"rule": "four-eyes"})
         ledger.note("bf-1", ANA, "pins.created", {"tags": ["a"]})
-        refused, noted = ledger.audit_entries("bf-1")[-2:]
+        refused, noted = ledger.audit_log("bf-1")[-2:]
         assert refused.body == {"attempted": "approve", "reason": "bo planned it", "rule": "four-eyes"}
         assert (noted.action, noted.body) == ("pins.created", {"tags": ["a"]})
 

@@ -117,9 +117,10 @@ def test_an_honest_log_verifies(ledger: Ledger, log: Connection):
 def test_an_entry_is_hashed_as_documented(ledger: Ledger):
     """A checker written elsewhere needs SHA-256 and RFC 8785 only."""
     entry = ledger.note(None, ANA, "note", {"b": 1, "a": ["x"]})
+    name = {handle: pseudonym for pseudonym, handle in ledger.people().items()}
     told = {
         "at": entry.at,
-        "actor": {"person": "ana", "os_user": "ana-os", "host": "desk", "single_user": False},
+        "actor": {"person": name["ana"], "os_user": name["ana-os"], "host": "desk", "single_user": False},
         "action": "note",
         "run_id": None,
         "body": {"a": ["x"], "b": 1},
@@ -358,7 +359,7 @@ def test_a_tampered_manifest_stops_the_run(ledger: Ledger):
         with pytest.raises(ManifestTampered) as refused:
             attempt()
         assert refused.value.exit_code == 3
-        last = ledger.audit_entries(limit=1)[0]
+        last = ledger.audit_log(limit=1)[0]
         assert (last.action, last.actor, last.run_id) == ("manifest.tampered", BO, "bf-1")
     assert ledger.run("bf-1").state is RunState.PLANNED
 

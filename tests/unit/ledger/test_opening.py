@@ -7,17 +7,23 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, MetaData, Table, inspect, text
 
+from errata.canonical import canonical_bytes
 from errata.errors import NotFound, SetupError, UsageError
 from errata.ledger import Ledger, migrate, owner_is_dead, schema, this_owner
+from errata.ledger.audit import older_hash
 from errata.ledger.database import Database
 from errata.ledger.dialect import Dialect
 from errata.ledger.filesystem import file_system_of, refuse_network
 from errata.ledger.records import Owner
+from errata.model.audit import GENESIS, AuditEntry
+from errata.model.codec import plain
 from errata.model.run import RunState
 from unit.ledger.only import sqlite_only
 from unit.ledger.steps import adopt, must_claim, plan, run_in
@@ -168,11 +174,13 @@ def test_a_ledger_of_an_older_errata_goes_on(new_url: str, empty_ledger: Path, t
         attempt = must_claim(source)
         older = Database(new_url)
         older.bare(lambda conn: _as_first_errata(source, conn, older.dialect))
-        before = source.audit_entries()
+        before = tuple(as_older(source.audit_log()))
     older.close()
     with Ledger.open(new_url, create=False) as ledger:
         assert ledger.missing_triggers() == ()
         assert ledger.audit_entries() == before
+        assert ledger.audit_log() == before
+        assert ledger.run("bf-1").planned_by == "ana"
         assert ledger.heartbeat(attempt, 60)
         adopt(ledger, attempt)
         assert must_claim(ledger).chunk_id == "c0001"
@@ -189,15 +197,36 @@ def _as_first_errata(source: Ledger, conn: Connection, dialect: Dialect) -> None
     for table in schema.metadata.sorted_tables:
         if not inspect(conn).has_table(table.name):
             continue
-        columns = {column["name"] for column in inspect(conn).get_columns(table.name)}
+        there = Table(table.name, MetaData(), autoload_with=conn)  # without the translation of names
         rows = source._read(lambda read, table=table: read.execute(table.select()).mappings().all())
-        older = [{name: row[name] for name in columns} for row in rows]
+        older = [{column.name: row[column.name] for column in there.columns} for row in rows]
+        if table is schema.audit:
+            older = [_row(entry) for entry in as_older(source.audit_log())]
+        if table is schema.audit_head:
+            (last,) = as_older(source.audit_log())[-1:]
+            older = [{"one": 1, "seq": last.seq, "hash": last.hash}]
         if older:
-            conn.execute(table.insert(), older)
+            conn.execute(there.insert(), older)
+    later = tuple(f"{name}_" for name in schema.metadata.tables if not inspect(conn).has_table(name))
     for trigger in dialect.triggers(conn):
-        if trigger.name != "chunk_fixed" and not trigger.name.startswith("fact_"):
+        if trigger.name != "chunk_fixed" and not trigger.name.startswith(later):
             for statement in trigger.statements:
                 conn.exec_driver_sql(statement)
+
+
+def as_older(entries: Sequence[AuditEntry]) -> list[AuditEntry]:
+    """The same entries as the first release hashed them: with names, and one hash over everything."""
+    found: list[AuditEntry] = []
+    for entry in entries:
+        begun = replace(entry, previous=found[-1].hash if found else GENESIS)
+        found.append(replace(begun, hash=older_hash(begun)))
+    return found
+
+
+def _row(entry: AuditEntry) -> dict[str, object]:
+    fields = plain(entry)
+    actor = fields.pop("actor")
+    return fields | actor | {"single_user": int(actor["single_user"]), "body": canonical_bytes(entry.body).decode()}
 
 
 def test_migrating_again_keeps_the_rows_and_renews_the_rules(ledger: Ledger, url: str):
