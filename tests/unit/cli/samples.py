@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from itertools import pairwise
 
+from errata.executor.exporting import EvidenceView
 from errata.executor.trying import TryView
 from errata.model.audit import GENESIS, Actor, AuditEntry
 from errata.model.codec import plain
@@ -515,6 +516,14 @@ def log() -> tuple[AuditEntry, ...]:
                     "move": {"from": None, "to": "planned"}}),
         AuditEntry(2, HEAD, HEAD[::-1], "2026-02-14T09:12:33+00:00", Actor("bo", "root", "host-b", single_user=True),
                    "run.approved", RUN, {"note": "checked", "move": {"from": "planned", "to": "approved"}}),
+    )  # fmt: skip
+
+
+def evidence() -> EvidenceView:
+    return EvidenceView(
+        RUN, "fin.daily_revenue", "published", DIGEST, ("README.txt", "cover.html", "manifest.json"), 183_204, HEAD,
+        HEAD[::-1], {"seq": 41, "hash": HEAD, "at": "2026-02-15T09:41:07Z"},
+        ("no summary of the diff: snapshot 7719 has expired",),
     )  # fmt: skip
 
 

@@ -23,7 +23,12 @@ PLAIN = (
     "init adopt check doctor try plan show approve decline run pause resume cancel retry submit validate diff "
     "report release publish quarantine rollback status why cleanup"
 )
-NAMES = (*PLAIN.split(" "), "jars fetch", "jars archive", "jars check", "audit verify", "audit log")
+NAMES = (
+    *PLAIN.split(" "),
+    *("jars fetch", "jars archive", "jars check"),
+    *("audit verify", "audit log", "audit head", "audit keygen"),
+    *("evidence export", "evidence verify"),
+)
 
 
 def walk(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,88 @@
+"""``errata evidence``: what is written, what is said, and the exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from unit.cli import samples
+from unit.cli.desk import FakeClient, errata
+from unit.evidence.forging import packed, unpacked
+from unit.evidence.house import House
+
+
+@pytest.fixture
+def desk(house: House, bundles: dict[str, bytes], tmp_path: Path) -> Path:
+    """An auditor's directory: no project, no ledger."""
+    (tmp_path / "run.errata").write_bytes(bundles["published"])
+    (tmp_path / "errata.pub").write_bytes(house.public)
+    return tmp_path
+
+
+def test_export_writes_the_file_and_says_what_to_hold_it_against(tmp_path: Path):
+    """Name, size, digests, signer, head, what it lacks, and the command that verifies it."""
+    client = FakeClient()
+    done = errata("-C", str(tmp_path), "evidence", "export", samples.RUN, "-o", "out.errata", client=client)
+    assert done.code == 0, done.err
+    assert (tmp_path / "out.errata").read_bytes() == b"PK\x03\x04 bundle"
+    for word in (
+        samples.DIGEST,
+        samples.HEAD,
+        "3 members",
+        "183 kB",
+        "! no summary of the diff",
+        "evidence verify out.errata",
+    ):
+        assert word in done.out, word
+    assert client.called("evidence") == {"with_diff": True, "as_": "ana"}
+    again = errata(
+        "-C", str(tmp_path), "evidence", "export", samples.RUN, "-o", "out.errata", "--json", "--without-diff"
+    )
+    assert again.json.keys() >= {"run_id", "members", "sha256", "signed_by", "head", "file", "notes"}
+
+
+def test_export_replaces_nothing_but_a_bundle(tmp_path: Path):
+    """A slip of the hand does not cost a project file."""
+    (tmp_path / "errata.yaml").write_text("project: finsight\n")
+    done = errata("-C", str(tmp_path), "evidence", "export", samples.RUN, "-o", "errata.yaml")
+    assert done.code == 2
+    assert "found another kind of file" in done.err
+    assert (tmp_path / "errata.yaml").read_text() == "project: finsight\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["errata.yaml"]
+
+
+def test_verify_needs_no_project(desk: Path):
+    """Exit code 0 and the facts; as JSON the same for programs."""
+    done = errata("-C", str(desk), "evidence", "verify", "run.errata", "--key", "errata.pub")
+    assert done.code == 0, done.out
+    assert "✓ 21 members verified" in done.out
+    told = errata("-C", str(desk), "evidence", "verify", "run.errata", "--key", "errata.pub", "--json").json
+    assert (told["ok"], told["problems"], len(told["members"])) == (True, [], 21)
+    assert told["state"] == "published"
+
+
+def test_verify_names_the_member_and_exits_with_1(desk: Path):
+    """The same for people and programs."""
+    place = desk / "run.errata"
+    place.write_bytes(packed(unpacked(place.read_bytes()) | {"records/gate.json": b"{}"}))
+    done = errata("-C", str(desk), "evidence", "verify", "run.errata", "--key", "errata.pub")
+    assert done.code == 1
+    assert "records/gate.json: is not what was signed" in done.out
+    told = errata("-C", str(desk), "evidence", "verify", "run.errata", "--key", "errata.pub", "--json")
+    assert (told.code, told.json["ok"]) == (1, False)
+    assert [one["member"] for one in told.json["problems"]] == ["records/gate.json"]
+
+
+def test_files_that_are_not_there_are_wrong_usage(desk: Path):
+    """Exit code 2, and which file it was."""
+    for arguments in (
+        ("nowhere.errata", "--key", "errata.pub"),
+        ("run.errata", "--key", "nowhere.pub"),
+        ("run.errata",),
+    ):
+        done = errata("-C", str(desk), "evidence", "verify", *arguments)
+        assert done.code == 2, arguments
+    done = errata("-C", str(desk), "evidence", "verify", "run.errata", "--key", "run.errata")
+    assert done.code == 1
+    assert "expected an Ed25519 public key" in done.out
