@@ -166,7 +166,8 @@ def _values(table: Table, row: Row[Any]) -> dict[str, Any]:
 
 
 def _is_planned(table: Table, row: Row[Any]) -> bool:
-    return table is schema.chunk and row.origin is None and (row.state, row.fence) == ("pending", 0)
+    as_planned = ("pending", 0, None, None)
+    return table is schema.chunk and (row.state, row.fence, row.origin, row.snapshot_id) == as_planned
 
 
 def _is_same(said: Any, found: Any) -> bool:

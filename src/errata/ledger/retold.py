@@ -166,8 +166,8 @@ def _chunk(account: Account, entry: Entry) -> None:
     for chunk in body.get("chunks", [body.get("chunk")]):
         match what:
             case "claimed":
-                account.put("chunk", (run, chunk), entry.seq, state="running", fence=body["fence"])
-                account.put("attempt", (run, chunk, body["fence"]), entry.seq, state="running")
+                account.put("chunk", (run, chunk), entry.seq, state="running", fence=body["fence"], snapshot_id=None)
+                account.put("attempt", (run, chunk, body["fence"]), entry.seq, state="running", snapshot_id=None)
             case "adopted":
                 output = entry.those(*_ADOPTED)
                 account.put("attempt", (run, chunk, body["fence"]), entry.seq, state="adopted", **output)
