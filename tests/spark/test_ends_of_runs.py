@@ -85,3 +85,14 @@ def test_a_run_at_its_cap_asks_for_another_plan(make_world: Make) -> None:
     with pytest.raises(CostCapReached):
         world.client.run(run, as_="ana")
     assert '--override cost="…"' in world.client.status(run).next
+
+
+def test_a_request_that_was_given_up_is_planned_anew_as_often_as_one_likes(make_world: Make) -> None:
+    """Each new run names the one before; none of them is a run that was cancelled."""
+    world = make_world(days=1)
+    runs = []
+    for _ in range(3):
+        runs.append(world.plan().id)
+        world.client.cancel(runs[-1], as_="ana")
+    assert len(set(runs)) == 3
+    assert world.plan().id not in runs
