@@ -15,7 +15,7 @@ import rfc8785
 
 from errata.model.codec import plain
 
-__all__ = ["canonical_bytes", "digest_of", "sha256"]
+__all__ = ["canonical_bytes", "digest_of", "sha256", "strict_json"]
 
 _SAFE_DIGITS = 15  # below 2^53 whatever they are
 
@@ -46,6 +46,25 @@ def _whole(digits: str) -> int:
 
 def _not_whole(digits: str) -> float:
     raise ValueError(digits)
+
+
+def strict_json(content: bytes) -> Any:
+    """What the bytes say, if every reader would read the same: no key twice, no NaN, no half of a pair.
+
+    Raises ``ValueError`` for anything else.
+    """
+    text = content.decode("utf-8")
+    data = json.loads(text, object_pairs_hook=_once, parse_constant=_not_whole)
+    if "\\ud" in text.lower():
+        json.dumps(data, ensure_ascii=False).encode("utf-8")
+    return data
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return found
 
 
 def sha256(content: bytes) -> str:

@@ -52,12 +52,15 @@ from errata.model.views import (
     ValidateView,
     WhyView,
 )
+from errata.model.visible import said, visible
 from errata.planner.request import Request
 from errata.report.view import ReportView
 
 __all__ = ["Client", "DoctorCheck", "FileProblem", "ProjectTools"]
 
 Partitions = str | Sequence[str] | None
+MAX_NAME = 100
+"""Characters of a person's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +142,9 @@ class Client:
         """Resolve, judge and seal a correction."""
         actor = self._actor(as_)
         request = Request(
-            product, reason, actor.person, start, end, partitions, kind, order, canary, supersede,
-            tuple(Override(rule, why) for rule, why in (overrides or {}).items()), prove_determinism, deadline,
+            product, said("--reason", reason), actor.person, start, end, partitions, kind, order, canary, supersede,
+            tuple(Override(rule, said(f"--override {rule}", why)) for rule, why in (overrides or {}).items()),
+            prove_determinism, deadline,
         )  # fmt: skip
         return planning.make_plan(self._desk, actor, request, dry_run=dry_run)
 
@@ -163,11 +167,12 @@ class Client:
     ) -> DecisionView:
         """A second person's yes over the digest; ``break_glass`` is why one person has to do."""
         actor = self._actor(as_)
-        return deciding.approve(self._desk, actor, run_id, digest, break_glass=break_glass, note=note)
+        alone = None if break_glass is None else said("--break-glass", break_glass)
+        return deciding.approve(self._desk, actor, run_id, digest, break_glass=alone, note=said("--note", note))
 
     def decline(self, run_id: str, *, note: str, as_: str | None = None) -> DecisionView:
         """A person's no, for good."""
-        return deciding.decline(self._desk, self._actor(as_), run_id, note)
+        return deciding.decline(self._desk, self._actor(as_), run_id, said("--note", note))
 
     def run(self, run_id: str, *, parallel: int = 2, max_chunks: int | None = None, as_: str | None = None) -> RunView:
         """Work on a run until nothing is left."""
@@ -201,7 +206,9 @@ class Client:
 
         ``thresholds`` is why the thresholds of the product file as it is now should count instead of the sealed ones.
         """
-        return validating.validate(self._desk, self._actor(as_), run_id, accept or {}, thresholds)
+        accepted = {check: said(f"--accept {check}", why) for check, why in (accept or {}).items()}
+        because = None if thresholds is None else said("--thresholds", thresholds)
+        return validating.validate(self._desk, self._actor(as_), run_id, accepted, because)
 
     def diff(self, run_id: str, *, partitions: Partitions = None, sample: int = 10) -> DiffView:
         """The candidate against what was accepted before."""
@@ -217,7 +224,7 @@ class Client:
 
     def release(self, run_id: str, *, digest: str | None = None, note: str = "", as_: str | None = None) -> ReleaseView:
         """A person's yes over candidate, verdict and accepted warnings; after it a service account may publish."""
-        return releasing.release(self._desk, self._actor(as_), run_id, digest, note)
+        return releasing.release(self._desk, self._actor(as_), run_id, digest, said("--note", note))
 
     def publish(
         self,
@@ -234,7 +241,12 @@ class Client:
         acts; only under a release, or where the product publishes what its gate found nothing in.
         """
         return publishing.publish(
-            self._desk, self._actor(as_), run_id, partitions, break_glass=break_glass, by_itself=by_itself
+            self._desk,
+            self._actor(as_),
+            run_id,
+            partitions,
+            break_glass=None if break_glass is None else said("--break-glass", break_glass),
+            by_itself=by_itself,
         )
 
     def publishes_itself(self, run_id: str, *, as_: str | None = None) -> bool:
@@ -249,7 +261,7 @@ class Client:
         self, run_id: str, *, partitions: Partitions = None, reason: str, as_: str | None = None
     ) -> RollbackView:
         """Restore what the partitions held before."""
-        return undoing.rollback(self._desk, self._actor(as_), run_id, partitions, reason)
+        return undoing.rollback(self._desk, self._actor(as_), run_id, partitions, said("--reason", reason))
 
     def status(self, run_id: str | None = None) -> StatusView:
         """All runs, or one."""
@@ -308,12 +320,13 @@ class Client:
 
     def _actor(self, person: str | None) -> Actor:
         user = _os_user()
-        name = (person or os.environ.get("ERRATA_USER") or user).strip()
-        return Actor(self._desk.project.known_as(name), user, socket.gethostname(), self._desk.project.single_user)
+        name = said("--as", person or os.environ.get("ERRATA_USER") or user, MAX_NAME)
+        project = self._desk.project
+        return Actor(project.known_as(name), user, visible(socket.gethostname()), project.single_user)
 
 
 def _os_user() -> str:
     try:
-        return getpass.getuser()
+        return visible(getpass.getuser())
     except (KeyError, OSError):
         return f"uid-{os.getuid()}"

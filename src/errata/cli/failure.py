@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from errata.cli.render_error import error_lines, page_of
 from errata.cli.session import Session
 from errata.errors import ErrataError, UsageError
 from errata.model.codec import plain
+from errata.model.secrets import without_passwords
+from errata.model.visible import visible
 
 __all__ = ["EXIT_INTERRUPTED", "error_data", "guarded", "report"]
 
 EXIT_INTERRUPTED = 130
-_CREDENTIALS = re.compile(r"://[^/@\s]+@")
 
 
 class Internal(ErrataError):
@@ -47,30 +47,34 @@ def guarded(session: Session, work: Callable[[], int | None]) -> int:
         return 1
     except Exception as problem:  # noqa: BLE001 (the last border: people get a sentence, not a traceback)
         if session.world.environ.get("ERRATA_DEBUG"):
-            session.world.err.write(traceback.format_exc())
+            for line in _without_secrets(session, traceback.format_exc()).splitlines():
+                session.world.err.write(f"{visible(line)}\n")
         return report(session, _internal(session, problem))
 
 
 def report(session: Session, error: ErrataError) -> int:
     """Say what went wrong, in the form that was asked for."""
-    error = _without_secrets(error, session.redact)
     if session.json:
-        session.write_json(error_data(error))
+        session.write_json(_without_secrets(session, error_data(error)))
         return error.exit_code
     lines = page_of(error, session.width)
     if lines:
-        session.page([*lines, ""])
+        session.page([*(_without_secrets(session, line) for line in lines), ""])
     for line in error_lines(error):
-        session.err.print(session.local(line) if not line.startswith("error[") else line, soft_wrap=True)
+        told: str = _without_secrets(session, line)
+        session.tell(session.local(told) if not told.startswith("error[") else told)
     return error.exit_code
 
 
-def _without_secrets(error: ErrataError, redact: Callable[[str], str]) -> ErrataError:
-    """Messages of engines may quote an address with a password in it."""
-    said = {"hint": error.hint, "state": error.state}
-    kept = {key: redact(text) if text else None for key, text in said.items()}
-    fields = {key: redact(item) if isinstance(item, str) else item for key, item in error.fields.items()}
-    return type(error)(redact(error.message), hint=kept["hint"], state=kept["state"], **fields)
+def _without_secrets(session: Session, said: Any) -> Any:
+    """Messages of engines may quote an address with a password in it, however deep in an answer."""
+    if isinstance(said, str):
+        return without_passwords(session.redact(said))
+    if isinstance(said, Mapping):
+        return {key: _without_secrets(session, item) for key, item in said.items()}
+    if isinstance(said, (list, tuple)):
+        return [_without_secrets(session, item) for item in said]
+    return said
 
 
 def error_data(error: ErrataError) -> dict[str, Any]:
@@ -93,10 +97,7 @@ def _interrupted(session: Session) -> ErrataError:
 
 
 def _internal(session: Session, problem: Exception) -> ErrataError:
-    # a message from elsewhere may quote an address with a password in it
-    said = _CREDENTIALS.sub(
-        "://…@", str(problem).strip().splitlines()[0] if str(problem).strip() else "no reason given"
-    )
+    said = str(problem).strip().splitlines()[0] if str(problem).strip() else "no reason given"
     log = f"; log: {session.client_log}" if session.client_log else ""
     return Internal(
         f"unexpected {type(problem).__name__}: {said}{log}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from typing import Annotated
 
@@ -28,7 +29,8 @@ def pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
     found: dict[str, str] = {}
     for item in given or ():
         name, equals, text = item.partition("=")
-        name, text = name.strip(), text.strip()
+        # names of rules are kept composed, however the keyboard makes them
+        name, text = unicodedata.normalize("NFC", name.strip()), text.strip()
         if not (name and equals and text):
             raise UsageError(f"{option} {item!r} was refused; expected NAME=TEXT", hint=f'{option} name="text"')
         if name in found:

@@ -13,6 +13,7 @@ from errata.cli.render_plan import decision_lines, plan_lines
 from errata.cli.render_try import try_data, try_lines
 from errata.cli.session import Session
 from errata.errors import UsageError
+from errata.model.visible import visible_json
 
 __all__ = ["register"]
 
@@ -117,7 +118,7 @@ def plan(
             reason=reason,
             kind=kind,
             order=order.value if order else None,
-            canary=int(canary) if canary.isdecimal() else canary,
+            canary=int(canary) if canary.isdecimal() and len(canary) < 10 else canary,
             prove_determinism=prove_determinism,
             deadline=deadline,
             supersede=supersede,
@@ -150,8 +151,9 @@ def _write_bytes(session: Session, content: bytes) -> None:
     out.flush()
     # bytes, and no newline after them: sha256sum of the output is the digest
     buffer = getattr(out, "buffer", None)
-    if buffer is None:
-        out.write(content.decode())
+    if buffer is None or out.isatty():
+        # nobody hashes a screen, and a screen would obey what the bytes may hold
+        out.write(visible_json(content.decode()))
     else:
         buffer.write(content)
         buffer.flush()

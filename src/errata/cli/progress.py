@@ -13,6 +13,7 @@ from rich.text import Text
 
 from errata.executor import ports
 from errata.model.human import clock, count
+from errata.model.visible import visible
 
 __all__ = ["Bar", "Lines", "rate_text"]
 
@@ -55,7 +56,7 @@ class Bar:
             console=console,
             expand=True,
         )
-        self._task = self._bar.add_task(run_id, total=total, rows=0)
+        self._task = self._bar.add_task(visible(run_id), total=total, rows=0)
         self._rows = 0
         self._chunks: dict[str, tuple[str, float]] = {}
         self._lock = threading.Lock()
@@ -65,7 +66,7 @@ class Bar:
     def _page(self) -> Group:
         with self._lock:
             chunks = [f"  {name}  {text}  {clock(time.monotonic() - at)}" for name, (text, at) in self._chunks.items()]
-        return Group(self._bar.get_renderable(), *(Text(line) for line in chunks))
+        return Group(self._bar.get_renderable(), *(Text(visible(line)) for line in chunks))
 
     def advance(self, partitions: int, rows: int) -> None:
         """A chunk was adopted."""

@@ -17,6 +17,7 @@ from errata.cli.working import DECLINED
 from errata.errors import UsageError
 from errata.model.codec import plain
 from errata.model.run import FINAL
+from errata.model.visible import visible
 
 __all__ = ["register"]
 
@@ -65,7 +66,8 @@ def _watch(session: Session, client: Any, run: str | None) -> None:
 
     def page() -> tuple[Text, str | None]:
         view = client.status(run)
-        text = session.out.highlighter(Text("\n".join(map(session.local, status_lines(view, session.width)))))
+        lines = (visible(session.local(line)) for line in status_lines(view, session.width))
+        text = session.out.highlighter(Text("\n".join(lines)))
         return text, view.state
 
     try:

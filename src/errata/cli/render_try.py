@@ -10,6 +10,7 @@ from errata.cli.render_gate import rule_lines
 from errata.cli.render_plan import folded
 from errata.model.codec import plain
 from errata.model.human import count, duration
+from errata.model.partition import Grain, list_text
 
 if TYPE_CHECKING:
     from errata.executor.trying import TryView
@@ -29,7 +30,7 @@ def try_lines(view: TryView, width: int) -> list[str]:
     """The page on which a fix is judged before it is planned."""
     scope = folded(view.diff.grain, view.partitions)
     pieces = [f"tried {view.product}", scope, view.transform, f"{count(view.rows)} rows", duration(view.seconds)]
-    asked = ",".join(view.partitions) if len(view.partitions) <= _NAMED else "…"
+    asked = list_text(Grain(view.diff.grain), view.partitions) if len(view.partitions) <= _NAMED else "…"
     return [
         *flow(pieces, width),
         "  nothing was written",

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 from rich.highlighter import RegexHighlighter
+from rich.text import Text
 from rich.theme import Theme
 
 from errata.model.codec import plain
+from errata.model.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from errata.client import Client
@@ -137,7 +139,14 @@ class Session:
 
     def narrate(self, text: str) -> None:
         """Say what is going on."""
-        self.err.print(text, style=self._weight(text), soft_wrap=True)
+        first, *more = text.splitlines() or [""]
+        # further lines stand back, so that none can pass for a line of Errata's own
+        for line in (first, *(f"  {line}" for line in more)):
+            self.err.print(visible(line), style=self._weight(text), soft_wrap=True)
+
+    def tell(self, line: str) -> None:
+        """One line on stderr."""
+        self.err.print(visible(line), soft_wrap=True)
 
     def _weight(self, text: str) -> str | None:
         if not self.err.is_terminal:
@@ -158,7 +167,7 @@ class Session:
         if not self.err.is_terminal or self.json:
             yield
             return
-        with self.err.status(text, spinner="dots"):
+        with self.err.status(Text(visible(text)), spinner="dots"):
             yield
 
     def answer(self, data: Any, lines: Callable[[int], Iterable[str]]) -> None:
@@ -171,7 +180,7 @@ class Session:
     def page(self, lines: Iterable[str]) -> None:
         """Lines of text on stdout."""
         for line in lines:
-            self.out.print(self.local(line), soft_wrap=True)
+            self.out.print(visible(self.local(line)), soft_wrap=True)
 
     def write_json(self, data: Any) -> None:
         """One JSON document on stdout."""
@@ -183,8 +192,8 @@ class Session:
         if not self.asks:
             return True
         for line in lines:
-            self.err.print(self.local(line), soft_wrap=True)
-        self.err.print(f"\n{question} [y/N] ", end="", soft_wrap=True)
+            self.tell(self.local(line))
+        self.err.print(f"\n{visible(question)} [y/N] ", end="", soft_wrap=True)
         try:
             agreed = self.world.ask("").strip().lower() in ("y", "yes")
         except EOFError:
@@ -205,7 +214,7 @@ class Session:
 
 def json_text(data: Any) -> str:
     """A view as the JSON that is promised; what JSON cannot hold (dates, decimals) becomes text."""
-    return json.dumps(plain(data), indent=2, ensure_ascii=False, default=str)
+    return visible_json(json.dumps(plain(data), indent=2, ensure_ascii=False, default=str))
 
 
 def _open(*arguments: Any, **named: Any) -> Any:

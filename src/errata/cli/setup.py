@@ -82,8 +82,9 @@ def _write_new(path: Path, text: str) -> None:
         raise UsageError(
             f"{path} was refused; expected a file that does not exist yet", state="nothing was written"
         ) from None
-    except OSError as problem:
-        raise UsageError(f"{path} cannot be written: {problem.strerror}", state="nothing was written") from problem
+    except (OSError, ValueError) as problem:
+        why = getattr(problem, "strerror", None) or "not the name of a file"
+        raise UsageError(f"{path} cannot be written: {why}", state="nothing was written") from problem
 
 
 def check(session: Session) -> int:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from errata.errors import PlanRefused
+from errata.errors import NotFound, PlanRefused, UsageError
 from errata.executor.desk import Desk
 from errata.executor.ports import PinOutcome
 from errata.executor.screening import with_delete_condition, with_row_rules
@@ -35,6 +35,7 @@ PIN_DAYS = 45
 def make_plan(desk: Desk, actor: Actor, request: Request, *, dry_run: bool) -> PlanView:
     """Resolve, judge, seal; the same request on the same world is the same run."""
     desk.allow(actor, (Role.REQUESTER,), "plan")
+    request = _of_this_product(desk, request)
     plan = decide(desk, request)
     if ended := _ended(desk, plan):
         # the same request on the same world after it was given up: a new run, which names the one before
@@ -67,6 +68,19 @@ def make_plan(desk: Desk, actor: Actor, request: Request, *, dry_run: bool) -> P
     pins = pin_run(desk, actor, run, plan.manifest)
     failpoint("plan.after_pin")
     return plan_view(desk, plan.manifest, plan.digest, run=run, plan=plan, already=already, pins=pins)
+
+
+def _of_this_product(desk: Desk, request: Request) -> Request:
+    """The run that is replaced, by its whole id; what is no run of this product cannot be."""
+    if request.supersede is None:
+        return request
+    run = desk.ledger.run(request.supersede)
+    if run.product != request.product:
+        raise UsageError(
+            f"--supersede {run.run_id} was refused; expected a run of {request.product}, found one of {run.product}",
+            state="nothing was planned",
+        )
+    return replace(request, supersede=run.run_id)
 
 
 def _ended(desk: Desk, plan: Plan) -> RunRecord | None:

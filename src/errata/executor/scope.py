@@ -10,7 +10,7 @@ from errata.executor.desk import Desk
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
-from errata.model.partition import fold_text, parse_list
+from errata.model.partition import fold_text, oldest_first, parse, parse_list
 
 __all__ = ["chosen", "conflicts_told", "refs_of"]
 
@@ -19,8 +19,12 @@ def chosen(manifest: Manifest, partitions: str | Sequence[str] | None) -> tuple[
     """The partitions a command names, which must be the run's; all of them when it names none."""
     if partitions is None:
         return manifest.partitions
-    text = partitions if isinstance(partitions, str) else ",".join(partitions)
-    found = parse_list(manifest.target.grain, text)
+    grain = manifest.target.grain
+    if isinstance(partitions, str) or grain.is_time or not partitions:
+        found = parse_list(grain, partitions if isinstance(partitions, str) else ",".join(partitions))
+    else:
+        # a value may hold a comma, or spaces at its ends
+        found = oldest_first(grain, {parse(grain, one) for one in partitions})
     foreign = [name for name in found if name not in set(manifest.partitions)]
     if foreign:
         raise NotFound(

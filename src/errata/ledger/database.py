@@ -37,8 +37,8 @@ _OPENING_SECONDS = 10.0
 """A person waits for an answer: a server that is not there at all is told soon."""
 
 
-# The escape, and not a backslash that is followed by the same letters.
-_NULL_IN_JSON = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+_UNKEPT = re.compile("[\x00\ud800-\udfff]")
+"""Null characters PostgreSQL cannot keep, and lone surrogates no database can."""
 
 
 @dataclass(slots=True)
@@ -104,8 +104,8 @@ class Database:
         return Tx(conn, at, now_ms, seq, head, self.redact)
 
     def redact(self, message: str) -> str:
-        """``message``, also as JSON, without secrets and without the null characters that PostgreSQL cannot keep."""
-        return _NULL_IN_JSON.sub("\\1\ufffd", self._redact(message).replace("\x00", "\ufffd"))
+        """``message`` without secrets and without characters that a database cannot keep."""
+        return _UNKEPT.sub("\ufffd", self._redact(message))
 
     def close(self) -> None:
         """Give back every connection."""

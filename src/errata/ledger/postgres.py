@@ -99,6 +99,7 @@ class Postgres:
                 pool_size=_KEPT_CONNECTIONS,
                 max_overflow=_MORE_CONNECTIONS,
                 use_native_hstore=False,
+                hide_parameters=True,  # what was to be written is not repeated in errors
             )
         except ModuleNotFoundError as missing:
             raise SetupError(

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from errata.canonical import sha256
+from errata.canonical import sha256, strict_json
 from errata.errors import ManifestTampered, NotFound, StateRefused, UsageError
 from errata.ledger.audit import append, entries, head, uncovered_since, verify
 from errata.ledger.database import Tx
@@ -224,7 +224,7 @@ def _need_requester(sealed: str, actor: Actor) -> None:
 
 def _object(manifest_bytes: bytes) -> dict[str, Any]:
     try:
-        content = json.loads(manifest_bytes)
+        content = strict_json(manifest_bytes)
     except ValueError:
         content = None
     if not isinstance(content, dict):
@@ -252,11 +252,13 @@ def _chunk_rows(run_id: str, chunks: Sequence[Chunk], seq: int) -> list[dict[str
 
 
 def _by_prefix(conn: Connection, text: str) -> RunRecord:
-    exact = conn.execute(select(run_table).where(run_table.c.run_id == text)).first()
+    # what no run is called is not asked for: not every database takes every text
+    may_be = text.isascii() and text.isprintable()
+    exact = conn.execute(select(run_table).where(run_table.c.run_id == text)).first() if may_be else None
     if exact is not None:
         return run_record(exact)
     starts = func.substr(run_table.c.run_id, 1, len(text)) == text
-    found = conn.execute(select(run_table).where(starts).limit(6)).all() if text else []
+    found = conn.execute(select(run_table).where(starts).limit(6)).all() if text and may_be else []
     if len(found) == 1:
         return run_record(found[0])
     ids = conn.execute(select(run_table.c.run_id).order_by(run_table.c.planned_at.desc())).scalars().all()

@@ -55,7 +55,11 @@ class Sqlite:
                 hint="the first `errata plan` creates it; -C DIR picks another project",
             )
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(self._url, connect_args={"timeout": _BUSY_TIMEOUT_SECONDS})
+        engine = create_engine(
+            self._url,
+            connect_args={"timeout": _BUSY_TIMEOUT_SECONDS},
+            hide_parameters=True,  # what was to be written is not repeated in errors
+        )
         event.listen(engine, "connect", _on_connect)
         return engine
 

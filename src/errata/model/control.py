@@ -5,6 +5,7 @@ Years have no season to share and values no order, so nothing is comparable with
 
 from __future__ import annotations
 
+from errata.errors import UsageError
 from errata.model.partition import NULL, Grain, from_ordinal, ordinal
 
 __all__ = ["comparable"]
@@ -26,6 +27,6 @@ def comparable(grain: Grain, partition: str, reach: int) -> tuple[str, ...]:
     for n in range(-reach, reach + 1):
         try:
             found += [from_ordinal(grain, here + n * step)] if n else []
-        except (OverflowError, ValueError):
+        except UsageError:
             continue  # before the first year or after the last that a date can have
     return tuple(found)

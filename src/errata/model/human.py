@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 
+from errata.model.visible import visible
+
 __all__ = [
     "clock",
     "count",
@@ -155,7 +157,7 @@ def value(given: object) -> str:
         return str(given).lower()
     text = str(given)
     number = _decimal(text) if _is_plain_number(text) else None
-    return text if number is None else f"{number:,f}".replace("-", _MINUS)
+    return visible(text) if number is None else f"{number:,f}".replace("-", _MINUS)
 
 
 def moved(before: str, after: str) -> tuple[str, str]:
@@ -201,8 +203,9 @@ def _short(number: Decimal) -> str:
 
 def _is_plain_number(text: str) -> bool:
     digits = text.removeprefix("-")
-    # 0012 and 1e5 are names more often than numbers
-    return digits.replace(".", "", 1).isdecimal() and not (len(digits) > 1 and digits[0] == "0" and digits[1] != ".")
+    # 0012 and 1e5 are names more often than numbers; digits of other scripts are another value
+    is_number = digits.isascii() and digits.replace(".", "", 1).isdecimal()
+    return is_number and not (len(digits) > 1 and digits[0] == "0" and digits[1] != ".")
 
 
 def _decimal(text: str) -> Decimal | None:

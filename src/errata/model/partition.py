@@ -8,8 +8,10 @@ and have an *ordinal* (hours, days, months or years since 1970), which is also h
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
 
@@ -39,6 +41,9 @@ __all__ = [
 NULL = "null"
 WHOLE = "*"
 """Stands for all of an input that is read whole."""
+MAX_SPAN = 1_000_000
+"""Partitions of one range; more is a slip of the year, and would fill the memory before any limit is looked at."""
+_UNKEPT = re.compile("[\x00\ud800-\udfff]")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DATE = EPOCH.date()
 _EPOCH_DAY = EPOCH.toordinal()
@@ -63,16 +68,27 @@ _FORMATS = {Grain.HOUR: "%Y-%m-%dT%H", Grain.DAY: "%Y-%m-%d", Grain.MONTH: "%Y-%
 _EXAMPLES = {Grain.HOUR: "2026-01-03T05", Grain.DAY: "2026-01-03", Grain.MONTH: "2026-01", Grain.YEAR: "2026"}
 
 
+_DAYS = (date.min.toordinal() - _EPOCH_DAY, date.max.toordinal() - _EPOCH_DAY)
+_FIRST = {Grain.HOUR: _DAYS[0] * 24, Grain.DAY: _DAYS[0], Grain.MONTH: -1969 * 12, Grain.YEAR: -1969, Grain.VALUE: 0}
+_LAST = {
+    Grain.HOUR: _DAYS[1] * 24 + 23,
+    Grain.DAY: _DAYS[1],
+    Grain.MONTH: 8029 * 12 + 11,
+    Grain.YEAR: 8029,
+    Grain.VALUE: 0,
+}
+
+
 def parse(grain: Grain, text: str) -> str:
     """The canonical text of one partition, or a usage error that says how one is written.
 
     >>> parse(Grain.DAY, "2026-01-03")
     '2026-01-03'
     """
-    if grain is Grain.VALUE or text == NULL:
-        if not text:
-            raise UsageError("an empty partition value was refused; expected a value, or null for rows without one")
+    if text == NULL:
         return text
+    if grain is Grain.VALUE:
+        return _parse_value(text)
     try:
         start = datetime.strptime(text, _FORMATS[grain]).replace(tzinfo=UTC)
     except ValueError:
@@ -82,6 +98,22 @@ def parse(grain: Grain, text: str) -> str:
             grain=str(grain),
         ) from None
     return _text(grain, start)
+
+
+def _parse_value(text: str) -> str:
+    """One spelling for one value: two would be two partitions here and one in the table."""
+    if not text:
+        raise UsageError("an empty partition value was refused; expected a value, or null for rows without one")
+    try:
+        value = value_of(text)
+    except ValueError:
+        raise UsageError(
+            f"partition {text!r} was refused; a value that begins with a quote is written as JSON text",
+            hint=value_text(text),
+        ) from None
+    if value is not None and _UNKEPT.search(value):
+        raise UsageError(f"partition {text!r} was refused; no table or ledger keeps a null character or half a pair")
+    return value_text(value)
 
 
 def _text(grain: Grain, start: datetime) -> str:
@@ -123,6 +155,8 @@ def from_ordinal(grain: Grain, number: int) -> str:
     >>> from_ordinal(Grain.HOUR, 5), from_ordinal(Grain.MONTH, 13)
     ('1970-01-01T05', '1971-02')
     """
+    if not _FIRST[grain] <= number <= _LAST[grain]:
+        raise UsageError(f"a partition by {grain} outside the years 1 to 9999 was refused; no date can name it")
     match grain:
         case Grain.HOUR:
             return f"{(_EPOCH_DATE + timedelta(days=number // 24)).isoformat()}T{number % 24:02d}"
@@ -144,25 +178,64 @@ def expand(grain: Grain, start: str, end: str) -> tuple[str, ...]:
     """
     if not grain.is_time:
         raise UsageError("a range was refused; partitions by value have no order: list them with --partitions")
-    first, last = ordinal(grain, parse(grain, start)), ordinal(grain, parse(grain, end))
+    first, last = _number(grain, start), _number(grain, end)
     if last <= first:
         raise UsageError(f"the range {start} … {end} is empty; expected --to after --from (half-open)")
+    return _between(grain, first, last)
+
+
+def _number(grain: Grain, text: str) -> int:
+    if text == NULL:
+        raise UsageError("a range from or to null was refused; rows without a value have no place in time")
+    return ordinal(grain, parse(grain, text))
+
+
+def _between(grain: Grain, first: int, last: int) -> tuple[str, ...]:
+    if last - first > MAX_SPAN:
+        raise UsageError(
+            f"a range of {last - first:,} {grain}s was refused; expected at most {MAX_SPAN:,}",
+            state="nothing was changed",
+        )
     return tuple(from_ordinal(grain, n) for n in range(first, last))
 
 
 def parse_list(grain: Grain, text: str) -> tuple[str, ...]:
-    """A list of values and inclusive spans: ``2026-01-03,2026-01-10..2026-01-14``; oldest first, no repeats."""
+    """A list of values and inclusive spans: ``2026-01-03,2026-01-10..2026-01-14``; oldest first, no repeats.
+
+    A value with a comma in it, or with spaces around it, is written as JSON text.
+
+    >>> parse_list(Grain.VALUE, 'EU, "a, b"')
+    ('EU', 'a, b')
+    """
     found: list[str] = []
-    for item in filter(None, (piece.strip() for piece in text.split(","))):
+    for item in filter(None, _items(text)):
         first, dots, last = item.partition("..")
         if dots and grain.is_time:
-            after = from_ordinal(grain, ordinal(grain, parse(grain, last)) + 1)
-            found.extend(expand(grain, first, after))
+            start, end = _number(grain, first), _number(grain, last)
+            if end < start:
+                raise UsageError(f"the span {item} is empty; expected the older end first, both included")
+            found.extend(_between(grain, start, end + 1))
         else:
             found.append(parse(grain, item))
     if not found:
         raise UsageError("an empty partition list was refused; expected at least one partition")
     return oldest_first(grain, set(found))
+
+
+def _items(text: str) -> Iterator[str]:
+    rest = text.strip()
+    while rest:
+        end = rest.find(",")
+        if rest.startswith('"'):
+            try:
+                end = json.JSONDecoder().raw_decode(rest)[1]
+            except ValueError:
+                pass  # told by whoever reads the item
+            if rest[end:].lstrip()[:1] not in ("", ","):
+                end = rest.find(",")
+        item, rest = (rest, "") if end < 0 else (rest[:end], rest[end:])
+        yield item.strip()
+        rest = rest.lstrip().removeprefix(",").lstrip()
 
 
 def oldest_first(_grain: Grain, partitions: Iterable[str]) -> tuple[str, ...]:
@@ -207,8 +280,14 @@ def fold_text(grain: Grain, partitions: Iterable[str], most: int | None = None) 
 
 
 def list_text(grain: Grain, partitions: Iterable[str]) -> str:
-    """Folded ranges as ``--partitions`` takes them: ``2026-01-01..2026-01-02,2026-01-05``."""
-    return ",".join(a if a == b else f"{a}..{b}" for a, b in fold(grain, partitions))
+    """Folded ranges as ``--partitions`` takes them: ``2026-01-01..2026-01-02,2026-01-05``; one word for a shell.
+
+    >>> print(list_text(Grain.VALUE, ["EU", "a, b", "$(id)"]))
+    '$(id),EU,"a, b"'
+    """
+    items = (a if a == b else f"{a}..{b}" for a, b in fold(grain, partitions))
+    # a value comes from a table, and people copy what they are told to type
+    return shlex.quote(",".join(json.dumps(one) if "," in one or one != one.strip() else one for one in items))
 
 
 def value_text(value: str | None) -> str:

@@ -6,9 +6,11 @@ These are the values; ``errata.project`` reads them from YAML and says what is w
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -364,6 +366,7 @@ class Project:
     def known_as(self, name: str) -> str:
         """The listed name of a person, by that name or an alias as it is written; any other name as it is."""
         if name in self.people:
+    credentials: tuple[str, ...] = field(default=(), repr=False)  # passwords that errata.yaml spells out
             return name
         return next((person.name for person in self.people.values() if name in person.aliases), name)
 
@@ -385,14 +388,34 @@ class Project:
     def redact(self, text: str) -> str:
         """Text for people, logs and records, with every value from the environment as ``${NAME}`` again.
 
-        Values of fewer than four characters are left alone: they would turn ordinary words into noise.
+        Passwords that errata.yaml spells out become ``…``. Values of fewer than four characters are left alone, and
+        short ones inside a longer word: they would turn ordinary words into noise and digests into others.
         """
-        spellings = {
-            spelling: name
-            for name, value in self.secrets.items()
-            if len(value) >= 4
-            for spelling in (value, json.dumps(value)[1:-1], quote(value, safe=""), quote_plus(value))
-        }
-        for spelling in sorted(spellings, key=len, reverse=True):
-            text = text.replace(spelling, f"${{{spellings[spelling]}}}")
+        if not self.secrets and not self.credentials:
+            return text
+        for spelling, sign in _signs(tuple(self.secrets.items()), self.credentials):
+            if spelling in text:
+                text = _hidden(text, spelling, sign)
         return text
+
+
+@cache
+def _signs(secrets: tuple[tuple[str, str], ...], credentials: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """What stands for each spelling of each secret, the longest first."""
+    found = {spelling: "…" for word in credentials for spelling in _spellings(word)}
+    for name, value in secrets:
+        found |= dict.fromkeys(_spellings(value) if len(value) >= 4 else (), f"${{{name}}}")
+    return tuple(sorted(found.items(), key=lambda pair: -len(pair[0])))
+
+
+def _spellings(value: str) -> tuple[str, ...]:
+    return value, json.dumps(value)[1:-1], quote(value, safe=""), quote_plus(value)
+
+
+_SHORT = 12
+
+
+def _hidden(text: str, spelling: str, sign: str) -> str:
+    if len(spelling) >= _SHORT:
+        return text.replace(spelling, sign)
+    return re.sub(rf"(?<![A-Za-z0-9_]){re.escape(spelling)}(?![A-Za-z0-9_])", lambda _: sign, text)

@@ -9,10 +9,13 @@ import re
 from itertools import pairwise
 from urllib.parse import unquote
 
-__all__ = ["is_secret_name", "looks_like", "passwords_in", "without_passwords"]
+__all__ = ["holds_secret", "is_secret_name", "looks_like", "passwords_in", "without_passwords"]
 
 _NAME = re.compile(
-    r"secret|passw|pwd|token|credential|authori[sz]ation|(api|access|private|signing|account)[._-]?key|sas[._-]?key",
+    r"secrets?(?![a-z])|passw|pwd|[Tt]oken(?![a-z])|TOKEN|credential|authorization$|(api|access|private|signing)[._-]?key",
+)
+_HOLDS = re.compile(
+    r"(secret|passw(or)?d|pwd|token|credential|authorization|(secret|api|access|private|signing)[._-]?(access[._-]?)?key)$",
     re.IGNORECASE,
 )
 _USER_INFO = re.compile(r"(://)([^/@\s\"']+)@")
@@ -44,7 +47,16 @@ def is_secret_name(key: str) -> bool:
     >>> [is_secret_name(key) for key in ("jdbc.password", "s3.secret-access-key", "header.Authorization", "uri")]
     [True, True, True, False]
     """
-    return _NAME.search(key) is not None
+    return _NAME.search(key) is not None or _HOLDS.search(key) is not None
+
+
+def holds_secret(key: str) -> bool:
+    """Whether the value itself must be a secret, and not something about one.
+
+    >>> [holds_secret(key) for key in ("db_password", "fs.s3a.secret.key", "aws.credentials.provider", "tokenizer")]
+    [True, True, False, False]
+    """
+    return _HOLDS.search(key) is not None
 
 
 def passwords_in(text: str) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from errata.planner.estimate import Rates, Work, cores_for, estimate, rates_of
 from errata.planner.guardrails import Verdict, World, is_refused, judge, used_overrides
 from errata.planner.packing import MAX_PARTITIONS, in_order, pack, target_bytes
 from errata.planner.ports import WHOLE, ActiveRun, InputFacts, PastRun, TargetFacts
-from errata.planner.request import Request, canary_of, input_partitions, look, order_of, resolve
+from errata.planner.request import Request, canary_of, input_partitions, look, order_of, refuse_other_spellings, resolve
 from errata.planner.schema import new_columns
 
 __all__ = ["Plan", "Ref", "build_plan", "own_facts", "run_id", "slug"]
@@ -97,6 +97,7 @@ def build_plan(
     partitions = resolve(request, product.target.grain)
     rates, cores = rates_of(history), cores_for(project, product)
     chunks = _chunks(request, product, project, partitions, target, inputs, rates, cores)
+    refuse_other_spellings(partitions, target.partition_field.column_type if target.partition_field else None)
     work, expected = _estimate(project, chunks, inputs, rates, cores)
     world = World(request, product, project.limits, partitions, target, inputs, code, expected, now)
     parts: dict[str, bytes] = {}

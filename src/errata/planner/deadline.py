@@ -21,6 +21,7 @@ from errata.planner.estimate import JOB_SECONDS, START_SECONDS, Rates, Work, bus
 __all__ = ["Deadline", "answer", "open_seconds", "parse_deadline"]
 
 _MOST_CORES = 10_000
+_FAR = timedelta(days=3660)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +56,15 @@ def parse_deadline(text: str, now: datetime) -> datetime:
     else:
         try:
             by = datetime.fromisoformat(text)
-        except ValueError:
+            by = by if by.tzinfo is None else by.astimezone(UTC)
+        except (ValueError, OverflowError):
             raise UsageError(f"--deadline {text!r} was refused; {expected}") from None
     if by.tzinfo is None:
         raise UsageError(f"--deadline {text!r} was refused; {expected}; found no zone")
     if by <= now:
         raise UsageError(f"--deadline {text!r} was refused; expected an instant to come; it is {now:%Y-%m-%dT%H:%MZ}")
+    if by - now > _FAR:
+        raise UsageError(f"--deadline {text!r} was refused; expected an instant within the next {_FAR.days} days")
     return by.astimezone(UTC)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -33,9 +34,11 @@ __all__ = [
     "look",
     "order_of",
     "parse_override",
+    "refuse_other_spellings",
     "resolve",
 ]
 
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 KINDS = (
     "backfill",
     "reprocess",
@@ -121,6 +124,19 @@ def resolve(request: Request, grain: Grain) -> tuple[str, ...]:
     return expand(grain, request.start, request.end)
 
 
+def refuse_other_spellings(partitions: Sequence[str], column_type: str | None) -> None:
+    """A whole number has one spelling: ``07`` and ``7`` would be two partitions here and one in the table."""
+    if column_type not in ("int", "long"):
+        return
+    wrong = [text for text in partitions if text != NULL and not _WHOLE.fullmatch(text)]
+    if wrong:
+        raise UsageError(
+            f"partition {wrong[0]!r} was refused; the column holds whole numbers, written without zeros, signs or "
+            "spaces before them",
+            state="nothing was planned",
+        )
+
+
 def order_of(request: Request, product: Product) -> str:
     """The order to compute in; own output leaves no choice, because every partition needs those before it."""
     own = next((source.name for source in product.inputs if source.own), None)
@@ -140,7 +156,7 @@ def canary_of(request: Request, ordered: Sequence[str], grain: Grain, order: str
     if isinstance(request.canary, int):
         return tuple(ordered[: request.canary])
     text = request.canary.strip()
-    if text.isdecimal() and text.isascii():
+    if text.isdecimal() and text.isascii() and len(text) < 10:
         return tuple(ordered[: int(text)])
     wanted = set(parse_list(grain, text))
     outside = wanted.difference(ordered)

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import keyword
 import re
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from errata.model.coltypes import SCALARS, normal_type
-from errata.model.duration import DURATION, LENGTH, seconds
+from errata.model.duration import DURATION, LENGTH, days, seconds
 from errata.project.tree import MappingNode, Node, ScalarNode
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "Column",
     "ColumnType",
     "Count",
+    "Credential",
     "DecimalText",
     "Duration",
     "EnvText",
@@ -42,6 +45,8 @@ __all__ = [
     "ProductName",
     "Query",
     "ScalarText",
+    "Setting",
+    "SettingName",
     "Slug",
     "SourceType",
     "Span",
@@ -59,6 +64,8 @@ AMOUNT = r"[0-9]{1,30}(\.[0-9]{1,18})?%?"
 MAX_QUERY = 10_000
 MAX_EXPRESSION = 2_000
 MAX_SAFE_INTEGER = 2**53 - 1
+_DIGITS = 25
+_CENTURY = 36_600
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BINARY_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
@@ -125,10 +132,23 @@ def _scalar_text(value: Any) -> str:
     return _as_scalar(value, "a single value")
 
 
-def _line(value: Any) -> str:
+def _line(value: Any, most: int = 200) -> str:
     text = _as_text(value, "one line of text")
-    if not text.strip() or not text.isprintable() or len(text) > 200:
-        raise expected("one line of text")
+    if not text.strip() or not text.isprintable() or len(text) > most:
+        raise expected(f"one line of text, at most {most:,} characters")
+    return text
+
+
+def _credential(value: Any) -> str:
+    # session tokens of AWS and addresses with certificates in them are long
+    return _line(value, 8_000)
+
+
+def _setting(value: Any) -> str:
+    """A value of a setting: one line, or nothing."""
+    text = _as_scalar(value, "a single value")
+    if not text.isprintable() or len(text) > 8_000:
+        raise expected("one line of text, at most 8,000 characters")
     return text
 
 
@@ -138,7 +158,8 @@ def _title(value: Any) -> str:
     text = _line(value)
     if "=" in text or text == "empty":
         raise expected(what)
-    return text
+    # whoever types the name again must mean the same one
+    return unicodedata.normalize("NFC", text)
 
 
 def _input_name(value: Any) -> str:
@@ -160,7 +181,7 @@ def _key_text(value: Any) -> str:
 def _count(value: Any) -> int:
     what = "a whole number from 1"
     text = _as_scalar(value, what) if isinstance(value, (Plain, EnvText)) else ""
-    if not re.fullmatch(r"[0-9]{1,15}", text, re.ASCII) or int(text) < 1:
+    if not re.fullmatch(r"[1-9][0-9]{0,14}", text, re.ASCII):
         raise expected(what)
     return int(text)
 
@@ -179,6 +200,16 @@ def _length(value: Any) -> int:
     if not re.fullmatch(LENGTH, text, re.ASCII) or not seconds(text):
         raise expected(what)
     return seconds(text)
+
+
+def _duration(value: Any) -> str:
+    what = "a whole number and h, d, w, mo or y, such as 3d"
+    text = _as_scalar(value, what)
+    if not re.fullmatch(DURATION, text, re.ASCII):
+        raise expected(what)
+    if days(text) > _CENTURY:
+        raise expected("at most 100 years")
+    return text
 
 
 def _query(value: Any) -> str:
@@ -213,13 +244,26 @@ def _number(value: Plain) -> bool | int | float:
     if value.kind == "bool":
         return value.text.lower() == "true"
     if value.kind == "int":
-        number = int(value.text, 0) if value.text[:2] in ("0o", "0x") else int(value.text)
-        if abs(number) > MAX_SAFE_INTEGER:
-            raise expected("numbers below 2^53; quote longer ones")
-        return number
-    if "n" in value.text.lower():
+        return _whole(value.text)
+    number = float("inf") if "n" in value.text.lower() else float(value.text)
+    if not isfinite(number):
         raise expected("finite numbers")
-    return float(value.text)
+    # canonical JSON writes 1.0 as 1, so a run would be given another type than a trial
+    return _safe(int(number)) if number.is_integer() else number
+
+
+def _whole(text: str) -> int:
+    if re.fullmatch(r"[-+]?0[0-9]+", text):
+        raise expected("numbers without leading zeros, which some readers take for octal; quote text")
+    if len(text) > _DIGITS:
+        raise expected("numbers below 2^53; quote longer ones")
+    return _safe(int(text, 0) if text[:2] in ("0o", "0x") else int(text))
+
+
+def _safe(number: int) -> int:
+    if abs(number) > MAX_SAFE_INTEGER:
+        raise expected("numbers below 2^53; quote longer ones")
+    return number
 
 
 def _source_type(value: Any) -> str:
@@ -262,12 +306,20 @@ _PRODUCT = rf"{IDENTIFIER}(\.{IDENTIFIER})*"
 _PLAIN_TYPES = "boolean|int|long|double|string|date|timestamp|timestamptz"
 _TYPE = rf"({_PLAIN_TYPES}|decimal\((\d{{1,2}}), ?(\d{{1,2}})\))"
 _SPAN = r"([01]\d|2[0-3]):[0-5]\d-(([01]\d|2[0-3]):[0-5]\d|24:00)"
+_SETTING = r"[A-Za-z][A-Za-z0-9._:/*-]{0,199}"
 _SLUG = r"[A-Za-z][A-Za-z0-9_-]{0,62}"
 _PERSON = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}"
 
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": "string"})]
 ScalarText = Annotated[str, BeforeValidator(_scalar_text), WithJsonSchema(_SINGLE)]
 Line = Annotated[str, BeforeValidator(_line), WithJsonSchema({"type": "string", "minLength": 1})]
+Credential = Annotated[str, BeforeValidator(_credential), WithJsonSchema({"type": "string", "minLength": 1})]
+SettingName = Annotated[
+    str,
+    BeforeValidator(_matching(_SETTING, "the name of a setting, such as spark.sql.ansi.enabled")),
+    _pattern(_SETTING),
+]
+Setting = Annotated[str, BeforeValidator(_setting), WithJsonSchema(_SINGLE)]
 Title = Annotated[str, BeforeValidator(_title), _pattern("[^=]+")]
 YesNo = Annotated[bool, BeforeValidator(_yes_no), WithJsonSchema({"type": "boolean"})]
 KeyText = Annotated[str, BeforeValidator(_key_text), WithJsonSchema({"type": "string", "minLength": 1})]
@@ -304,7 +356,7 @@ TableName = Annotated[
 Call = Annotated[str, BeforeValidator(_matching(_CALL, "package.module:function")), _pattern(_CALL)]
 Duration = Annotated[
     str,
-    BeforeValidator(_matching(DURATION, "a whole number and h, d, w, mo or y, such as 3d", numbers=True)),
+    BeforeValidator(_duration),
     _pattern(DURATION),
 ]
 Length = Annotated[int, BeforeValidator(_length), _pattern(LENGTH)]

@@ -19,6 +19,7 @@ from errata.project.fields import (
     Column,
     ColumnType,
     Count,
+    Credential,
     DecimalText,
     Duration,
     Expression,
@@ -33,6 +34,8 @@ from errata.project.fields import (
     ProductName,
     Query,
     ScalarText,
+    Setting,
+    SettingName,
     Slug,
     SourceType,
     Span,
@@ -73,9 +76,9 @@ class CatalogFile(_File):
     """An Iceberg catalog. A relative uri or warehouse is relative to errata.yaml."""
 
     type: Literal["jdbc", "rest", "glue", "hive"]
-    uri: Line | None = None
+    uri: Credential | None = None
     warehouse: Line | None = None
-    properties: dict[str, ScalarText] = Field(default={}, description="Further settings of the catalog, passed on.")
+    properties: dict[SettingName, Setting] = Field(default={}, description="Further settings, passed on.")
 
 
 class S3File(_File):
@@ -85,8 +88,8 @@ class S3File(_File):
     region: Line | None = None
     path_style: YesNo | None = Field(default=None, description="Bucket in the path instead of the host name.")
     access_key_id: Line | None = Field(default=None, description="With its secret as ${NAME}; else AWS's own chain.")
-    secret_access_key: Line | None = None
-    session_token: Line | None = None
+    secret_access_key: Credential | None = None
+    session_token: Credential | None = None
 
 
 class StorageFile(_File):
@@ -99,7 +102,7 @@ class SparkFile(_File):
     """The Spark session of workers."""
 
     master: Line = "local[2]"
-    conf: dict[str, ScalarText] = {}
+    conf: dict[SettingName, Setting] = {}
 
 
 class PersonFile(_File):
@@ -225,7 +228,7 @@ class ProjectFile(_File):
     """errata.yaml: where things are, who may do what, defaults."""
 
     project: Slug
-    ledger: Line = Field(description="sqlite:///relative/path or postgresql+psycopg://…")
+    ledger: Credential = Field(description="sqlite:///relative/path or postgresql+psycopg://…")
     catalogs: Annotated[dict[Identifier, CatalogFile], Field(min_length=1)]
     storage: StorageFile = StorageFile()
     spark: SparkFile = SparkFile()

@@ -11,6 +11,7 @@ from errata.errors import ProjectFileError
 from errata.model.product import Product, Project
 from errata.project.environment import Allowed, anywhere, data_places, resolve
 from errata.project.files import ProductFile, ProjectFile
+from errata.project.literals import in_product, in_project, refuse_secrets, written_credentials
 from errata.project.problems import Problem, Report, refuse
 from errata.project.rules import product_of, project_of
 from errata.project.tree import MAX_BYTES, TreeError, parse_tree
@@ -25,8 +26,7 @@ PRODUCTS = "products"
 def load_project(path: Path | str, *, environ: Mapping[str, str] | None = None) -> Project:
     """The project in a directory (or of its ``errata.yaml``); raises one ``ProjectFileError`` with all problems."""
     given = Path(path)
-    root = (given.parent if given.name == PROJECT_FILE else given).resolve()
-    _must_exist(given, root)
+    root = _root(given)
     environ = os.environ if environ is None else environ
     problems: list[Problem] = []
     secrets: dict[str, str] = {}
@@ -42,12 +42,17 @@ def load_project(path: Path | str, *, environ: Mapping[str, str] | None = None) 
         products.setdefault(product.name, product)
     refuse(problems)
     assert project is not None  # noqa: S101 (a project that could not be read left problems)
-    return replace(project, products=products, secrets=secrets)
+    loaded = replace(project, products=products, secrets=secrets)
+    return replace(loaded, credentials=written_credentials(loaded))
 
 
-def _must_exist(given: Path, root: Path) -> None:
-    if (root / PROJECT_FILE).is_file():
-        return
+def _root(given: Path) -> Path:
+    try:
+        root = (given.parent if given.name == PROJECT_FILE else given).resolve()
+        if (root / PROJECT_FILE).is_file():
+            return root
+    except (OSError, ValueError):
+        pass  # no directory can have this name
     message = f"no {PROJECT_FILE} in {given}; expected a project directory or its {PROJECT_FILE}"
     raise ProjectFileError(
         message,
@@ -60,6 +65,8 @@ def _read_project(
     root: Path, environ: Mapping[str, str], problems: list[Problem], secrets: dict[str, str]
 ) -> Project | None:
     report = _read_tree(root / PROJECT_FILE, PROJECT_FILE, environ, anywhere, secrets)
+    if report.root:
+        refuse_secrets(report.root, in_project, "write ${NAME} and set the variable", report)
     file = read_model(ProjectFile, report.root, report) if report.root else None
     project = project_of(file, root, report) if file else None
     problems.extend(report.problems)
@@ -75,6 +82,8 @@ def _read_product(
     secrets: dict[str, str],
 ) -> Product | None:
     report = _read_tree(path, f"{PRODUCTS}/{path.name}", environ, data_places, secrets)
+    if report.root:
+        refuse_secrets(report.root, in_product, "let the transform read it from its environment", report)
     file = read_model(ProductFile, report.root, report) if report.root else None
     product = product_of(file, root, project, report) if file else None
     problems.extend(report.problems)

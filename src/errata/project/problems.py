@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from errata.errors import ProjectFileError
 from errata.model.codec import plain
+from errata.model.secrets import is_secret_name
 from errata.project.tree import MappingNode, Mark, Node, ScalarNode, SequenceNode
 
 __all__ = ["Path", "Problem", "Report", "path_text", "refuse"]
@@ -70,7 +71,7 @@ class Report:
             return  # that its variable is missing has been said
         key = path_text(path)
         message = f"{key}: {message}" if key else message
-        if found and node is not None:
+        if found and node is not None and not _is_secret(path, node):
             message += f"; found {node.shown()}"
         self.at_mark(mark, message, key)
 
@@ -101,6 +102,15 @@ class Report:
                 return None, mark
             mark = node.mark
         return node, mark
+
+
+def _is_secret(path: Path, node: Node) -> bool:
+    """A value of a key that holds a credential is not repeated, wherever it was written by mistake."""
+    return (
+        isinstance(node, ScalarNode)
+        and node.kind != "null"
+        and any(isinstance(step, str) and is_secret_name(step) for step in path)
+    )
 
 
 def refuse(problems: Sequence[Problem]) -> None:

@@ -24,6 +24,7 @@ from errata.model.product import (
     Target,
     Transform,
 )
+from errata.model.secrets import holds_secret, passwords_in
 from errata.project.balances import balances_of, controls_of
 from errata.project.checks import checks_of
 from errata.project.classified import refuse_shown
@@ -51,6 +52,7 @@ def project_of(file: ProjectFile, root: Path, report: Report) -> Project:
     if file.chunk_bytes is not None and file.chunks.bytes is not None:
         report.at_key(("chunk_bytes",), "chunk_bytes and chunks.bytes were both given; expected chunks.bytes alone")
     s3 = _s3(file, report)
+    _java_options(file, report)
     return Project(
         name=file.project,
         root=str(root),
@@ -73,6 +75,14 @@ def project_of(file: ProjectFile, root: Path, report: Report) -> Project:
         alarm=alarm_of(file),
         evidence=evidence_of(file.evidence, root, report),
     )
+
+
+def _java_options(file: ProjectFile, report: Report) -> None:
+    for key, options in file.spark.conf.items():
+        named = [name for name in re.findall(r"-D([^\s=]+)=", options) if holds_secret(name)]
+        if key.endswith("JavaOptions") and named:
+            said = f"-D{named[0]} was refused, because everyone on the machine can read the command line of Java"
+            report.at(("spark", "conf", key), said, found=False)
 
 
 def _s3(file: ProjectFile, report: Report) -> S3 | None:
@@ -231,6 +241,8 @@ def _one_own(file: ProductFile, report: Report) -> None:
 
 
 def _pattern(pattern: str, partition: str | None, path: tuple[str, ...], report: Report) -> None:
+    if passwords_in(pattern):
+        report.at(path, "expected a place without a password; it is copied into run manifests", found=False)
     holes = set(re.findall(r"\{([^{}]*)\}", pattern))
     if partition is None and holes:
         report.at(path, "a place for the partition needs the key partition beside files")
@@ -253,7 +265,7 @@ def _locked(file: ProductFile, grain: Grain, report: Report) -> None:
     for n, locked in enumerate(file.protect.locked):
         try:
             parse_list(grain, locked)
-        except (UsageError, OverflowError):
+        except UsageError:
             spans = " or an inclusive span such as 2026-01-10..2026-01-14" if grain is Grain.DAY else ""
             report.at(("protect", "locked", n), f"expected a partition of grain {grain}{spans}")
 

@@ -2,12 +2,14 @@
 
 Built from the parser's events in one pass, so that aliases and depth are refused before anything is expanded. Scalars
 follow YAML 1.2 and keep their text: ``on``, ``NO`` and ``12:30:45`` are text, ``2.10`` stays ``2.10``, and no number
-becomes a binary float here.
+becomes a binary float here. Text holds no character that a reader cannot see, whether raw or as an escape, and two keys
+that look alike because they are composed differently are the same key.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +26,9 @@ from ruamel.yaml.events import (
     SequenceEndEvent,
     SequenceStartEvent,
 )
+
+from errata.model.secrets import without_passwords
+from errata.model.visible import is_plain, visible
 
 __all__ = ["Entry", "MappingNode", "Mark", "Node", "ScalarNode", "SequenceNode", "TreeError", "parse_tree"]
 
@@ -60,7 +65,8 @@ class ScalarNode:
         """What the file says, for messages: never what the environment says."""
         if self.kind == "null":
             return "nothing"
-        text = self.text if len(self.text) <= 80 else self.text[:77] + "…"
+        whole = without_passwords(self.text)
+        text = whole if len(whole) <= 80 else whole[:77] + "…"
         return text if self.kind in ("int", "float", "bool") else '"' + text.replace("\n", "⏎") + '"'
 
 
@@ -187,6 +193,7 @@ class _Builder:
 
     def _mapping(self, mark: Mark, depth: int, path: str) -> MappingNode:
         node = MappingNode(mark)
+        alike: dict[str, Entry] = {}
         while not isinstance(event := next(self._events), MappingEndEvent):
             key = self._node(event, depth + 1, path)
             if not isinstance(key, ScalarNode):
@@ -195,22 +202,27 @@ class _Builder:
             value = self._node(next(self._events), depth + 1, place)
             if isinstance(value, ScalarNode) and not value.text:
                 value.mark = key.mark  # the parser puts an absent value on the next line
-            earlier = node.entries.get(key.text)
+            earlier = node.entries.get(key.text) or alike.get(unicodedata.normalize("NFC", key.text))
             if earlier is not None:
                 said = f'duplicate key "{key.text}"; it was given before, on line {earlier.key_mark.line}'
                 self.duplicates.append((key.mark, said, place))
             else:
                 node.entries[key.text] = Entry(key.mark, value)
+                alike[unicodedata.normalize("NFC", key.text)] = node.entries[key.text]
         return node
 
 
 def _scalar(event: ScalarEvent, mark: Mark, tag: str | None) -> ScalarNode:
     text: str = event.value
+    seen = text.replace("\n", "").replace("\t", "")  # what people lay text out with
+    if not is_plain(seen):
+        hidden, shown = next(sign for sign in seen if not is_plain(sign)), visible(text[:40])
+        raise TreeError(f'expected text that can be seen; found the character U+{ord(hidden):04X} in "{shown}"', mark)
     if tag is not None:
         kind = tag.rpartition(":")[2]
         return ScalarNode(mark, text, kind if kind != "map" and kind != "seq" else "str", text)
-    is_plain = not event.style
-    kind = next((kind for kind, grammar in _KINDS if grammar.fullmatch(text)), "str") if is_plain else "str"
+    is_bare = not event.style
+    kind = next((kind for kind, grammar in _KINDS if grammar.fullmatch(text)), "str") if is_bare else "str"
     return ScalarNode(mark, text, kind, text)
 
 

@@ -1,4 +1,4 @@
-"""HTML by construction: what is not markup is escaped, so a value can never become an element. Pure."""
+"""HTML by construction: what is not markup is escaped, so a value can never become an element nor turn a line. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import html
 import re
 from collections.abc import Iterable
 from typing import TypeAlias
+
+from errata.model.visible import visible
 
 __all__ = ["Child", "Markup", "dated", "el", "join", "raw"]
 
@@ -57,7 +59,7 @@ def _text(child: Child) -> str:
         case Markup():
             return child
         case str():
-            return html.escape(child, quote=False)
+            return html.escape(visible(child), quote=False)
         case int():
             return str(child)
         case _:
@@ -68,4 +70,4 @@ def _attribute(name: str, value: str | float | bool | None) -> str:
     if value is None or value is False:
         return ""
     key = name.rstrip("_").replace("_", "-")
-    return f" {key}" if value is True else f' {key}="{html.escape(str(value))}"'
+    return f" {key}" if value is True else f' {key}="{html.escape(visible(str(value)))}"'

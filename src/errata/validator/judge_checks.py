@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from decimal import Decimal
 
+from errata.errors import UsageError
 from errata.model.manifest import Manifest
 from errata.model.partition import NULL, Grain, from_ordinal, ordinal, start_of
 from errata.model.product import Check, Metric
@@ -84,7 +85,7 @@ def _end(manifest: Manifest, partitions: tuple[str, ...]) -> datetime:
         return datetime.fromisoformat(manifest.as_of)
     try:
         return start_of(grain, from_ordinal(grain, max(numbers) + 1))
-    except (OverflowError, ValueError):
+    except UsageError:
         return datetime.max.replace(tzinfo=UTC)  # 9999-12-31, a favourite for "never": nothing comes after it
 
 

@@ -17,6 +17,7 @@ from errata.executor.desk import Desk
 from errata.executor.ports import Progress
 from errata.ledger import Ledger
 from errata.model.product import Project
+from errata.model.visible import visible
 from errata.wiring.engines import ProjectEngines
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class _Tools:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{visible(text)}\n")
 
 
 class _Silent:

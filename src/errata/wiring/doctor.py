@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from errata.jars import groups_for, listed, require
 from errata.ledger import Ledger
 from errata.model.product import Catalog, Project
 from errata.model.refs import GUARD
+from errata.model.secrets import without_passwords
 
 if TYPE_CHECKING:
     from errata.wiring.engines import ProjectEngines
@@ -26,7 +28,11 @@ def examine(
     project: Project, ledger: Ledger, engines: ProjectEngines, *, deep: bool = False
 ) -> tuple[DoctorCheck, ...]:
     """Every check, whatever the others found; ``deep`` starts a JVM to ask the catalogs from Java as well."""
-    return tuple(_checks(project, ledger, engines, deep=deep))
+    # drivers quote addresses, and these may hold a password
+    return tuple(
+        replace(check, found=without_passwords(project.redact(check.found)), hint=project.redact(check.hint))
+        for check in _checks(project, ledger, engines, deep=deep)
+    )
 
 
 def _checks(project: Project, ledger: Ledger, engines: ProjectEngines, *, deep: bool) -> Iterator[DoctorCheck]:

@@ -21,6 +21,7 @@ _HOLE = re.compile(r"\{(?P<column>[A-Za-z_]\w*)(?::(?P<format>[^{}]+))?\}")
 _SLASH = re.compile(r"/(?![^{}]*\})")  # not those inside a placeholder's format
 _GLOB = re.compile(r"[*?\[]")
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+_STEPS = {".", ".."}
 # what Hive and Spark escape in directory names
 _ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
 
@@ -124,7 +125,10 @@ def _fill(segment: str, grain: Grain, partition: str | None, *, is_glob: bool) -
         text = _written(grain, partition, found["format"])
         return escape(text) if is_glob else text
 
-    return _HOLE.sub(value, segment)
+    filled = _HOLE.sub(value, segment)
+    if filled != segment and _STEPS & set(filled.split("/")):
+        raise UsageError(f"partition {partition!r} was refused; in {segment!r} it would lead to another directory")
+    return filled
 
 
 def _written(grain: Grain, partition: str, form: str | None) -> str:

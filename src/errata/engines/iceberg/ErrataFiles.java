@@ -29,7 +29,8 @@ import org.apache.iceberg.types.Types;
  *
  * <p>One call across the gateway costs over a millisecond, so nothing here is per file from Python: lists stay in Java,
  * and what Python must see arrives as one string. Records are separated by newline, fields by U+001F; a field that is
- * absent is U+0000. Compiled at start-up by the Janino that Spark brings, so it keeps to Java without lambdas.
+ * absent is U+0000. What others wrote (paths, values, names) may hold these characters, so in there they are escaped.
+ * Compiled at start-up by the Janino that Spark brings, so it keeps to Java without lambdas.
  */
 public class ErrataFiles {
   private static final String FIELD = "\u001f";
@@ -60,7 +61,7 @@ public class ErrataFiles {
       describe(out, table, (ContentFile) task.file(), sourceId, transform);
       for (Iterator d = task.deletes().iterator(); d.hasNext(); ) {
         DeleteFile delete = (DeleteFile) d.next();
-        out.append(FIELD).append(delete.location()).append(FIELD).append(delete.recordCount());
+        out.append(FIELD).append(text(delete.location())).append(FIELD).append(delete.recordCount());
         out.append(FIELD).append(delete.content().toString());
       }
       out.append("\n");
@@ -113,10 +114,10 @@ public class ErrataFiles {
       Snapshot snapshot = (Snapshot) i.next();
       out.append(snapshot.snapshotId()).append(FIELD);
       out.append(snapshot.parentId() == null ? NONE : snapshot.parentId().toString()).append(FIELD);
-      out.append(snapshot.operation() == null ? "" : snapshot.operation()).append(FIELD).append(snapshot.timestampMillis());
+      out.append(snapshot.operation() == null ? "" : text(snapshot.operation())).append(FIELD).append(snapshot.timestampMillis());
       for (Iterator e = snapshot.summary().entrySet().iterator(); e.hasNext(); ) {
         java.util.Map.Entry entry = (java.util.Map.Entry) e.next();
-        out.append(FIELD).append(entry.getKey()).append("=").append(entry.getValue());
+        out.append(FIELD).append(text(entry.getKey())).append("=").append(text(entry.getValue()));
       }
       out.append("\n");
     }
@@ -128,7 +129,8 @@ public class ErrataFiles {
     StringBuilder out = new StringBuilder();
     for (Iterator i = table.schema().columns().iterator(); i.hasNext(); ) {
       Types.NestedField field = (Types.NestedField) i.next();
-      out.append(field.fieldId()).append(FIELD).append(field.name()).append(FIELD).append(field.type().toString());
+      out.append(field.fieldId()).append(FIELD).append(text(field.name())).append(FIELD);
+      out.append(text(field.type()));
       out.append("\n");
     }
     return out.toString();
@@ -174,7 +176,7 @@ public class ErrataFiles {
   }
 
   private static void describe(StringBuilder out, Table table, ContentFile file, int sourceId, String transform) {
-    out.append(file.location()).append(FIELD).append(file.recordCount()).append(FIELD).append(file.fileSizeInBytes());
+    out.append(text(file.location())).append(FIELD).append(file.recordCount()).append(FIELD).append(file.fileSizeInBytes());
     out.append(FIELD);
     PartitionSpec spec = (PartitionSpec) table.specs().get(Integer.valueOf(file.specId()));
     int position = position(spec, sourceId, transform);
@@ -186,7 +188,7 @@ public class ErrataFiles {
     if (value == null) {
       out.append(NONE);
     } else {
-      out.append("=").append(value.toString());
+      out.append("=").append(text(value));
     }
   }
 
@@ -201,12 +203,36 @@ public class ErrataFiles {
     return -1;
   }
 
+  /** Text of others, in which nothing separates records or fields. */
+  private static String text(Object value) {
+    String text = String.valueOf(value);
+    if (text.indexOf(92) < 0 && text.indexOf(10) < 0 && text.indexOf(31) < 0 && text.indexOf(0) < 0) {
+      return text;
+    }
+    StringBuilder out = new StringBuilder();
+    for (int n = 0; n < text.length(); n += 1) {
+      char sign = text.charAt(n);
+      if (sign == 92) {
+        out.append("\\\\");
+      } else if (sign == 10) {
+        out.append("\\n");
+      } else if (sign == 31) {
+        out.append("\\f");
+      } else if (sign == 0) {
+        out.append("\\0");
+      } else {
+        out.append(sign);
+      }
+    }
+    return out.toString();
+  }
+
   private static List matching(List tasks, String paths) {
     Set wanted = new HashSet(Arrays.asList(paths.split("\n")));
     List files = new ArrayList();
     for (Iterator i = tasks.iterator(); i.hasNext(); ) {
       DataFile file = (DataFile) ((FileScanTask) i.next()).file();
-      if (wanted.contains(file.location())) {
+      if (wanted.contains(text(file.location()))) {
         files.add(file);
       }
     }

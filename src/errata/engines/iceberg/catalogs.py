@@ -6,6 +6,7 @@ file gives as ``properties`` comes last on both sides, so anything here can be o
 
 from __future__ import annotations
 
+import re
 from urllib.parse import unquote, urlsplit
 
 from errata.engines.s3 import for_iceberg, is_s3
@@ -14,6 +15,8 @@ from errata.model.product import Catalog
 
 __all__ = ["java_properties", "pyiceberg_properties", "spark_conf", "split_table", "sqlite_path"]
 
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+"""As product files may write it: nothing that means something in a path, an address or SQL."""
 _TYPES = ("jdbc", "rest", "glue", "hive")
 _SQLITE_OPTIONS = "busy_timeout=30000&journal_mode=WAL"
 _SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
@@ -27,7 +30,7 @@ def split_table(table: str) -> tuple[str, tuple[str, ...]]:
     ('lake', ('fin', 'daily'))
     """
     catalog, *identifier = table.split(".")
-    if len(identifier) < 2 or not all(identifier):
+    if len(identifier) < 2 or not all(_NAME.fullmatch(part) for part in (catalog, *identifier)):
         raise UsageError(f"table {table!r} was refused; expected catalog.namespace.table")
     return catalog, tuple(identifier)
 

@@ -6,6 +6,7 @@ and what is checked and what is committed both come from that transaction's base
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -24,6 +25,9 @@ __all__ = ["JavaIceberg", "partition_text", "rows_of"]
 
 _ABSENT = frozenset({"NoSuchTableException", "NoSuchNamespaceException"})
 _FIELD, _NONE = "\x1f", "\x00"
+_ESCAPED = {"\\": "\\", "n": "\n", "f": _FIELD, "0": _NONE}
+_ESCAPES = {ord(meant): f"\\{letter}" for letter, meant in _ESCAPED.items()}
+_ESCAPE = re.compile(r"\\([\\nf0])")
 _CONTENT = {"POSITION_DELETES": "position_deletes", "EQUALITY_DELETES": "equality_deletes", "DATA": "data"}
 
 
@@ -162,7 +166,12 @@ def _compiled(gateway: Any) -> Any:
 
 def rows_of(text: str) -> Iterator[list[str]]:
     """Records of a bulk answer."""
-    return (line.split(_FIELD) for line in text.split("\n") if line)
+    return ([_meant(field) for field in line.split(_FIELD)] for line in text.split("\n") if line)
+
+
+def _meant(field: str) -> str:
+    """A field as it was before ``ErrataFiles`` escaped what separates records and fields."""
+    return _ESCAPE.sub(lambda found: _ESCAPED[found[1]], field) if "\\" in field else field
 
 
 def partition_text(target: TargetPin, raw: str) -> str | None:
@@ -209,4 +218,4 @@ def java_words(problem: Exception) -> str:
 
 def java_paths(paths: Iterable[str]) -> str:
     """Paths as the one string that ``ErrataFiles`` takes."""
-    return "\n".join(paths)
+    return "\n".join(path.translate(_ESCAPES) for path in paths)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from errata.engines.iceberg.fields import place_in
 from errata.engines.iceberg.metadata import TableLoader
-from errata.errors import NotFound
+from errata.errors import NotFound, UsageError
 from errata.executor.ports import Origin, RowReader
 from errata.model.manifest import TargetPin
 from errata.model.partition import NULL, Grain, shift, start_of, value_of
@@ -75,7 +77,7 @@ def _scope(target: TargetPin, partition: str) -> BooleanExpression:
         return IsNull(column)  # type: ignore[call-arg]
     if target.column_type in ("string", "int", "long"):
         value = value_of(partition) if target.grain is Grain.VALUE else partition
-        return _predicate("==", column, int(value or 0) if target.column_type in ("int", "long") else value)
+        return _predicate("==", column, _whole(column, value or "") if target.column_type in ("int", "long") else value)
     start, end = (start_of(target.grain, text) for text in (partition, shift(target.grain, partition, 1)))
     if target.column_type == "date":
         low, high = start.date().isoformat(), end.date().isoformat()
@@ -87,7 +89,13 @@ def _scope(target: TargetPin, partition: str) -> BooleanExpression:
 
 def _equal(table: Table, column: str, value: str) -> BooleanExpression:
     kind = str(table.schema().find_field(column).field_type)
-    return _predicate("==", column, int(value) if kind in ("int", "long") else value)
+    return _predicate("==", column, _whole(column, value) if kind in ("int", "long") else value)
+
+
+def _whole(column: str, text: str) -> int:
+    if not re.fullmatch(r"-?[0-9]{1,19}", text, re.ASCII):
+        raise UsageError(f"{column}={text!r} was refused; the column holds whole numbers")
+    return int(text)
 
 
 def _predicate(operator: str, column: str, value: Any) -> BooleanExpression:

@@ -161,7 +161,7 @@ def _time_ranges(value: Column, column_type: str, grain: Grain, wanted: Iterable
 def _end_of(grain: Grain, text: str) -> datetime | None:
     try:
         return start_of(grain, from_ordinal(grain, ordinal(grain, text) + 1))
-    except (OverflowError, ValueError):
+    except UsageError:
         return None  # 9999-12-31, a favourite for "never": nothing comes after it
 
 

@@ -12,19 +12,21 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from errata.errors import SetupError
+from errata.model.secrets import is_secret_name, without_passwords
 
 __all__ = ["class_path", "is_submitted", "java_version", "public_settings", "start_jvm", "submitted_settings"]
 
 SUPPORTED_JAVA = (17, 21)
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
-_SECRET = re.compile(r"secret|password|token|access[.-]?key|credential", re.IGNORECASE)
+_NEEDED = ("spark.driver.", "spark.jars", "spark.master")
+"""What the JVM itself is started by; a session would come too late for it."""
 
 
 def java_version() -> int | None:
@@ -41,8 +43,11 @@ def java_version() -> int | None:
     return int(found.group(1)) if found else None
 
 
-def start_jvm(conf: Mapping[str, str], log: Path) -> Any:
-    """The gateway of this process's JVM, started with these settings unless it runs already."""
+def start_jvm(conf: Mapping[str, str], log: Path, redact: Callable[[str], str] = without_passwords) -> Any:
+    """The gateway of this process's JVM, started with these settings unless it runs already.
+
+    ``redact`` takes secrets out of a text; settings that it would change are not put on the command line.
+    """
     from pyspark import SparkConf, SparkContext
 
     # pyspark has no public way to start the JVM without a context
@@ -50,16 +55,20 @@ def start_jvm(conf: Mapping[str, str], log: Path) -> Any:
         SparkContext._ensure_initialized()  # noqa: SLF001
     elif SparkContext._gateway is None:  # noqa: SLF001
         _require_java()
-        settings = SparkConf(loadDefaults=False).setAll(list(public_settings(conf).items()))
+        settings = SparkConf(loadDefaults=False).setAll(list(public_settings(conf, redact).items()))
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         with _output_to(log):
             SparkContext._ensure_initialized(conf=settings)  # noqa: SLF001
     return SparkContext._gateway  # noqa: SLF001
 
 
-def public_settings(conf: Mapping[str, str]) -> dict[str, str]:
+def public_settings(conf: Mapping[str, str], redact: Callable[[str], str] = without_passwords) -> dict[str, str]:
     """What may be on the JVM's command line, for everyone on the machine to read; the session is given the rest."""
-    return {key: value for key, value in conf.items() if not _SECRET.search(key)}
+    return {
+        key: value
+        for key, value in conf.items()
+        if not is_secret_name(key) and (key.startswith(_NEEDED) or redact(value) == value)
+    }
 
 
 def is_submitted() -> bool:

@@ -12,11 +12,12 @@ from pathlib import Path
 from errata.model.cluster import capped_master, core_settings, kind_of
 from errata.model.product import Project
 
-__all__ = ["LOCAL_FILES", "driver_settings"]
+__all__ = ["LOCAL_FILES", "REDACTED", "driver_settings"]
 
 LOCAL_FILES = {"fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"}
 """Local files without a forked chmod each; the jar must be on the driver's class path."""
 
+REDACTED = "(?i)secret|passw|token|credential|authorization|(api|access|private|account)[._-]?key"
 _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -25,6 +26,8 @@ _DEFAULTS = {
     # 1,000s of pinned files are listed by the driver; a Spark job with a task per path costs more than it saves
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.log.level": "WARN",
+    # what Spark's own pages and event logs hide; catalogs have more names for credentials than Spark knows
+    "spark.redaction.regex": REDACTED,
 }
 _ONE_MACHINE = {
     "spark.driver.host": "127.0.0.1",

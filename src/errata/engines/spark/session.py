@@ -15,6 +15,7 @@ from errata.engines.spark.archive import archive_options
 from errata.engines.spark.jvm import start_jvm, submitted_settings
 from errata.engines.spark.placing import driver_settings
 from errata.model.product import Project
+from errata.model.secrets import without_passwords
 from errata.model.throttle import Throttle
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ _SESSION_FIXED = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
+    # Spark would put ${env:NAME} and ${spark.x} into SQL, also inside literals: a partition's value is not a template
+    "spark.sql.variable.substitute": "false",
 }
 
 
@@ -50,7 +53,10 @@ class SparkRuntime:
         """The py4j gateway; a JVM, but no SparkContext."""
         if self._given is not None:
             return self._given.sparkContext._gateway  # noqa: SLF001  as in jvm.py
-        return start_jvm(self._settings, self._log)
+        return start_jvm(self._settings, self._log, self._hide)
+
+    def _hide(self, text: str) -> str:
+        return without_passwords(self._project.redact(text))
 
     @property
     def exit_code(self) -> int | None:
