@@ -85,7 +85,7 @@ def raise_alarm(desk: Desk, actor: Actor, run: RunRecord) -> None:
 
 
 def _rows(desk: Desk, run_id: str) -> list[ApprovalRecord | ReleaseRecord]:
-    decided = (*desk.ledger.approvals(run_id), *desk.ledger.releases(run_id))
+    decided: list[ApprovalRecord | ReleaseRecord] = [*desk.ledger.approvals(run_id), *desk.ledger.releases(run_id)]
     return sorted((row for row in decided if row.break_glass), key=lambda row: row.audit_seq)
 
 

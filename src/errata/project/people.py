@@ -6,7 +6,7 @@ their letter case. A product's ``approval`` replaces key by key what the project
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from errata.model.approval import Approval
@@ -30,8 +30,8 @@ def people_of(file: ProjectFile, report: Report) -> dict[str, Person]:
     for name, person in file.people.items():
         for n, alias in enumerate(person.aliases):
             _own_name(alias, ("people", name, "aliases", n), taken, report)
-        for key, items in (("roles", person.roles), ("teams", person.teams)):
-            _no_repeats(items, ("people", name, key), report)
+        _no_repeats(person.roles, ("people", name, "roles"), report)
+        _no_repeats(person.teams, ("people", name, "teams"), report)
         if person.service:
             _service(name, person, report)
     return {
@@ -85,7 +85,7 @@ def _own_name(name: str, path: tuple[str | int, ...], taken: dict[str, str], rep
     taken[name.casefold()] = name
 
 
-def _no_repeats(items: list[str], path: tuple[str, ...], report: Report) -> None:
+def _no_repeats(items: Sequence[str], path: tuple[str, ...], report: Report) -> None:
     for n, item in enumerate(items):
         if item in items[:n]:
             report.at((*path, n), "given twice")
