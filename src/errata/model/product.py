@@ -362,11 +362,11 @@ class Project:
     alarm: Alarm | None = None
     evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # what each ``${NAME}`` stood for
+    credentials: tuple[str, ...] = field(default=(), repr=False)  # passwords that errata.yaml spells out
 
     def known_as(self, name: str) -> str:
         """The listed name of a person, by that name or an alias as it is written; any other name as it is."""
         if name in self.people:
-    credentials: tuple[str, ...] = field(default=(), repr=False)  # passwords that errata.yaml spells out
             return name
         return next((person.name for person in self.people.values() if name in person.aliases), name)
 

@@ -95,9 +95,9 @@ def build_plan(
     """Judge and, when nothing refuses, seal."""
     by = parse_deadline(request.deadline, now) if request.deadline else None
     partitions = resolve(request, product.target.grain)
+    refuse_other_spellings(partitions, target.partition_field.column_type if target.partition_field else None)
     rates, cores = rates_of(history), cores_for(project, product)
     chunks = _chunks(request, product, project, partitions, target, inputs, rates, cores)
-    refuse_other_spellings(partitions, target.partition_field.column_type if target.partition_field else None)
     work, expected = _estimate(project, chunks, inputs, rates, cores)
     world = World(request, product, project.limits, partitions, target, inputs, code, expected, now)
     parts: dict[str, bytes] = {}
