@@ -17,6 +17,7 @@ from typing import Protocol, Self
 from errata.executor import (
     cleaning,
     deciding,
+    erasing,
     exporting,
     planning,
     publishing,
@@ -40,6 +41,7 @@ from errata.model.views import (
     AuditView,
     CleanupView,
     DecisionView,
+    ErasedView,
     HeadView,
     PlanView,
     PublishView,
@@ -279,6 +281,10 @@ class Client:
     def audit_head(self, output: str | Path | None = None) -> HeadView:
         """Sign where the chain stands, and keep it in ``evidence.heads`` and in a new file."""
         return witnessing.export(self._desk, None if output is None else Path(output))
+
+    def erase_person(self, name: str, *, reason: str, as_: str | None = None) -> ErasedView:
+        """Forget the name behind a pseudonym and what they wrote; the chain stays valid."""
+        return erasing.erase_person(self._desk, self._actor(as_), name, reason)
 
     def audit_log(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
         """Entries of the chain, oldest first."""

@@ -1,4 +1,4 @@
-"""Commands of the audit: verify, log, head, keygen."""
+"""Commands of the audit and of the ledger under it: verify, log, head, keygen, erase-person, roles."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import typer
 
 from errata.cli.command import command
 from errata.cli.reading import PANEL, SomeRun
-from errata.cli.render_audit import audit_lines, head_lines, key_lines, log_lines
+from errata.cli.render_audit import audit_lines, erased_lines, head_lines, key_lines, log_lines
 from errata.cli.session import Session
+from errata.cli.working import DECLINED
+from errata.errors import UsageError
 from errata.model.views import KeyView
 
 __all__ = ["register"]
@@ -23,7 +25,11 @@ def register(app: typer.Typer) -> None:
     command(audit, "log")(audit_log)
     command(audit, "head")(audit_head)
     command(audit, "keygen")(audit_keygen)
+    command(audit, "erase-person")(audit_erase_person)
     app.add_typer(audit, name="audit", rich_help_panel=PANEL)
+    ledger = typer.Typer(help="The database under the audit.", rich_markup_mode=None)
+    command(ledger, "roles")(ledger_roles)
+    app.add_typer(ledger, name="ledger", rich_help_panel=PANEL)
 
 
 def audit_verify(
@@ -97,6 +103,48 @@ def audit_keygen(
     public = generate(private)
     view = KeyView(public.keyid, str(private), str(public_path(private)))
     session.answer(view, lambda width: key_lines(view, width))
+
+
+def audit_erase_person(
+    session: Session,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name in the audit, of a person or an account.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept.")],
+) -> int:
+    """Forget who a person is; their entries stay, under a pseudonym, and verify.
+
+    Deletes the name and the key to the notes and reasons they typed, for good. Asks first on a terminal.
+
+    Example: errata audit erase-person bo --reason "request 2026-114" --as dana
+    """
+    asked = [f"the name {name} and everything they typed in this ledger become unreadable for good"]
+    if not session.confirm(asked, f"Erase {name}?"):
+        return DECLINED
+    with session.client() as client:
+        view = client.erase_person(name, reason=reason, as_=session.person)
+    session.answer(view, lambda width: erased_lines(view, width))
+    return 0
+
+
+def ledger_roles(
+    session: Session,
+    owner: Annotated[str, typer.Option("--owner", metavar="ROLE", help="Owns the tables.")] = "errata_owner",
+    app: Annotated[str, typer.Option("--app", metavar="ROLE", help="Works, and can lift no rule.")] = "errata_app",
+    schema: Annotated[str, typer.Option("--schema", metavar="NAME", help="Where the tables are.")] = "public",
+    print_: Annotated[bool, typer.Option("--print", help="Print the SQL; Errata itself creates no role.")] = False,
+) -> None:
+    """Print the SQL that splits a PostgreSQL ledger between an owner and a role that only adds to the audit.
+
+    Example: errata ledger roles --print | psql -d errata
+    """
+    from errata.ledger.roles import roles_sql
+
+    if not print_:
+        raise UsageError(
+            "roles were not made; expected --print: whoever administers the database runs what it prints",
+            hint="errata ledger roles --print | psql -d errata",
+        )
+    sql = roles_sql(owner, app, schema)
+    session.answer({"sql": sql}, lambda _: sql.splitlines())
 
 
 def _place(session: Session, given: str) -> Path:

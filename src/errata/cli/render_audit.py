@@ -8,9 +8,9 @@ from typing import Any
 from errata.cli.layout import columns, flow, wrap
 from errata.model.audit import AuditEntry
 from errata.model.human import plural
-from errata.model.views import AuditView, CleanupView, HeadsView, HeadView, KeyView
+from errata.model.views import AuditView, CleanupView, ErasedView, HeadsView, HeadView, KeyView
 
-__all__ = ["audit_lines", "cleanup_lines", "head_lines", "key_lines", "log_lines"]
+__all__ = ["audit_lines", "cleanup_lines", "erased_lines", "head_lines", "key_lines", "log_lines"]
 
 
 def audit_lines(view: AuditView, width: int) -> list[str]:
@@ -49,6 +49,17 @@ def head_lines(view: HeadView, width: int) -> list[str]:
     word = "kept already" if view.already else "signed and kept"
     lines = [f"✓ head of entry {view.seq} {word}", f"hash {view.hash}", f"key  {view.key_id}"]
     return lines + [line for file in view.files for line in wrap(file, width, "in   ")]
+
+
+def erased_lines(view: ErasedView, width: int) -> list[str]:
+    """What is left of a person."""
+    word = "was erased already" if view.already else "erased"
+    entries = f"{plural(view.entries, 'entry', 'entries')} of the audit under this pseudonym stay and verify"
+    return [
+        f"✓ {view.pseudonym} {word}",
+        *wrap(entries, width, "  "),
+        *(line for warning in view.warnings for line in wrap(warning, width, "! ")),
+    ]
 
 
 def key_lines(view: KeyView, width: int) -> list[str]:

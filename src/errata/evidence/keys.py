@@ -7,6 +7,7 @@ There is no default key: one that is missing, empty, printed in a document or re
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from dataclasses import dataclass
@@ -19,9 +20,18 @@ from errata.errors import KeyRefused
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-__all__ = ["PublicKey", "SigningKey", "generate", "load_public_key", "load_signing_key", "public_path"]
+__all__ = [
+    "PublicKey",
+    "SigningKey",
+    "generate",
+    "load_public_key",
+    "load_signing_key",
+    "public_path",
+    "wrapping_key",
+]
 
 _SETTING = "evidence.key"
+_WRAPPING = b"errata: what wraps the keys of people\x00"
 _HINT = "errata audit keygen -o FILE makes a key pair; keep the private one out of the project and of its repository"
 _PEM = "-----BEGIN "
 _UNSET = re.compile(r"\$\{([^}]*)\}")
@@ -81,12 +91,12 @@ def generate(path: Path) -> PublicKey:
     return public
 
 
-def load_signing_key(setting: str, root: Path) -> SigningKey:
-    """The private key that ``evidence.key`` names: a path from ``root``, or the PEM text from the environment."""
+def load_signing_key(setting: str, root: Path, name: str = _SETTING) -> SigningKey:
+    """The private key that the setting ``name`` holds: a path from ``root``, or the PEM text from the environment."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-    pem, place = _text(setting, root)
+    pem, place = _text(setting, root, name)
     try:
         private = load_pem_private_key(pem, password=None)
     except (ValueError, TypeError):
@@ -97,6 +107,11 @@ def load_signing_key(setting: str, root: Path) -> SigningKey:
     if public.raw.hex() in _PRINTED or len(set(private.private_bytes_raw())) < _FEWEST_BYTES:
         raise _refused(f"expected a key of your own, found an example key in {place}, which everyone has")
     return SigningKey(private, public)
+
+
+def wrapping_key(key: SigningKey) -> bytes:
+    """64 bytes that only the holder of the private key can work out."""
+    return hashlib.sha512(_WRAPPING + key.private.private_bytes_raw()).digest()
 
 
 def load_public_key(path: Path) -> PublicKey:
@@ -124,15 +139,15 @@ def _public(key: Ed25519PublicKey) -> PublicKey:
     return PublicKey(sha256(der), pem, key.public_bytes_raw())
 
 
-def _text(setting: str, root: Path) -> tuple[bytes, str]:
+def _text(setting: str, root: Path, name: str) -> tuple[bytes, str]:
     value = setting.strip()
     if not value:
-        raise _refused(f"expected a private key at {_SETTING}, found nothing")
+        raise _refused(f"expected a private key at {name}, found nothing")
     if unset := _UNSET.fullmatch(value):
-        raise _refused(f"expected a private key at {_SETTING}, the environment variable {unset[1]} is not set")
+        raise _refused(f"expected a private key at {name}, the environment variable {unset[1]} is not set")
     if value.startswith(_PEM):
         # variables of many CI systems hold one line
-        return value.replace("\\n", "\n").encode() + b"\n", _SETTING
+        return value.replace("\\n", "\n").encode() + b"\n", name
     path = root / Path(value).expanduser()
     content = _read(path)
     _only_its_owners(path)

@@ -18,6 +18,7 @@ __all__ = [
     "CostView",
     "DeadlineView",
     "DecisionView",
+    "ErasedView",
     "EstimateView",
     "HeadView",
     "HeadsView",
@@ -543,6 +544,16 @@ class HeadView:
     files: tuple[str, ...]
     already: bool
     envelope: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedView:
+    """A person who was forgotten, and what goes on naming them."""
+
+    pseudonym: str
+    entries: int  # audit entries under the pseudonym, which stay and verify
+    already: bool
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,7 @@ def open_project(
     from errata.project import load_project
 
     loaded = load_project(project)
-    ledger = Ledger.open(loaded.ledger, redact=loaded.redact)
+    ledger = Ledger.open(loaded.ledger, redact=loaded.redact, wrapping=_wrapping(loaded))
     engines = ProjectEngines(loaded, ledger, spark)
     say = narrate or _say
     desk = Desk(
@@ -50,6 +51,21 @@ def open_project(
     )
 
     return Client(desk, _Tools(loaded, ledger, engines))
+
+
+def _wrapping(project: Project) -> Callable[[], bytes] | None:
+    """The key that wraps those of people, read when the first of them is needed."""
+    setting = project.evidence.subject_key
+    if setting is None:
+        return None
+
+    @cache
+    def key() -> bytes:
+        from errata.evidence.keys import load_signing_key, wrapping_key
+
+        return wrapping_key(load_signing_key(setting, Path(project.root), "evidence.subject_key"))
+
+    return key
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
 
 from errata.errors import EngineError, LedgerUnavailable, SetupError, UsageError
 from errata.ledger import Ledger, postgres
 from errata.ledger.database import Database, Tx
+from errata.ledger.roles import roles_sql
 from errata.ledger.rules import APPEND_ONLY, KEPT, REMEASURED
+from errata.ledger.schema import metadata
 from errata.model.run import RunState
 from support.postgres import PostgresServer, free_port
 from unit.ledger.only import postgres_only
 from unit.ledger.shell import Shell, refused
-from unit.ledger.steps import ANA, actions, adopt, bring, must_claim, plan, publish, run_in
+from unit.ledger.steps import ANA, actions, adopt, bring, must_claim, plan, publish, roll_back, run_in
 
 SECRET = "s3cr3t-p4ssword"
-GUIDE = Path(__file__).parents[3] / "docs/guides/postgresql-ledger.md"
 
 
 def test_a_missing_driver_is_named_with_its_install_line(monkeypatch: pytest.MonkeyPatch):
@@ -118,14 +118,12 @@ def test_a_client_that_freezes_does_not_hold_the_queue(url: str, monkeypatch: py
 
 @postgres_only
 def test_an_application_role_works_but_cannot_lift_the_rules(url: str, postgres: PostgresServer):
-    """With the grants of the guide a worker does everything but own tables: no trigger goes, no evidence changes."""
+    """With the printed roles a worker does everything but own tables: no trigger goes, no evidence changes."""
     name = url.rpartition("/")[2]
-    role = f"app_{name}"
+    role, owner = f"app_{name}", f"owner_{name}"
     try:
-        postgres.execute(f"CREATE ROLE {role} LOGIN")
-        grants = [line for line in GUIDE.read_text().splitlines() if line.startswith("GRANT ")]
-        assert len(grants) == 4
-        postgres.execute(*(grant.replace("TO errata_app", f"TO {role}") for grant in grants), database=name)
+        for _ in range(2):  # running it again changes nothing
+            postgres.execute(roles_sql(owner, role), database=name)
         mine = postgres.url(name, role=role)
         with Ledger.open(mine) as ledger:
             run_in(ledger, RunState.VALIDATED)
@@ -136,6 +134,12 @@ def test_an_application_role_works_but_cannot_lift_the_rules(url: str, postgres:
             ledger.move("bf-2", RunState.STAGED, actor=ANA)
             ledger.intend_candidate("bf-2", "d", ANA)
             ledger.record_measurements("bf-2", 1, [], ANA)
+            ledger.release_all("bf-2", actor=ANA, reason="cancelled")
+            ledger.move("bf-2", RunState.CANCELLED, actor=ANA)
+            roll_back(ledger, "bf-1")
+            erased = ledger.erase_person("bo", "asked for it", ANA)
+            assert "owner runs VACUUM" in erased.remains
+            assert "bo" not in ledger.people().values()
             assert ledger.verify_audit().ok
             assert ledger.missing_triggers() == ()
         shell = Shell(mine)
@@ -143,6 +147,13 @@ def test_an_application_role_works_but_cannot_lift_the_rules(url: str, postgres:
             "ALTER TABLE audit DISABLE TRIGGER USER", "DROP TRIGGER audit_no_update ON audit", "TRUNCATE audit",
             "DROP TABLE audit", "SET session_replication_role = replica", "UPDATE audit SET person = 'eve'",
             *(f"DELETE FROM {table}" for table in (*APPEND_ONLY, *KEPT)),
+            *(f"UPDATE {table} SET {_column(table)} = {_column(table)}" for table in APPEND_ONLY),
+            *(f"TRUNCATE {table} CASCADE" for table in (*APPEND_ONLY, *KEPT, *REMEASURED)),
+            "ALTER TABLE audit DISABLE TRIGGER ALL", "ALTER TABLE audit OWNER TO CURRENT_USER",
+            "DROP TABLE audit CASCADE", "UPDATE subject SET pseudonym = 'subject-0'",
+            "INSERT INTO transition VALUES ('run', 'planned', 'published')",
+            "CREATE TABLE mine (x int)", "CREATE TRIGGER eve BEFORE INSERT ON audit EXECUTE FUNCTION errata_run_move()",
+            "DROP FUNCTION errata_run_move() CASCADE", "DROP SCHEMA public CASCADE",
             "CREATE OR REPLACE FUNCTION errata_run_move() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
         ):  # fmt: skip
             with pytest.raises(Exception, match=r"permission denied|must be owner"):
@@ -152,10 +163,27 @@ def test_an_application_role_works_but_cannot_lift_the_rules(url: str, postgres:
         refused(
             lambda: shell.execute("UPDATE run SET state = 'published' WHERE run_id = 'bf-2'"), "audit entry|allowed"
         )
+        refused(lambda: shell.execute("UPDATE audit_head SET seq = 0"), "follows the chain")
+        refused(lambda: shell.execute("UPDATE subject SET handle = NULL, secret = NULL"), "erased as a whole")
         shell.close()
     finally:
-        postgres.execute(f"DROP OWNED BY {role}", database=name)
-        postgres.execute(f"DROP ROLE {role}")
+        postgres.execute(f"REASSIGN OWNED BY {owner} TO CURRENT_USER", database=name)
+        for one in (role, owner):
+            postgres.execute(f"DROP OWNED BY {one}", database=name)
+            postgres.execute(f"DROP ROLE {one}")
+
+
+def _column(table: str) -> str:
+    return next(iter(metadata.tables[table].columns)).name
+
+
+@pytest.mark.parametrize("bad", ["errata-app", "A", 'x"; DROP TABLE audit; --', "", "x" * 64, "app; --"])
+def test_roles_have_plain_names(bad: str):
+    """The names go into SQL as they are, so nothing but a plain name is taken."""
+    with pytest.raises(UsageError):
+        roles_sql(app=bad)
+    with pytest.raises(UsageError):
+        roles_sql(schema=bad)
 
 
 def test_a_role_that_may_not_create_tables_is_told_who_does(postgres: PostgresServer, empty_database: str):
