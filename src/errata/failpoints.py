@@ -49,6 +49,8 @@ NAMES = (
     "rollback.before_commit",
     "rollback.after_commit",
     "rollback.after_record",
+    "follow.before_commit",
+    "follow.after_commit",
     "cleanup.after_remove",
     "audit.before_head",
 )

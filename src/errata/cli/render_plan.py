@@ -65,8 +65,8 @@ def _body(view: PlanView, width: int) -> Iterator[str]:
         new = ", ".join(f"{name} {kind}" for name, kind in view.new_columns.items())
         told = f"{plural(len(view.new_columns), 'new column')}, which readers see with the publication and not before"
         yield from labelled("columns", [new, told], width)
-    if told := publish_words(view.publish):
-        yield from labelled("publish", told, width)
+    if mode := publish_words(view.publish):
+        yield from labelled("publish", mode, width)
     for n, source in enumerate(view.inputs):
         yield from labelled("" if n else "reads", _input(source, view.grain), width)
         eras = [f"era {name}: {folded(view.grain, found) or 'whole'}" for name, found in source.eras.items()]

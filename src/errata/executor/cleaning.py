@@ -120,6 +120,7 @@ def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[M
             drop += [(run.table, ref) for ref in tags]
         else:
             drop += [(run.table, ref) for ref in (*undo, *tags)]
+    drop += _waiting_rows(desk, run, manifest)
     table = quarantine_table(run.table, run.run_id)
     if not is_undoable:  # attempts that were never adopted may have left one behind, too
         drop.append((table, WHOLE_TABLE))
@@ -127,6 +128,14 @@ def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[M
         why = f"rows that were set aside, until {manifest.rollback_window} after publication"
         kept.append({"table": table, "ref": WHOLE_TABLE, "run_id": run.run_id, "why": why})
     return [(table, ref) for table, ref in drop if ref != GUARD], kept
+
+
+def _waiting_rows(desk: Desk, run: RunRecord, manifest: Manifest) -> list[tuple[str, str]]:
+    """Branches of tables beside the target whose rows a process that died did not get to show."""
+    beginnings = tuple(rows_branch(publication.pub_id, 1) for publication in desk.ledger.publications(run.run_id))
+    tables = [table for table in (manifest.publish.corrections, manifest.publish.versions) if table]
+    found = [(table, ref) for table in tables for ref in refs_of(desk, table) or ()]
+    return [(table, ref) for table, ref in found if ref.startswith(beginnings)]
 
 
 def _may_still_write(desk: Desk, run: RunRecord) -> bool:

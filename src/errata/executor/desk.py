@@ -26,7 +26,7 @@ from errata.model.manifest import Code
 from errata.model.product import Product, Project, Role
 from errata.model.throttle import Throttle
 from errata.planner.ports import InputReader, TableReader, TargetReader
-from errata.publisher.ports import ContentPort, PublishTable
+from errata.publisher.ports import BesideTable, BesideWriter, ContentPort, PublishTable
 from errata.staging.ports import StagingTable
 from errata.validator.ports import Measurer
 
@@ -68,6 +68,12 @@ class Engines(Protocol):
 
     @property
     def content(self) -> ContentPort: ...
+
+    @property
+    def beside(self) -> BesideTable: ...
+
+    @property
+    def writer(self) -> BesideWriter: ...
 
     def hold_to(self, throttle: Throttle) -> None:
         """Cores and pool of the run at hand; counts for a Spark that is not started yet."""

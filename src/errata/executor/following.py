@@ -27,7 +27,8 @@ __all__ = ["follow_up", "origins", "owed_by"]
 
 def owed_by(desk: Desk, run: RunRecord, manifest: Manifest, kind: str, scope: Sequence[str]) -> dict[str, Any]:
     """What a publication or rollback of these partitions will owe; empty for most products."""
-    publish, owed = manifest.publish, {}
+    publish = manifest.publish
+    owed: dict[str, Any] = {}
     if publish.corrections and not is_beside(publish):
         owed["corrections"] = publish.corrections
         if kind == "rollback":

@@ -115,11 +115,24 @@ def decide(desk: Desk, request: Request) -> Plan:
         ledger_id=desk.ledger.ledger_id,
         active_runs=_active(desk, product.target.table),
         history=_past(desk, product),
+        beside=_beside(desk, product),
     )
     plan = replace(plan, request=request)
     if plan.manifest is not None:
         refuse_flawed_rules(desk, product, plan.manifest)
     return plan if plan.is_refused else replace(plan, parts={**plan.parts, code.zip_digest: content})
+
+
+def _beside(desk: Desk, product: Product) -> dict[str, tuple[str, ...] | None]:
+    """The columns of tables beside the target; None for one that is not there yet."""
+    found: dict[str, tuple[str, ...] | None] = {}
+    for table in (product.publish.corrections, product.publish.versions):
+        if table:
+            try:
+                found[table] = tuple(column.name for column in desk.engines.tables.describe(table).columns)
+            except NotFound:
+                found[table] = None
+    return found
 
 
 def _active(desk: Desk, table: str) -> list[ActiveRun]:

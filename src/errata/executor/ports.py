@@ -220,5 +220,10 @@ class RowReader(Protocol):
     ) -> Mapping[str, Any] | None:
         """The row of this key as a snapshot reads; None when there is none, or the snapshot is gone."""
 
+    def corrections(
+        self, table: str, partition: str, key: Mapping[str, str]
+    ) -> Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]]:
+        """Old and new values of a key by publication, from the table of corrections; empty when there is none."""
+
     def origin(self, target: TargetPin, snapshot_id: str | None, partition: str) -> Origin | None:
         """The newest commit that brought in files of this partition, as seen from a snapshot."""

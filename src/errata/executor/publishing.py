@@ -9,9 +9,11 @@ from datetime import datetime, timedelta
 
 from errata.errors import StateRefused
 from errata.executor.acceptances import accepted_in_verdict
+from errata.executor.beside import publish_beside
 from errata.executor.cleaning import unpin
 from errata.executor.desk import Desk
 from errata.executor.drift import replacement
+from errata.executor.following import follow_up, owed_by
 from errata.executor.glass import may_break, newest_broken
 from errata.executor.judged import released_view
 from errata.executor.scope import chosen, conflicts_told
@@ -19,6 +21,7 @@ from errata.executor.settling import LedgerLog, settle_open
 from errata.executor.warranting import warrant
 from errata.ledger import CandidateRecord, PartitionState, RunRecord
 from errata.model.audit import Actor
+from errata.model.beside import is_beside
 from errata.model.columns import columns_to_add
 from errata.model.duration import days
 from errata.model.manifest import Manifest
@@ -74,8 +77,13 @@ def publish(
          "accepted": [one.check for one in accepted_in_verdict(desk, run)],
          "checks": len(verdict.checks) if verdict else 0, **by.told},
     )  # fmt: skip
+    log = replace(log, owes=owed_by(desk, run, manifest, "publish", scope))
     with conflicts_told(desk, actor, run, "publish"), log.kept_alive():
-        done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
+        if is_beside(manifest.publish):
+            done = publish_beside(desk, run, manifest, candidate, scope, log)
+        else:
+            done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
+    followed = follow_up(desk, actor, run.table)
     run = desk.ledger.run(run.run_id)
     warnings, live_commits = _afterwards(desk, actor, run, manifest, done.snapshot_id)
     return PublishView(
@@ -93,7 +101,7 @@ def publish(
         seconds=round(time.monotonic() - started, 3),
         undo_until=_undo_until(desk.now(), manifest),
         grain=manifest.target.grain.value,
-        warnings=warnings,
+        warnings=(*followed, *warnings),
         release=released_view(desk, run, manifest),
         break_glass=newest_broken(desk, run.run_id),
         single_user=actor.single_user,

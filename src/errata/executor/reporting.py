@@ -291,6 +291,16 @@ def _broken(desk: Desk, publication: PublicationRecord) -> BreakGlassView | None
     return found[-1] if found and publication.kind == "publish" else None
 
 
+def _told(
+    desk: Desk, manifest: Manifest, publication: PublicationRecord, partition: str, key: Mapping[str, str]
+) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None] | None:
+    """What the table of corrections says of this key; it outlives every snapshot. None: nothing, so rows are asked."""
+    table = manifest.publish.corrections
+    if table is None or not set(key) <= set(manifest.target.key):
+        return None
+    return desk.engines.rows.corrections(table, partition, key).get(publication.pub_id)
+
+
 def _values(
     desk: Desk,
     run: RunRecord,
@@ -300,6 +310,8 @@ def _values(
     key: Mapping[str, str],
 ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
     """With a key, the row itself; without, the row count and the compared metrics of the partition."""
+    if key and (told := _told(desk, manifest, publication, partition, key)):
+        return masked_pair(*told, classified_in(desk, manifest))
     if key:
         refs = desk.engines.pins.refs(run.table)
         undo, target = refs.get(undo_branch(publication.pub_id)), manifest.target

@@ -14,9 +14,11 @@ from typing import Any
 
 from errata.errors import EngineError, ErrataError
 from errata.executor.desk import Desk
+from errata.executor.following import follow_up
 from errata.executor.witnessing import need_witness, witness
 from errata.ledger import PublicationRecord, owner_is_dead, this_owner
 from errata.model.audit import Actor
+from errata.model.beside import landing
 from errata.model.manifest import TargetPin
 from errata.model.refs import GUARD
 from errata.publisher.replace import settle
@@ -38,6 +40,7 @@ class LedgerLog:
     partitions: tuple[str, ...]
     reason: str
     release: Mapping[str, Any]
+    owes: Mapping[str, Any] = field(default_factory=dict)  # what will follow on other tables
     _open: list[str] = field(default_factory=list)
 
     @contextmanager
@@ -78,6 +81,8 @@ class LedgerLog:
             owner=this_owner(),
         )
         self._open.append(made.pub_id)
+        if self.owes:
+            self.desk.ledger.record_fact(self.run_id, f"owed.{made.pub_id}", self.owes, self.actor)
         return made.pub_id
 
     def update(self, publication_id: str, detail: Mapping[str, object]) -> None:
@@ -97,7 +102,7 @@ class LedgerLog:
             "committed",
             actor=self.actor,
             snapshot_id=snapshot_id,
-            data_files_written=sum(len(stored["add"].get(name, ())) for name in anew),
+            data_files_written=sum(len(stored["add"].get(name, ())) for name in anew) + stored.get("data_files", 0),
         )
         witness(self.desk)
 
@@ -116,7 +121,7 @@ def settle_open(desk: Desk, actor: Actor, table: str | None = None) -> None:
             desk, actor, publication.run_id, publication.kind, publication.table, publication.partitions, "", {}
         )
         landed = settle(
-            manifest.target,
+            landing(manifest),
             publication.pub_id,
             desk.engines.publishing,
             log,
@@ -124,6 +129,8 @@ def settle_open(desk: Desk, actor: Actor, table: str | None = None) -> None:
         )
         outcome = f"had landed as snapshot {landed}" if landed else "had not landed; main is as it was before"
         desk.narrate(f"{publication.kind} {publication.pub_id} was left open: it {outcome}")
+    for warning in follow_up(desk, actor, table):
+        desk.narrate(f"WARNING: {warning}")
     watch_guard(desk, actor, table)
 
 

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from errata.errors import PublishConflict, RunExpired, StateRefused, UsageError
+from errata.executor.beside import take_back_beside
 from errata.executor.desk import Desk
+from errata.executor.following import follow_up, owed_by
 from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
 from errata.ledger import PartitionState, RunRecord
 from errata.model.audit import Actor
+from errata.model.beside import is_beside
 from errata.model.duration import days
 from errata.model.manifest import ExpectedFile, Manifest
 from errata.model.partition import fold_text
@@ -48,11 +51,17 @@ def rollback(
     taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
     if taken_over and partitions is not None:
         raise _superseded(desk, run, manifest, taken_over)
-    order = _undo(desk, run, manifest, scope)
+    owes = owed_by(desk, run, manifest, "rollback", scope)
     mode = {"single_user": actor.single_user}
-    log = LedgerLog(desk, actor, run.run_id, "rollback", run.table, scope, reason, mode)
+    log = LedgerLog(desk, actor, run.run_id, "rollback", run.table, scope, reason, mode, owes)
     with conflicts_told(desk, actor, run, "rollback"), log.kept_alive():
-        done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
+        if is_beside(manifest.publish):
+            done = take_back_beside(desk, run, manifest, scope, reason, log)
+        else:
+            order = _undo(desk, run, manifest, scope)
+            done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
+    for warning in follow_up(desk, actor, run.table):
+        desk.narrate(f"WARNING: {warning}")
     run = desk.ledger.run(run.run_id)
     return RollbackView(
         run_id=run.run_id,

@@ -160,7 +160,9 @@ def publish_view(publish: Publish) -> dict[str, Any]:
     found: dict[str, Any] = {"mode": publish.mode}
     if publish.merge is not None:
         found |= {"key_version": publish.merge.version, "delete": publish.merge.delete}
-    return found
+    settings = {"versions": publish.versions, "view": publish.view, "corrections": publish.corrections}
+    found |= {key: value for key, value in settings.items() if value is not None}
+    return {**found, "creates": list(publish.creates)} if publish.creates else found
 
 
 def _controls(manifest: Manifest) -> dict[str, int]:

@@ -36,6 +36,13 @@ class Acceptances(Store):
         query = select(acceptance).where(where).order_by(acceptance.c.seq)
         return self._read(lambda conn: tuple(_record(row) for row in conn.execute(query)))
 
+    def times_published(self, table: str, partitions: Collection[str]) -> dict[str, int]:
+        """How often each partition was published, by any run; those never published are left out."""
+        where = (acceptance.c.table_name == table) & (acceptance.c.action == "published")
+        query = select(acceptance.c.partition, func.count()).where(where).group_by(acceptance.c.partition)
+        wanted = set(partitions)
+        return self._read(lambda conn: {name: n for name, n in conn.execute(query).tuples() if name in wanted})
+
     def partition_states(self, run_id: str) -> dict[str, PartitionState]:
         """What became of each of the run's partitions."""
         return self._read(lambda conn: fates(conn, find_run(conn, run_id)))

@@ -6,11 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from errata.ledger.audit import append
 from errata.ledger.database import Tx
 from errata.ledger.schema import fact as fact_table
+from errata.ledger.schema import publication
 from errata.ledger.store import Store, find_run, json_text
 from errata.model.audit import Actor
 
@@ -36,6 +37,10 @@ class Facts(Store):
 
         return self._write(actor, work)
 
+    def debts(self, table: str | None = None) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
+        """What committed publications owe and nobody has paid: run, publication, ``owed.<id>``; oldest first."""
+        return self._read(lambda conn: _debts(conn, table))
+
     def facts(self, run_id: str) -> dict[str, Mapping[str, Any]]:
         """Every fact of a run, by name."""
         return self._read(lambda conn: _facts(conn, run_id))
@@ -44,6 +49,22 @@ class Facts(Store):
 def _facts(conn: Connection, run_id: str) -> dict[str, Mapping[str, Any]]:
     rows = conn.execute(select(fact_table.c.name, fact_table.c.value).where(fact_table.c.run_id == run_id))
     return {row.name: json.loads(row.value) for row in rows}
+
+
+def _debts(conn: Connection, table: str | None) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
+    paid = fact_table.alias("paid")
+    name = func.replace(fact_table.c.name, "owed.", "done.")
+    is_paid = select(paid.c.name).where((paid.c.run_id == fact_table.c.run_id) & (paid.c.name == name)).exists()
+    of_publication = func.replace(fact_table.c.name, "owed.", "") == publication.c.pub_id
+    query = (
+        select(fact_table.c.run_id, publication.c.pub_id, fact_table.c.value)
+        .join(publication, (publication.c.run_id == fact_table.c.run_id) & of_publication)
+        .where(fact_table.c.name.like("owed.%") & (publication.c.state == "committed") & ~is_paid)
+        .order_by(fact_table.c.audit_seq)
+    )
+    if table is not None:
+        query = query.where(publication.c.table_name == table)
+    return tuple((row.run_id, row.pub_id, json.loads(row.value)) for row in conn.execute(query))
 
 
 def has_fact(conn: Connection, run_id: str, name: str) -> bool:

@@ -250,6 +250,10 @@ class Publish:
 
     mode: str = "replace_partitions"
     merge: Merge | None = None  # mode merge
+    view: str | None = None  # mode version: what is accepted of each partition; mode swap_view: what readers read
+    versions: str | None = None  # modes version and swap_view: the table in which outputs stand side by side
+    corrections: str | None = None  # the table of old and new values by key; alone in mode corrections
+    creates: tuple[str, ...] = ()  # statements that make the tables which were not there when the run was planned
 
 
 @dataclass(frozen=True, slots=True)

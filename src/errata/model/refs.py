@@ -21,6 +21,7 @@ __all__ = [
     "rows_branch",
     "run_branch",
     "shadow_table",
+    "swap_table",
     "undo_branch",
 ]
 
@@ -98,3 +99,13 @@ def shadow_table(table: str, product: str, digest: str) -> str:
     """
     # the names that every catalog takes: lower case, digits, underscores
     return f"{table.rpartition('.')[0]}.{PREFIX}shadow_{product.replace('-', '_')}_{digest[:8]}"
+
+
+def swap_table(table: str) -> str:
+    """The table beside the target that holds what a view shows instead of the target's partitions.
+
+    >>> swap_table("lake.fin.daily")
+    'lake.fin.errata_swap_daily'
+    """
+    namespace, _, name = table.rpartition(".")
+    return f"{namespace}.{PREFIX}swap_{name}"

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from errata.canonical import canonical_bytes, sha256
+from errata.model.beside import creations
 from errata.model.manifest import FORMAT, Chunk, Code, Estimate, InputPin, Manifest, TargetPin
 from errata.model.partition import EPOCH
-from errata.model.product import Input, Product, Project
+from errata.model.product import Input, Product, Project, Publish
 from errata.model.refs import GUARD, base_pin, input_pins, run_branch, shadow_table
 from errata.planner.controls import control_partitions
 from errata.planner.coverage import cover
@@ -91,6 +92,7 @@ def build_plan(
     ledger_id: str,
     active_runs: Sequence[ActiveRun] = (),
     history: Sequence[PastRun] = (),
+    beside: Mapping[str, tuple[str, ...] | None] | None = None,
 ) -> Plan:
     """Judge and, when nothing refuses, seal."""
     by = parse_deadline(request.deadline, now) if request.deadline else None
@@ -99,7 +101,9 @@ def build_plan(
     rates, cores = rates_of(history), cores_for(project, product)
     chunks = _chunks(request, product, project, partitions, target, inputs, rates, cores)
     work, expected = _estimate(project, chunks, inputs, rates, cores)
-    world = World(request, product, project.limits, partitions, target, inputs, code, expected, now)
+    world = World(
+        request, product, project.limits, partitions, target, inputs, code, expected, now, beside=beside or {}
+    )
     parts: dict[str, bytes] = {}
     draft = _manifest(world, project, ledger_id, chunks, parts)
 
@@ -286,8 +290,16 @@ def _manifest(
         classified=product.classified,
         approval=product.approval,
         manual=product.manual,
-        publish=product.publish,
+        publish=_publish(world),
     )
+
+
+def _publish(world: World) -> Publish:
+    """The product's, with the statements that make what is missing."""
+    publish, field = world.product.publish, world.target.partition_field
+    missing = [table for table, columns in world.beside.items() if columns is None]
+    made = creations(publish, world.product.target, field.transform if field else "", missing)
+    return replace(publish, creates=made)
 
 
 def _part(parts: dict[str, bytes], value: object) -> str:

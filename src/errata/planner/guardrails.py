@@ -8,17 +8,18 @@ override of ``schema`` says ahead of the run that columns which the transform le
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 
+from errata.model.beside import is_beside
 from errata.model.duration import before
 from errata.model.manifest import Code, Estimate, Override
 from errata.model.partition import NULL, fold_text, parse_list, shift, start_of
 from errata.model.product import Limits, Product
 from errata.planner.ports import ActiveRun, InputFacts, TargetFacts
 from errata.planner.request import RULES, Request, input_partitions
-from errata.planner.schema import new_columns, schema_problems
+from errata.planner.schema import beside_problems, new_columns, schema_problems
 
 __all__ = ["Verdict", "World", "is_refused", "judge", "used_overrides"]
 
@@ -52,6 +53,7 @@ class World:
     estimate: Estimate
     now: datetime
     active_runs: Sequence[ActiveRun] = ()
+    beside: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)  # tables beside the target; None: absent
 
     def folded(self, partitions: Sequence[str]) -> str:
         """Partitions as people read them; verdicts are kept for good, so a scattered scope is cut short."""
@@ -233,6 +235,8 @@ def _streaming_readers(world: World) -> Iterator[Verdict]:
     streams = [name for name in world.product.consumers if name.startswith(_STREAMING)]
     if streams and world.product.publish.mode == "append":
         yield Verdict("streaming-readers", "ok", f"{', '.join(streams)}: an append reaches a stream as new rows")
+    elif streams and is_beside(world.product.publish):
+        yield Verdict("streaming-readers", "ok", f"{', '.join(streams)}: {world.target.table} is not touched")
     elif streams:
         text = f"{', '.join(streams)}: a stream fails on the overwrite, or skips it and never sees the correction"
         yield Verdict("streaming-readers", "refuse", text)
@@ -251,7 +255,10 @@ def _dirty_tree(world: World) -> Iterator[Verdict]:
 
 
 def _schema(world: World) -> Iterator[Verdict]:
-    problems = schema_problems(world.product, world.target, world.inputs, world.partitions)
+    problems = (
+        *schema_problems(world.product, world.target, world.inputs, world.partitions),
+        *beside_problems(world.product, world.target, world.beside),
+    )
     for problem in problems:
         yield Verdict("schema", "refuse", problem, final=True)
     if problems:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from errata.model.beside import VERSION_COLUMNS, beside_columns
 from errata.model.manifest import NewColumn
 from errata.model.partition import Grain
 from errata.model.product import INEXACT, Product, Target
@@ -14,7 +15,7 @@ from errata.planner.coverage import cover
 from errata.planner.ports import InputFacts, PartitionField, TargetFacts
 from errata.planner.request import input_partitions
 
-__all__ = ["SUPPORTED_TYPES", "lineage_alter", "new_columns", "schema_problems"]
+__all__ = ["SUPPORTED_TYPES", "beside_problems", "lineage_alter", "new_columns", "schema_problems"]
 
 SUPPORTED_TYPES = ("date", "timestamp", "timestamptz", "string", "int", "long")
 _SHOWN = 3
@@ -32,6 +33,23 @@ def schema_problems(
         *_attribution(target),
         *(facts.problem for facts in inputs.values() if facts.problem),
         *_covered(product, target, inputs, partitions),
+    )
+
+
+def beside_problems(
+    product: Product, target: TargetFacts, found: Mapping[str, tuple[str, ...] | None]
+) -> tuple[str, ...]:
+    """Tables beside the target that are there and cannot take what would be written to them."""
+    names = [column.name for column in target.columns]
+    wanted = beside_columns(product.publish, product.target, names)
+    taken = [name for name in VERSION_COLUMNS if name in names] if product.publish.versions else []
+    clash = (
+        (f"{target.table} has columns {', '.join(taken)}, which a table of versions has of its own",) if taken else ()
+    )
+    return clash + tuple(
+        f"{table}, which publish names, lacks columns {', '.join(missing)}; add them, or name a table that is not there"
+        for table, columns in wanted.items()
+        if (there := found.get(table)) is not None and (missing := [name for name in columns if name not in there])
     )
 
 

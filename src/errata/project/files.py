@@ -330,10 +330,21 @@ class MergeFile(_File):
 class PublishFile(_File):
     """How the correction reaches readers."""
 
-    mode: Literal["replace_partitions", "append", "merge"] = "replace_partitions"
+    mode: Literal["replace_partitions", "append", "merge", "swap_view", "version", "corrections"] = (
+        "replace_partitions"
+    )
     rollback_window: Duration = "30d"
     manual: YesNo = Field(default=True, description="false: what the gate finds nothing in publishes by itself.")
     merge: MergeFile | None = Field(default=None, description="mode merge: which row of a key stays.")
+    versions: TableName | None = Field(
+        default=None, description="mode version: the table in which outputs stand side by side."
+    )
+    view: TableName | None = Field(
+        default=None, description="mode swap_view: what readers read; mode version: a view of what is accepted."
+    )
+    corrections: TableName | None = Field(
+        default=None, description="A table of old and new values by key, beside any mode, or alone in mode corrections."
+    )
 
 
 THRESHOLDS = (

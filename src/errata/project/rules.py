@@ -130,7 +130,7 @@ def product_of(file: ProductFile, root: Path, project: Project | None, report: R
         transform=Transform(file.transform.call, file.transform.version, file.transform.config),
         inputs=inputs,
         description=file.description,
-        publish=publish_of(file, report),
+        publish=publish_of(file, catalogs, report),
         rollback_window=file.publish.rollback_window,
         checks=checks,
         reconcile=balances_of(file, report),

@@ -15,7 +15,19 @@ from errata.model.columns import TableSchema
 from errata.model.manifest import NewColumn, TargetPin
 from errata.model.table import DataFile, History
 
-__all__ = ["ContentPort", "IntentLog", "Landed", "Outcome", "PublicationCommit", "PublishTable", "TableVersion"]
+__all__ = [
+    "BesideTable",
+    "BesideWriter",
+    "ContentPort",
+    "IntentLog",
+    "Landed",
+    "Outcome",
+    "PublicationCommit",
+    "PublishTable",
+    "StagedRows",
+    "Stamp",
+    "TableVersion",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +131,77 @@ class PublishTable(Protocol):
     def rewrite(self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str]) -> str:
         """Write the rows of these partitions, as that snapshot reads, into new files on a guard-rooted branch;
         answers the snapshot that lists them. The only act of publishing or undoing that writes data files."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRows:
+    """What stands on a branch of a table beside the target."""
+
+    rows: int
+    files: int
+
+
+class BesideTable(Protocol):
+    """A table beside the target: rows stand on a branch that nobody reads until one commit shows them."""
+
+    def open_branch(self, table: str, publication_id: str) -> str:
+        """A fresh, empty branch; another one for each call, so that two writers never share one."""
+
+    def staged(self, table: str, branch: str) -> StagedRows:
+        """What was written to it."""
+
+    def landed(self, table: str, publication_id: str) -> str | None:
+        """The snapshot that shows this publication's rows, if there is one. Reads only."""
+
+    def land(self, table: str, publication_id: str, branch: str, properties: Mapping[str, str]) -> str:
+        """One append of the branch's files to main, with the publication's tag; answers the snapshot. Rows that have
+        landed before stay as they are: whoever comes second gets the first one's snapshot. Raises ``EngineError``
+        behind a fence."""
+
+    def head(self, table: str) -> str:
+        """Main's snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What every correction says of its origin."""
+
+    run_id: str
+    publication_id: str
+    reason: str
+    at: str  # ISO instant
+
+
+class BesideWriter(Protocol):
+    """Spark, as far as tables beside a target need it. Rows go to a branch; nothing is seen until they land."""
+
+    def create(self, statements: Sequence[str]) -> None:
+        """Make the tables that are missing. Idempotent."""
+
+    def corrections(
+        self,
+        place: tuple[str, str],
+        target: TargetPin,
+        before: tuple[str, str | None],
+        after: tuple[str, str],
+        partitions: Sequence[str],
+        columns: Sequence[str],
+        stamp: Stamp,
+    ) -> None:
+        """A row for each key that differs; ``place`` is table and branch, the sides are tables at snapshots."""
+
+    def reversals(
+        self, place: tuple[str, str], key: Sequence[str], publications: Mapping[str, Sequence[str]], stamp: Stamp
+    ) -> None:
+        """The corrections of these publications in these partitions, the other way round."""
+
+    def versions(
+        self, place: tuple[str, str], target: TargetPin, snapshot_id: str, numbers: Mapping[str, int], run_id: str
+    ) -> None:
+        """The rows of these partitions as a snapshot of the staging table has them, each under its number."""
+
+    def show(self, view: str, query: str) -> None:
+        """Make the view, or let it show this from now on: one catalog commit. Idempotent."""
 
 
 class ContentPort(Protocol):

@@ -21,7 +21,16 @@ from errata.publisher.conflict import Judgement, differing, judge, writers
 from errata.publisher.ports import ContentPort, IntentLog, Outcome, PublicationCommit, PublishTable, TableVersion
 from errata.publisher.wording import conflict_error, contention_error, drift_error
 
-__all__ = ["Replaced", "Replacement", "carry_out", "examine", "settle"]
+__all__ = [
+    "Examined",
+    "Replaced",
+    "Replacement",
+    "carry_out",
+    "detail_of",
+    "examine",
+    "first_line",
+    "settle",
+]
 
 TRIES = 6
 _FOR_EVER_DAYS = 36_500
@@ -134,7 +143,7 @@ def carry_out(order: Replacement, table: PublishTable, content: ContentPort, log
     """Publish or roll back; raises ``PublishConflict`` with main untouched, or answers what landed."""
     table.ensure_guard(order.target)
     first = examine(order, table.version(order.target), content)
-    publication_id = log.intend(_detail(order, first))
+    publication_id = log.intend(detail_of(order, first))
     failpoint(f"{order.kind}.after_intent")
     written = 0
     try:
@@ -164,7 +173,7 @@ def _until_landed(
         version = table.version(order.target)
         found = examine(order, version, content)
         if found.paths != kept:
-            log.update(publication_id, _detail(order, found))
+            log.update(publication_id, detail_of(order, found))
             table.write_undo(
                 order.target, publication_id, found.snapshot_id, order.partitions, found.paths, order.undo_days
             )
@@ -266,7 +275,8 @@ def settle(
     return None
 
 
-def _detail(order: Replacement, found: Examined) -> dict[str, Any]:
+def detail_of(order: Replacement, found: Examined) -> dict[str, Any]:
+    """What an intent says: the exact paths to remove and to add, and what it was found on."""
     return {
         "kind": order.kind,
         "partitions": list(order.partitions),

@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 
     from errata.engines.bell import CommandBell
     from errata.engines.files.source import FileSource
+    from errata.engines.iceberg.beside import IcebergBeside
     from errata.engines.iceberg.java import JavaIceberg
     from errata.engines.iceberg.metadata import IcebergMetadata, TableLoader
     from errata.engines.iceberg.published import IcebergPublishing
     from errata.engines.iceberg.staged import IcebergStaging
     from errata.engines.probes import SignalProbes
+    from errata.engines.spark.corrections import SparkBeside
     from errata.engines.spark.measure import SparkMeasurer
     from errata.engines.spark.session import SparkRuntime
     from errata.engines.spark.stage import SparkChunks
@@ -183,6 +185,20 @@ class ProjectEngines:
         from errata.engines.iceberg.published import IcebergPublishing
 
         return IcebergPublishing(self.java, _Rewriter(self))
+
+    @cached_property
+    def beside(self) -> IcebergBeside:
+        """Tables beside targets."""
+        from errata.engines.iceberg.beside import IcebergBeside
+
+        return IcebergBeside(self.java)
+
+    @cached_property
+    def writer(self) -> SparkBeside:
+        """Rows of tables beside targets."""
+        from errata.engines.spark.corrections import SparkBeside
+
+        return SparkBeside(self.runtime)
 
     def hold_to(self, throttle: Throttle) -> None:
         """Cores and pool of the run at hand."""

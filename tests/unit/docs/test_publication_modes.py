@@ -21,7 +21,7 @@ def table() -> dict[tuple[str, str], str]:
     return {(row[0].strip("`"), name): cell for row in body for name, cell in zip(guarantees, row[1:], strict=True)}
 
 
-def tested() -> tuple[set[str], set[str]]:
+def covered() -> tuple[set[str], set[str]]:
     """Modes, and the names of tests that run for each of them, without importing Spark."""
     tree = ast.parse(TESTS.read_text("utf-8"))
     modes = {
@@ -42,7 +42,7 @@ def tested() -> tuple[set[str], set[str]]:
 def test_every_cell_has_a_test_and_every_test_a_column() -> None:
     """A guarantee without a test is a hope; a mode that the page does not name is a surprise."""
     cells = table()
-    modes, names = tested()
+    modes, names = covered()
     assert {mode for mode, _ in cells} == modes
     assert {f"test_{re.sub(r'[^a-z]+', '_', guarantee)}" for _, guarantee in cells} == names
 

@@ -705,6 +705,31 @@ class PublicationContract:
         assert ledger.run("bf-1").state is S.SUPERSEDED
         assert ledger.verify_audit().ok
 
+    def test_what_a_publication_owes_is_a_debt_from_its_commit_until_it_is_paid(self, ledger: Ledger):
+        """Owed before the commit and struck out after; an intent that came to nothing owes nothing."""
+        run_in(ledger, S.VALIDATED)
+        settle(ledger, intend(ledger, "bf-1", DAYS), "abandoned")
+        ledger.record_fact("bf-1", "owed.bf-1-p1", {"corrections": "c"}, ANA)
+        pub = intend(ledger, "bf-1", DAYS)
+        ledger.record_fact("bf-1", "owed.bf-1-p2", {"corrections": "c"}, ANA)
+        assert ledger.debts() == ()
+        settle(ledger, pub)
+        assert ledger.debts() == ledger.debts(TABLE) == (("bf-1", "bf-1-p2", {"corrections": "c"}),)
+        assert ledger.debts("lake.another") == ()
+        ledger.record_fact("bf-1", "done.bf-1-p2", {}, ANA)
+        assert ledger.debts() == ()
+
+    def test_publications_of_a_partition_are_counted_over_all_runs(self, ledger: Ledger):
+        """Versions are numbered by it; a rollback is not a publication, and what was abandoned counts for nothing."""
+        run_in(ledger, S.VALIDATED)
+        publish(ledger, "bf-1", DAYS[:2])
+        roll_back(ledger, "bf-1", DAYS[:1])
+        run_in(ledger, S.VALIDATED, "bf-2", DAYS[:1])
+        settle(ledger, intend(ledger, "bf-2", DAYS[:1]), "abandoned")
+        publish(ledger, "bf-2", DAYS[:1])
+        assert ledger.times_published(TABLE, DAYS) == {DAYS[0]: 2, DAYS[1]: 1}
+        assert ledger.times_published(TABLE, DAYS[1:]) == {DAYS[1]: 1}
+
     def test_a_rollback_opens_a_hazard_until_it_is_closed(self, ledger: Ledger):
         """Closing says why, once."""
         run_in(ledger, S.VALIDATED)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from errata.model.beside import CORRECTION_COLUMNS
 from errata.model.manifest import Override
 from errata.model.product import Merge, Publish
+from errata.planner.ports import Column
 from unit.planner.worlds import DAYS, PRODUCT, TARGET, ask, levels, message, plan
 
 APPEND = replace(PRODUCT, publish=Publish("append"))
@@ -55,3 +57,35 @@ def test_the_version_of_a_merge_is_a_column_of_the_target():
     made = plan(product=known).manifest
     assert made is not None
     assert made.publish.merge == Merge("gross", "gone", "`gone`", ("gone",))
+
+
+CORRECTING = replace(PRODUCT, publish=Publish(corrections="lake.fin.c"))
+
+
+def test_the_statement_that_makes_a_missing_table_is_sealed_with_the_plan():
+    """An approver sees it, and the publication runs exactly it; a table that is there needs none."""
+    made = plan(product=CORRECTING, beside={"lake.fin.c": None}).manifest
+    assert made is not None
+    (statement,) = made.publish.creates
+    assert statement.startswith("CREATE TABLE IF NOT EXISTS `lake`.`fin`.`c` USING iceberg")
+    assert "SELECT `business_date`, `account_id`, CAST(NULL AS STRING) AS `kind`" in statement
+    there = ("business_date", "account_id", *CORRECTION_COLUMNS)
+    known = plan(product=CORRECTING, beside={"lake.fin.c": there}).manifest
+    assert known is not None
+    assert known.publish.creates == ()
+
+
+def test_a_table_beside_the_target_that_cannot_take_the_rows_is_refused():
+    """Columns that are missing are named; nothing is altered."""
+    made = plan(product=CORRECTING, beside={"lake.fin.c": ("business_date", "kind")})
+    assert "lake.fin.c, which publish names, lacks columns account_id, partition, old" in message(made, "schema")
+    versions = replace(PRODUCT, publish=Publish("version", versions="lake.fin.v"))
+    taken = replace(TARGET, columns=(*TARGET.columns, Column("errata_version", "int")))
+    told = message(plan(product=versions, target=taken, beside={"lake.fin.v": None}), "schema")
+    assert "has columns errata_version, which a table of versions has of its own" in told
+
+
+def test_streams_over_a_target_that_is_not_touched_go_on():
+    """Modes that publish beside it."""
+    beside = replace(CORRECTING, publish=Publish("corrections", corrections="lake.fin.c"), consumers=("streaming:x",))
+    assert levels(plan(product=beside, beside={"lake.fin.c": None}), "streaming-readers") == ["ok"]

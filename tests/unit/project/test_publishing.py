@@ -25,6 +25,13 @@ def publishing(text: str, product: str = PRODUCT) -> str:
             '{mode: merge, merge: {version: updated_at, delete: "is_deleted"}}',
             Publish("merge", Merge("updated_at", "is_deleted")),
         ),
+        ("{corrections: lake.fin.c}", Publish(corrections="lake.fin.c")),
+        ("{mode: corrections, corrections: lake.fin.c}", Publish("corrections", corrections="lake.fin.c")),
+        ("{mode: version, versions: lake.fin.v}", Publish("version", versions="lake.fin.v")),
+        (
+            "{mode: swap_view, view: lake.fin.now}",
+            Publish("swap_view", view="lake.fin.now", versions="lake.fin.errata_swap_daily_revenue"),
+        ),
     ],
 )
 def test_a_mode_is_read_with_what_belongs_to_it(write: Write, section: str, expected: Publish):
@@ -37,9 +44,19 @@ def test_a_mode_is_read_with_what_belongs_to_it(write: Write, section: str, expe
     "section, said",
     [
         ("{mode: overwrite}", "expected"),
-        ("{mode: append, merge: {version: v}}", 'the key "merge" was refused in publish; it is for mode merge, not append'),
+        (
+            "{mode: append, merge: {version: v}}",
+            'the key "merge" was refused in publish; it is for mode merge, not append',
+        ),
         ("{mode: merge, merge: {version: account_id}}", "expected a column outside the key"),
         ("{mode: merge, merge: {newest: v}}", "newest"),
+        ("{mode: corrections}", 'this mode needs the key "corrections"'),
+        ("{mode: version}", 'this mode needs the key "versions"'),
+        ("{mode: swap_view}", 'this mode needs the key "view"'),
+        ("{view: lake.fin.now}", "it is for mode version and swap_view, not replace_partitions"),
+        ("{corrections: other.fin.c}", "expected a name in a catalog of errata.yaml (lake)"),
+        ("{corrections: lake.fin.daily_revenue}", "expected a name of its own; target.table has it"),
+        ("{mode: version, versions: lake.fin.v, view: lake.fin.v}", "publish.versions has it"),
     ],
 )
 def test_what_does_not_fit_the_mode_is_refused_with_a_sentence(write: Write, section: str, said: str):
@@ -53,3 +70,20 @@ def test_a_merge_needs_a_key(write: Write):
     keyless = PRODUCT.replace("  key: [business_date, account_id]\n", "")
     found = problems_of(write(product=publishing("{mode: merge}", keyless)))
     assert any("rows are merged by their key: expected target.key" in problem for problem in found), found
+
+
+def test_corrections_need_a_key_whose_names_are_free(write: Write):
+    """The key stands beside what a correction says."""
+    keyless = PRODUCT.replace("  key: [business_date, account_id]\n", "")
+    found = problems_of(write(product=publishing("{corrections: lake.fin.c}", keyless)))
+    assert any("corrections are told by key: expected target.key" in problem for problem in found), found
+    taken = PRODUCT.replace("account_id]", "reason]")
+    found = problems_of(write(product=publishing("{corrections: lake.fin.c}", taken)))
+    assert any("reason is a column of its own in publish.corrections" in problem for problem in found), found
+
+
+def test_a_target_that_is_not_touched_gets_no_columns(write: Write):
+    """They would never be there."""
+    adding = PRODUCT.replace("  key:", "  add_columns: {margin: long}\n  key:")
+    found = problems_of(write(product=publishing("{mode: version, versions: lake.fin.v}", adding)))
+    assert any("expected no add_columns" in problem for problem in found), found

@@ -46,6 +46,26 @@ class IcebergRows:
         found = table.scan(row_filter=wanted, snapshot_id=int(snapshot_id), limit=1).to_arrow().to_pylist()
         return {name: None if value is None else str(value) for name, value in found[0].items()} if found else None
 
+    def corrections(
+        self, table: str, partition: str, key: Mapping[str, str]
+    ) -> Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]]:
+        """See the port. A key that is there twice has several rows; one of each side is told."""
+        from pyiceberg.expressions import And
+
+        try:
+            loaded = self._tables.load(table)
+        except NotFound:
+            return {}
+        wanted = _predicate("==", "partition", partition)
+        for name, value in key.items():
+            wanted = And(wanted, _equal(loaded, name, value))
+        found: dict[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]] = {}
+        for row in loaded.scan(row_filter=wanted).to_arrow().to_pylist():
+            known = found.get(row["publication_id"], (None, None))
+            old, new = (_values(row[side], key) for side in ("old", "new"))
+            found[row["publication_id"]] = (old or known[0], new or known[1])
+        return found
+
     def origin(self, target: TargetPin, snapshot_id: str | None, partition: str) -> Origin | None:
         """The newest commit among the live files of this partition."""
         table = self._tables.load(target.table)
@@ -67,6 +87,14 @@ class IcebergRows:
         summary = newest.summary.additional_properties if newest.summary else {}
         at = datetime.fromtimestamp(newest.timestamp_ms / 1000, UTC).isoformat(timespec="seconds")
         return Origin(str(newest.snapshot_id), at, summary.get("app-name") or summary.get("spark.app.id") or "live")
+
+
+def _values(text: str | None, key: Mapping[str, str]) -> dict[str, Any] | None:
+    """Values of a correction as text, every digit kept."""
+    if text is None:
+        return None
+    values = json.loads(text, parse_float=str, parse_int=str)
+    return {**key, **{name: None if value is None else str(value) for name, value in values.items()}}
 
 
 def _scope(target: TargetPin, partition: str) -> BooleanExpression:

@@ -1,7 +1,8 @@
 """Rows of the tables beside a target: what changed key by key, the reverse of it, and versions side by side.
 
 Everything is appended to a branch that nobody reads. Values are JSON of the row without its key and lineage; decimals
-keep every digit. A key that is there twice cannot be paired: its old rows are removed and its new ones added.
+are text in it, so that every digit is kept. A key that is there twice cannot be paired: its old rows are removed and
+its new ones added.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
+from pyspark.sql import types as T  # noqa: N812
 
 from errata.engines.spark.columns import JSON, in_partitions, partition_text, quoted, table_name
 from errata.engines.spark.content import comparable
@@ -97,7 +99,8 @@ def correction_rows(
     """One row for each key whose values differ; ``columns`` are those that count."""
     kinds = {field.name: field.dataType for field in after.schema.fields}
     values = [name for name in columns if name not in pin.key]
-    told = F.to_json(F.struct(*(F.col(quoted(name)) for name in values)), JSON) if values else F.lit("{}")
+    shown = [F.expr(_exact(quoted(name), kinds[name])).alias(name) for name in values]
+    told = F.to_json(F.struct(*shown), JSON) if values else F.lit("{}")
     equal = [F.expr(comparable(quoted(name), kinds[name])).alias(f"v{n}") for n, name in enumerate(values)]
     row = F.struct(told.alias("json"), F.struct(F.lit(0).alias("row"), *equal).alias("equal"))
     text = partition_text(pin.column, pin.column_type, pin.grain).alias("__errata_partition")
@@ -119,6 +122,33 @@ def correction_rows(
     found = F.col("__errata_event")
     events = {name: found[name] for name in ("kind", "old", "new")}
     return _stamped(told_rows.withColumns(events), pin.key, stamp)
+
+
+def _exact(value: str, kind: T.DataType, depth: int = 0) -> str:
+    """The value with every decimal as text: most readers of JSON take numbers for floating point."""
+    item = f"x{depth}"
+    match kind:
+        case T.DecimalType():
+            return f"CAST({value} AS STRING)"
+        case T.ArrayType(elementType=element) if _holds_decimals(element):
+            return f"transform({value}, {item} -> {_exact(item, element, depth + 1)})"
+        case T.MapType(valueType=held) if _holds_decimals(held):
+            return f"transform_values({value}, (k{depth}, {item}) -> {_exact(item, held, depth + 1)})"
+        case T.StructType(fields=fields) if _holds_decimals(kind):
+            parts = [f"{_exact(f'{value}.{quoted(f.name)}', f.dataType, depth)} AS {quoted(f.name)}" for f in fields]
+            return f"CASE WHEN {value} IS NOT NULL THEN struct({', '.join(parts)}) END"
+        case _:
+            return value
+
+
+def _holds_decimals(kind: T.DataType) -> bool:
+    match kind:
+        case T.ArrayType(elementType=held) | T.MapType(valueType=held):
+            return _holds_decimals(held)
+        case T.StructType(fields=fields):
+            return any(_holds_decimals(field.dataType) for field in fields)
+        case _:
+            return isinstance(kind, T.DecimalType)
 
 
 def _rows_of(side: int) -> Column:
