@@ -6,6 +6,7 @@ itself; its last section says how everything is verified.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from errata.report.decision import STATES, rules
 from errata.report.deeds import deeds
 from errata.report.markup import Child, Markup, dated, el
 from errata.report.page import document
-from errata.report.tables import facts, section, sentence, table
+from errata.report.tables import details, facts, section, sentence, table
 from errata.validator.movements import MetricMoves, move
 
 __all__ = ["cover"]
@@ -48,7 +49,7 @@ class _Told:
     """The records under short names."""
 
     def __init__(self, dossier: Dossier, summary: Mapping[str, Any] | None) -> None:
-        self.dossier = dossier
+        self.dossier, self.manifest = dossier, json.loads(dossier.manifest)
         self.run, self.plan, self.work = dossier.run, dossier.plan, dossier.work
         self.decisions, self.gate, self.diff = dossier.decisions, dossier.gate, dossier.diff
         self.publications: Sequence[Mapping[str, Any]] = dossier.publications["publications"]
@@ -67,6 +68,9 @@ def _masthead(told: _Told) -> Markup:
     state = told.run["state"]
     early = ("bad" if state in ("declined", "failed") else "warn", "•", _EARLY.get(state, sentence(state)))
     kind, sign, words = STATES.get(state, early)
+    undone = sum(stands == "rolled_back" for stands in told.run["partitions"].values())
+    if undone and state in ("published", "part_published"):
+        kind, words = "warn", f"{words} {plural(undone, 'partition')} taken back since."
     return el(
         "header",
         el("p", "Evidence of a correction, run ", el("span", told.run["run_id"], class_="nw"), class_="over"),
@@ -123,8 +127,16 @@ def _why(told: _Told) -> Markup:
         [one["rule"], one["level"], one["message"] + (f" (set aside: {one['override']})" if one["override"] else "")]
         for one in told.plan["verdicts"]
     ]
-    head = ["Rule", "Verdict", "Found"]
-    guardrails = table(head, judged, caption="Guardrails before anything ran", classes="stack") if judged else None
+    fine = [row for row in judged if row[1] == "ok"]
+    guardrails = [
+        _guardrails("Guardrails that did not just say yes", [row for row in judged if row not in fine]),
+        details(f"{plural(len(fine), 'guardrail')} said yes before anything ran", _guardrails("Guardrails", fine)),
+    ]
+    read = [
+        el("li", el("b", pin["name"]), f" {pin['location']}", f", snapshot {pin['snapshot_id']}" if pin["snapshot_id"]
+           else f", {plural(pin['file_count'], 'file')} pinned")
+        for pin in told.manifest["inputs"]
+    ]  # fmt: skip
     return section(
         "What was wrong, and what was to be corrected",
         facts(
@@ -132,6 +144,7 @@ def _why(told: _Told) -> Markup:
                 ("Reason", run["reason"]),
                 ("Table", run["table"]),
                 ("Partitions", f"{exact(len(run['partitions']))}: {told.folded(list(run['partitions']))}"),
+                ("Read from", el("ul", read) if read else None),
                 ("Kind", run["kind"]),
                 ("Owner", run["owner"]),
                 ("Supersedes", run["supersedes"]),
@@ -143,12 +156,20 @@ def _why(told: _Told) -> Markup:
     )  # fmt: skip
 
 
+def _guardrails(caption: str, rows: Sequence[Sequence[Child]]) -> Markup | None:
+    return table(["Rule", "Verdict", "Found"], rows, caption=caption, classes="stack") if rows else None
+
+
 def _people(told: _Told) -> Markup:
     rows = [
-        [f"{moment(one.at)} UTC", one.who, one.what, el("code", one.over) if one.over else ""]
+        [
+            el("span", f"{moment(one.at)} UTC", class_="nw"),
+            one.who,
+            [one.what, el("div", "over ", el("code", one.over), class_="dim") if one.over else None],
+        ]
         for one in deeds(told.dossier, told.folded)
     ]
-    head = ["When", "Who", "What", "Over the digest"]
+    head = ["When", "Who", "What"]
     return section(
         "Who decided what, and when",
         table(head, rows, caption="Decisions and deeds, oldest first", classes="stack"),
@@ -223,7 +244,7 @@ def _computed(told: _Told) -> Markup:
         el("li", el("b", name), " ", el("code", digest)) for name, digest in sorted(told.environment["jars"].items())
     ]
     return section(
-        "How it was computed",
+        "How it was computed" if attempts else "How it would have been computed",
         facts(
             [
                 ("Transform", f"{code['call']} {code['version']}"),
