@@ -80,10 +80,20 @@ class Report:
         found: dict[str, int] = {}
         for section in sections:
             listed, _ = self._find((section,))
+            if isinstance(listed, MappingNode):
+                found |= self._keys((section,), listed)
             for n, item in enumerate(listed.items if isinstance(listed, SequenceNode) else ()):
                 found[path_text((section, n))] = item.mark.line
                 for key, entry in item.entries.items() if isinstance(item, MappingNode) else ():
                     found[path_text((section, n, key))] = entry.key_mark.line
+        return found
+
+    def _keys(self, path: Path, node: MappingNode) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for key, entry in node.entries.items():
+            found[path_text((*path, key))] = entry.key_mark.line
+            if isinstance(entry.value, MappingNode):
+                found |= self._keys((*path, key), entry.value)
         return found
 
     def text_at(self, path: Path) -> str:

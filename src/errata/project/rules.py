@@ -148,7 +148,7 @@ def product_of(file: ProductFile, root: Path, project: Project | None, report: R
         throttle=throttle_of(file.throttle, report, project.throttle if project else None) if file.throttle else None,
         health=signals_of(file.health, report, [signal.name for signal in project.health] if project else ()),
         path=report.file,
-        lines=report.lines(("checks", "reconcile", "compare", "control")),
+        lines=report.lines(("checks", "reconcile", "compare", "control", "publish")),
     )
     if len(checks) == len(file.checks):  # else positions have moved, and the reason has been said
         _unique_names(product, report)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from errata.errors import ErrataError
+from errata.errors import ErrataError, UsageError
 from errata.model.manifest import InputPin
 from errata.model.product import Product, Project
 from errata.planner.ports import TableFacts, TableReader
@@ -26,6 +26,7 @@ def _problems(project: Project, product: Product, tables: TableReader) -> Iterat
     if facts is None or mine is None:
         return
     columns = {column.name: column.type for column in facts.columns} | dict(product.target.add_columns)
+    yield from _merge_problems(project, product, columns)
     manifest = bare_manifest(product, columns, mine.column_type)
     spoken_of = inputs_in_rules(manifest)
     known = tuple(_with_columns(product, pin, tables) if pin.name in spoken_of else pin for pin in manifest.inputs)
@@ -33,6 +34,24 @@ def _problems(project: Project, product: Product, tables: TableReader) -> Iterat
         rule = f"{flaw.section}[{flaw.position}]"
         key = f"{rule}.{flaw.key}" if f"{rule}.{flaw.key}" in product.lines else rule
         yield Problem(product.path, product.lines.get(key), None, project.redact(f"{key}: {flaw.message}"), key)
+
+
+def _merge_problems(project: Project, product: Product, columns: Mapping[str, str]) -> Iterator[Problem]:
+    """A version that rows cannot be compared by, a condition that cannot be asked."""
+    merge = product.publish.merge
+    told: dict[str, str] = {}
+    if merge and merge.version and merge.version not in columns:
+        told["version"] = f"expected a column of {product.target.table}, found {merge.version}"
+    if merge and merge.delete:
+        from errata.validator.row_rules import delete_sql
+
+        try:
+            delete_sql(merge.delete)
+        except UsageError as error:
+            told["delete"] = error.message
+    for name, message in told.items():
+        key = f"publish.merge.{name}"
+        yield Problem(product.path, product.lines.get(key), None, project.redact(f"{key}: {message}"), key)
 
 
 def _with_columns(product: Product, pin: InputPin, tables: TableReader) -> InputPin:

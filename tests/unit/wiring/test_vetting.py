@@ -55,3 +55,15 @@ def test_every_rule_is_held_against_the_tables(write: Write) -> None:
     ]
     assert len(found) == len(starts)
     assert [start for text, start in zip(found, starts, strict=True) if not text.startswith(start)] == []
+
+
+def test_what_a_merge_goes_by_is_held_against_the_target(write: Write) -> None:
+    """A version that the table lacks, and a condition that asks for more than one row."""
+    section = 'publish:\n  mode: merge\n  merge:\n    version: updated\n    delete: "op in (select 1)"\n'
+    project = load_project(write(product=PRODUCT + section))
+    found = [str(problem) for problem in rule_problems(project, Tables())]
+    at = "products/daily_revenue.yaml"
+    assert found[0] == f"{at}:15: publish.merge.version: expected a column of lake.fin.daily_revenue, found updated"
+    assert found[1].startswith(f"{at}:16: publish.merge.delete: ")
+    assert "no sub-query" in found[1]
+    assert len(found) == 2
