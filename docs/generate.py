@@ -39,6 +39,7 @@ WHO = {
     "publish": "publisher, not the requester; a service account under a release; with `--break-glass` that role",
     "rollback": "publisher, a person",
     "cleanup": "operator",
+    "audit erase-person": "approver",
 }
 """Which role a command needs when the project names people; all others are open to everyone."""
 

@@ -46,6 +46,8 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "why": samples.why,
     "audit_verify": samples.audit,
     "audit_log": samples.log,
+    "audit_head": samples.head,
+    "erase_person": samples.erased,
     "evidence": lambda: (samples.evidence(), b"PK\x03\x04 bundle"),
     "cleanup": samples.cleanup,
     "check": lambda: (Problem("products/a.yaml", 7, 3, 'unknown key "ownr" (nearest: "owner")', "ownr"),),

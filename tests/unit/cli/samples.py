@@ -23,7 +23,10 @@ from errata.model.views import (
     CostView,
     DeadlineView,
     DecisionView,
+    ErasedView,
     EstimateView,
+    HeadsView,
+    HeadView,
     HistoryView,
     InputView,
     PartitionView,
@@ -502,10 +505,31 @@ def why_alone() -> WhyView:
     return replace(why(), history=(live, event))
 
 
+KEY = "5959c7e4fc9958eb060aae125544468001a12b4bfd65a82644838ff618d8647b"
+
+
 def audit(*, ok: bool = True) -> AuditView:
     if ok:
         return AuditView(ok=True, entries=41, first_bad=None, reason=None, head=HEAD)
     return AuditView(ok=False, entries=41, first_bad=17, reason="its hash does not match its content", head=HEAD)
+
+
+def witnessed(*, signatures: str = "checked", lag: int = 0) -> AuditView:
+    heads = HeadsView(12, 38, 3, signatures, (KEY,) if signatures == "checked" else (), lag, late=lag > 86_400)
+    return AuditView(ok=True, entries=41, first_bad=None, reason=None, head=HEAD, heads=heads)
+
+
+def head() -> HeadView:
+    return HeadView(
+        41, HEAD, "2026-02-15T09:41:07Z", "0123456789abcdef", "finsight", KEY,
+        ("/mnt/worm/errata-heads/errata-head-0123456789abcdef-000000000041.json",), already=False, envelope="{}",
+    )  # fmt: skip
+
+
+def erased() -> ErasedView:
+    return ErasedView(
+        "subject-4489827f97548bf57bb7", 12, already=False, warnings=("errata.yaml still lists them under people",)
+    )  # fmt: skip
 
 
 def log() -> tuple[AuditEntry, ...]:

@@ -26,7 +26,7 @@ PLAIN = (
 NAMES = (
     *PLAIN.split(" "),
     *("jars fetch", "jars archive", "jars check"),
-    *("audit verify", "audit log", "audit head", "audit keygen"),
+    *("audit verify", "audit log", "audit head", "audit keygen", "audit erase-person", "ledger roles"),
     *("evidence export", "evidence verify"),
 )
 
@@ -342,3 +342,36 @@ def test_colour_is_left_out_on_request():
     green = "\x1b[32m"
     assert green in page()
     assert green not in page(NO_COLOR="1")
+
+
+def test_audit_verify_takes_any_number_of_heads_and_keys():
+    """Places are relative to where the command is typed."""
+    client = FakeClient()
+    result = errata("audit", "verify", "--head", "a.json", "--head", "/w/heads", "--key", "k.pub", client=client)
+    assert result.code == 0
+    ((_, _, named),) = client.calls
+    assert [str(one).rpartition("/")[2] for one in (*named["heads"], *named["keys"])] == ["a.json", "heads", "k.pub"]
+
+
+def test_keygen_needs_no_project_and_never_replaces(tmp_path: Path):
+    """A pair of files, the private one for its owner alone."""
+    made = errata("audit", "keygen", "-o", str(tmp_path / "signing"), "--json")
+    assert made.code == 0
+    assert (tmp_path / "signing").stat().st_mode & 0o777 == 0o600
+    assert made.json["public"] == f"{tmp_path}/signing.pub"
+    again = errata("audit", "keygen", "-o", str(tmp_path / "signing"), "--json")
+    assert (again.code, again.json["error"]["code"]) == (1, "key")
+
+
+def test_a_head_without_a_place_is_printed_as_it_would_be_kept():
+    """So that it can be piped to wherever it is safe."""
+    view = replace(samples.head(), files=(), envelope='{"payload":"x"}')
+    assert errata("audit", "head", client=FakeClient({"audit_head": view})).out.strip() == view.envelope
+
+
+def test_roles_are_printed_only():
+    """Creating roles is for whoever administers the database."""
+    assert errata("ledger", "roles").code == 2
+    printed = errata("ledger", "roles", "--print", "--app", "worker")
+    assert "GRANT SELECT ON ALL TABLES IN SCHEMA public TO worker;" in printed.out
+    assert errata("ledger", "roles", "--print", "--app", "x; DROP").code == 2
