@@ -5,7 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["publish_words"]
+__all__ = ["deed_words", "publish_words"]
+
+
+def deed_words(deed: str, table: str, publish: Mapping[str, Any]) -> str:
+    """What publish, rollback or cancel is about to do to which table."""
+    untouched = f"{table} is not touched"
+    told = {
+        ("publish", "append"): f"publish adds to {table}",
+        ("rollback", "append"): f"rollback takes out of {table}",
+        ("publish", "merge"): f"publish merges into {table}",
+        ("publish", "swap_view"): f"publish lets {publish.get('view')} show the new partitions; {untouched}",
+        ("rollback", "swap_view"): f"rollback lets {publish.get('view')} show what it showed before; {untouched}",
+        ("publish", "version"): f"publish adds a version to {publish.get('versions')}; {untouched}",
+        ("rollback", "version"): f"rollback accepts the version before in {publish.get('versions')}; {untouched}",
+        ("publish", "corrections"): f"publish tells what changed in {publish.get('corrections')}; {untouched}",
+        ("rollback", "corrections"): f"rollback takes back what {publish.get('corrections')} tells; {untouched}",
+    }
+    plain = {"publish": "replaces in", "rollback": "restores in", "cancel": "ends the run on"}
+    return told.get((deed, str(publish.get("mode")))) or f"{deed} {plain[deed]} {table}"
 
 
 def publish_words(publish: Mapping[str, Any]) -> list[str]:

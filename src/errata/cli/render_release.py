@@ -8,6 +8,7 @@ from errata.cli.grid import word_of
 from errata.cli.layout import flow, next_lines, wrap
 from errata.cli.render_decisions import glass_lines, mode_lines, released_lines
 from errata.cli.render_plan import folded
+from errata.cli.render_publish import deed_words
 from errata.model.human import duration, moment, plural
 from errata.model.partition import Grain, list_text
 from errata.model.views import PlanView, PublishView, RollbackView, StatusView
@@ -19,7 +20,9 @@ def publish_lines(view: PublishView, width: int) -> list[str]:
     """What landed, what it left alone, and how to take it back."""
     word = "already published" if view.already else "published"
     written = f"{plural(view.data_files_written, 'data file')} written"
-    pieces = [f"{word} {view.run_id}", plural(len(view.partitions), "partition"), f"snapshot {view.snapshot_id}"]
+    where = f" of {view.landed_on}" if view.landed_on else ""
+    counted = plural(len(view.partitions), "partition")
+    pieces = [f"{word} {view.run_id}", counted, f"snapshot {view.snapshot_id}{where}"]
     lines = flow([*pieces, written, "" if view.already else duration(view.seconds)], width)
     lines += wrap(folded(view.grain, view.partitions), width, "  ") if view.partitions else []
     files = [f"{view.removed_files} files out", f"{view.added_files} files in"]
@@ -47,7 +50,9 @@ def rollback_lines(view: RollbackView, width: int) -> list[str]:
     """What is back as it was."""
     word = "already rolled back" if view.already else "rolled back"
     written = f"{plural(view.data_files_written, 'data file')} written"
-    pieces = [f"{word} {view.run_id}", plural(len(view.partitions), "partition"), f"snapshot {view.snapshot_id}"]
+    where = f" of {view.landed_on}" if view.landed_on else ""
+    counted = plural(len(view.partitions), "partition")
+    pieces = [f"{word} {view.run_id}", counted, f"snapshot {view.snapshot_id}{where}"]
     lines = flow([*pieces, written, duration(view.seconds)], width)
     lines += wrap(folded(view.grain, view.partitions), width, "  ") if view.partitions else []
     lines += flow([view.publication_id, "readers see what these partitions held before"], width, "  ")
@@ -60,9 +65,8 @@ def preview_lines(
     deed: str, plan: PlanView, status: StatusView, width: int, *, partitions: str | None = None, reason: str = ""
 ) -> list[str]:
     """What publish, rollback or cancel is about to do, for the question that follows."""
-    words = {"publish": "replaces in", "rollback": "restores in", "cancel": "ends the run on"}
     lines = flow([plan.run_id, f"state {(status.state or plan.state).replace('_', ' ')}"], width)
-    lines += wrap(f"{deed} {words[deed]} {plan.table}", width)
+    lines += wrap(deed_words(deed, plan.table, plan.publish), width)
     scope = partitions or folded(plan.grain, plan.partitions)
     number = "" if partitions else f"{plural(len(plan.partitions), 'partition')}: "
     lines += wrap(number + scope, width, "  ")

@@ -21,7 +21,7 @@ from errata.executor.settling import LedgerLog, settle_open
 from errata.executor.warranting import warrant
 from errata.ledger import CandidateRecord, PartitionState, RunRecord
 from errata.model.audit import Actor
-from errata.model.beside import is_beside
+from errata.model.beside import beside_table, is_beside
 from errata.model.columns import columns_to_add
 from errata.model.duration import days
 from errata.model.manifest import Manifest
@@ -105,6 +105,7 @@ def publish(
         release=released_view(desk, run, manifest),
         break_glass=newest_broken(desk, run.run_id),
         single_user=actor.single_user,
+        landed_on=beside_table(manifest),
     )
 
 
@@ -160,6 +161,7 @@ def _already(
         release=released_view(desk, run, manifest),
         break_glass=newest_broken(desk, run.run_id),
         single_user=bool(last.release.get("single_user")),
+        landed_on=beside_table(manifest),
     )
 
 

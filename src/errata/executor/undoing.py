@@ -14,7 +14,7 @@ from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
 from errata.ledger import PartitionState, RunRecord
 from errata.model.audit import Actor
-from errata.model.beside import is_beside
+from errata.model.beside import beside_table, is_beside
 from errata.model.duration import days
 from errata.model.manifest import ExpectedFile, Manifest
 from errata.model.partition import fold_text
@@ -75,6 +75,7 @@ def rollback(
         grain=manifest.target.grain.value,
         product=run.product,
         single_user=actor.single_user,
+        landed_on=beside_table(manifest),
     )
 
 
@@ -208,4 +209,5 @@ def _rolled_back_already(
         grain=manifest.target.grain.value,
         product=run.product,
         single_user=bool(last.release.get("single_user")),
+        landed_on=beside_table(manifest),
     )

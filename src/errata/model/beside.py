@@ -22,6 +22,7 @@ __all__ = [
     "VERSION",
     "VERSION_COLUMNS",
     "beside_columns",
+    "beside_table",
     "creations",
     "is_beside",
     "landing",
@@ -56,13 +57,18 @@ def is_beside(publish: Publish) -> bool:
     return publish.mode in BESIDE
 
 
-def landing(manifest: Manifest) -> TargetPin:
-    """The table on which a publication of this run is a commit, and on which its tag and its fence are."""
+def beside_table(manifest: Manifest) -> str | None:
+    """The table beside the target that takes a publication's rows, in the modes that leave the target alone."""
     publish = manifest.publish
     if not is_beside(publish):
-        return manifest.target
-    table = publish.corrections if publish.mode == "corrections" else publish.versions
-    return replace(manifest.target, table=table or manifest.target.table)
+        return None
+    return publish.corrections if publish.mode == "corrections" else publish.versions
+
+
+def landing(manifest: Manifest) -> TargetPin:
+    """The table on which a publication of this run is a commit, and on which its tag and its fence are."""
+    table = beside_table(manifest)
+    return replace(manifest.target, table=table) if table else manifest.target
 
 
 def beside_columns(publish: Publish, target: Target, columns: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -338,6 +338,7 @@ class PublishView:
     release: ReleasedView | None = None
     break_glass: BreakGlassView | None = None
     single_user: bool = False
+    landed_on: str | None = None  # the table beside the target that the snapshot is of
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,6 +356,7 @@ class RollbackView:
     grain: str = "day"
     product: str = ""
     single_user: bool = False
+    landed_on: str | None = None  # the table beside the target that the snapshot is of
 
 
 @dataclass(frozen=True, slots=True)

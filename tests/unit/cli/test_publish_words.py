@@ -1,0 +1,50 @@
+"""What a plan and a question before a deed say about modes other than the plain replacement."""
+
+from __future__ import annotations
+
+import pytest
+
+from errata.cli.render_publish import deed_words, publish_words
+
+TARGET = "lake.fin.daily"
+MODES = {
+    "append": {"mode": "append"},
+    "merge": {"mode": "merge", "key_version": "updated_at", "delete": "op = 'd'"},
+    "swap_view": {"mode": "swap_view", "view": "lake.fin.now", "versions": "lake.fin.errata_swap_daily"},
+    "version": {"mode": "version", "view": "lake.fin.ok", "versions": "lake.fin.v", "creates": ["CREATE TABLE v"]},
+    "corrections": {"mode": "corrections", "corrections": "lake.fin.c"},
+}
+
+
+def test_the_default_needs_no_words():
+    """The plan's line on partitions has said it."""
+    assert publish_words({"mode": "replace_partitions"}) == publish_words({}) == []
+    assert deed_words("publish", TARGET, {}) == "publish replaces in lake.fin.daily"
+    assert deed_words("rollback", TARGET, MODES["merge"]) == "rollback restores in lake.fin.daily"
+    assert deed_words("cancel", TARGET, MODES["append"]) == "cancel ends the run on lake.fin.daily"
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_every_other_mode_is_told_in_the_plan_and_before_the_deed(name: str):
+    """With the tables that it concerns, and whether the target is among them."""
+    told = " ".join(publish_words(MODES[name]))
+    tables = [value for key, value in MODES[name].items() if key in ("view", "versions", "corrections")]
+    assert told
+    assert all(str(table) in told for table in tables)
+    untouched = f"{TARGET} is not touched"
+    for deed in ("publish", "rollback"):
+        said = deed_words(deed, TARGET, MODES[name])
+        assert said.startswith(deed)
+        assert (untouched in said) == (name in ("swap_view", "version", "corrections"))
+
+
+def test_a_merge_says_what_rows_go_by():
+    """Version and deletion are what a reviewer asks first."""
+    told = " ".join(publish_words(MODES["merge"]))
+    assert "a row with an older updated_at changes nothing" in told
+    assert "takes keys out where op = 'd'" in told
+
+
+def test_a_table_that_will_be_made_is_shown_with_its_statement():
+    """Word for word, because it is run word for word."""
+    assert "first: CREATE TABLE v" in publish_words(MODES["version"])
