@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import base64
 import hashlib
+import importlib.util
 import io
 import json
 import os
@@ -375,9 +376,6 @@ class _Case:
         """The name behind a pseudonym, or what a sealed text says; anything else as it is."""
         return self.told.get(stored, str(stored)) if isinstance(stored, str) else str(stored)
 
-    def named(self, stored: Any) -> Any:
-        return self.who(stored) if stored is not None else None
-
     def same_person(self, one: Any, other: Any) -> bool:
         """Whatever the letter case, and also where one record is older than pseudonyms."""
         return self.who(one).casefold().strip() == self.who(other).casefold().strip()
@@ -473,9 +471,9 @@ class _Case:
             elif head["seq"] not in self.hashes:
                 self.report.warnings.append(f"{where}, lies outside of these entries and proves nothing about them")
             else:
-                same = self.hashes[head["seq"]] == head["hash"]
-                self.need(same, ENTRIES, f"{where}, is not entry {head['seq']} here: {self.hashes[head['seq']]}")
-                self.report.facts.append(("kept head", f"{head['seq']} agrees")) if same else None
+                said = f"{where}, is not entry {head['seq']} here: {self.hashes[head['seq']]}"
+                if self.need(self.hashes[head["seq"]] == head["hash"], ENTRIES, said):
+                    self.report.facts.append(("kept head", f"{head['seq']} agrees"))
 
     def moves(self) -> None:
         """From planned to where the run stands, each step allowed and following the one before."""
@@ -778,13 +776,14 @@ class _Case:
         if not self.need(bool(known), PUBLICATIONS, f"{pub} names release {digest}, which was not given before it"):
             return
         subject = parsed(DECISIONS, known[-1]["subject"].encode())
-        # a release is over what its signer saw, which names people; what is stored has pseudonyms
-        named = [{**one, "accepted_by": self.named(one.get("accepted_by"))} for one in verdict["checks"]]
-        findings = {"passed": verdict["passed"], "thresholds": verdict["thresholds_digest"]}
-        digests = [sha256(canonical({**findings, "checks": checks})) for checks in (verdict["checks"], named)]
+        findings = {
+            "passed": verdict["passed"],
+            "checks": verdict["checks"],
+            "thresholds": verdict["thresholds_digest"],
+        }
         wanted = {
             "manifest_digest": self.digest, "candidate": candidate["n"], "candidate_digest": candidate["digest"],
-            "verdict": verdict["audit_seq"], "verdict_digest": digests[subject.get("verdict_digest") in digests[1:]],
+            "verdict": verdict["audit_seq"], "verdict_digest": sha256(canonical(findings)),
         }  # fmt: skip
         for name, expected in wanted.items():
             said = f"{pub} was released over {name} {subject.get(name)}, but published with {expected}"
@@ -874,6 +873,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--head", action="append", default=[], help="a signed head that was kept elsewhere; repeatable")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(argv)
+    if importlib.util.find_spec("cryptography") is None:
+        sys.stderr.write("the package cryptography is missing: pip install cryptography\n")
+        return 2
     try:
         content = _read(given.bundle, MAX_BYTES)
         keys, heads = [_read(one, 1 << 16) for one in given.key], [_read(one, 1 << 20) for one in given.head]

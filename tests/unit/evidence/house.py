@@ -241,7 +241,8 @@ class House:
         candidate = found.candidate
         return {
             "candidate": candidate.n, "snapshot_id": candidate.snapshot_id, "digest": candidate.digest, "checks": 1,
-            "accepted": [], "release_digest": record.digest, "released_by": person, "verdict": found.verdict.audit_seq,
+            "accepted": [], "release": record.release_id, "release_digest": record.digest,
+            "verdict": found.verdict.audit_seq,
         }  # fmt: skip
 
     def publish(self, run_id: str, days: Sequence[str] = (), **more: Any) -> None:

@@ -94,6 +94,25 @@ def test_a_second_candidate_is_the_one_that_counts(new_house: NewHouse):
     assert {"measurements/c1.json", "measurements/c2.json"} <= set(unpacked(bundle))
 
 
+def test_whoever_was_erased_is_in_no_later_bundle(new_house: NewHouse):
+    """Name and words are gone from every member; pseudonyms still show that it was another person, and all verifies."""
+    house = new_house()
+    run_id = house.accepted()
+    house.publish(run_id)
+    before = house.export(run_id)
+    assert json.loads(unpacked(before)["records/people.json"])["names"].keys() == {
+        entry.actor.person for entry in house.ledger.audit_entries(run_id)
+    } | {entry.actor.os_user for entry in house.ledger.audit_entries(run_id)}
+    house.ledger.erase_person("bo", "asked for it", house.actor("dana"))
+    after = house.export(run_id)
+    found = verify(after, [house.public])
+    assert found.problems == []
+    for word in (b"as discussed", b"rates really fell", b'"bo"', b">bo<"):
+        assert word not in after, word
+    assert b"rates really fell" in before
+    assert "(erased)" in unpacked(after)["cover.html"].decode()
+
+
 def test_entries_of_an_older_release_are_whole_or_vouched_for(new_house: NewHouse):
     """Entries that have one hash over everything: this run's are hashed again, others' are a warning, by number."""
     house = new_house()

@@ -52,6 +52,20 @@ def test_export_replaces_nothing_but_a_bundle(tmp_path: Path):
     assert [path.name for path in tmp_path.iterdir()] == ["errata.yaml"]
 
 
+def test_a_full_disk_leaves_no_half_of_a_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The file is there whole, as it was before, or not at all."""
+    (tmp_path / "out.errata").write_bytes(b"PK\x03\x04 bundle of before")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    done = errata("-C", str(tmp_path), "evidence", "export", samples.RUN, "-o", "out.errata")
+    assert (done.code, "No space left on device" in done.err) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["out.errata"]
+    assert (tmp_path / "out.errata").read_bytes() == b"PK\x03\x04 bundle of before"
+
+
 def test_verify_needs_no_project(desk: Path):
     """Exit code 0 and the facts; as JSON the same for programs."""
     done = errata("-C", str(desk), "evidence", "verify", "run.errata", "--key", "errata.pub")

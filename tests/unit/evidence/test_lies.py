@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from errata.canonical import canonical_bytes, sha256
+from errata.evidence.bundle import sealed
 from errata.evidence.verifier import DECISIONS, DIFF, GATE, PLAN, PUBLICATIONS, RUN, WORK, Report, verify
-from unit.evidence.forging import resealed, unpacked, with_lines
+from unit.evidence.forging import predicate_of, resealed, unpacked, with_lines
 from unit.evidence.house import House
 
 Change = Callable[[Any], Any]
@@ -116,6 +117,27 @@ def test_a_lie_is_contradicted(house: House, bundles: dict[str, bytes], claim: s
     assert any(one.member == member and said in one.problem for one in found.problems), found.problems
 
 
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        (b'"state":"published"', b'"state":"published","state":"published"'),
+        (b'"state":"published"', b'"state":NaN'),
+        (b'"state":"published"', b'"state":\xff'),
+        (b'"state":"published"', b'"state":' + b"[" * 100_000),
+        (b'{"grain"', b'\xef\xbb\xbf{"grain"'),
+    ],
+    ids=["a key twice", "no number", "no text", "too deep", "a byte order mark"],
+)
+def test_records_have_one_reading(house: House, bundles: dict[str, bytes], old: bytes, new: bytes):
+    """JSON that two parsers could read differently, or none could, is refused by member, also when it is signed."""
+    members = unpacked(bundles["published"])
+    del members["evidence.dsse.json"]
+    assert old in members[RUN] or members[RUN].startswith(b"{")
+    spoilt = members[RUN].replace(old, new, 1) if old in members[RUN] else new[:3] + members[RUN]
+    found = judged(house, sealed(members | {RUN: spoilt}, predicate_of(bundles["published"]), house.key))
+    assert [one.member for one in found.problems] == [RUN]
+
+
 def test_files_that_the_candidate_never_had_are_found(house: House, bundles: dict[str, bytes]):
     """A publication whose list has another file is contradicted by the candidate, even with parts made anew."""
     members = unpacked(bundles["published"])
@@ -135,9 +157,6 @@ def test_files_that_the_candidate_never_had_are_found(house: House, bundles: dic
     members["records/publications.json"] = members["records/publications.json"].replace(
         old.encode(), sha256(content).encode()
     )
-    from errata.evidence.bundle import sealed
-    from unit.evidence.forging import predicate_of
-
     made = with_lines(sealed(members, predicate_of(bundles["published"]), house.key), house.key, forge)
     said = [one.problem for one in judged(house, made).problems]
     assert any("added files that the candidate did not have: s3://lake/foreign.parquet" in one for one in said)
