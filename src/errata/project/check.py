@@ -4,6 +4,7 @@ only through the reader it is given. Changes nothing and returns all problems.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path as FilePath
 
@@ -21,7 +22,7 @@ __all__ = ["add_columns", "check_project"]
 
 def check_project(project: Project, reader: TableReader | None = None) -> tuple[Problem, ...]:
     """Every problem of a loaded project; without a reader the tables are left out."""
-    problems = _check_people(project)
+    problems = [*_check_people(project), *_check_alarm(project)]
     for product in project.products.values():
         report = _report(project, product.path)
         check_transform(FilePath(project.root), product, report)
@@ -69,6 +70,18 @@ def _check_people(project: Project) -> list[Problem]:
     if publishers and all(project.people[name].service for name in publishers):
         said = "only service accounts have the role publisher; expected a person, who releases and rolls back"
         report.at(("people",), said, found=False)
+    return report.problems
+
+
+def _check_alarm(project: Project) -> list[Problem]:
+    """A program that is not there would be found out when the glass is broken."""
+    report = _report(project, "errata.yaml")
+    if project.alarm is not None:
+        # as it is started: by name through the PATH, by path from the project's directory
+        program = project.alarm.command[0]
+        place = program if "/" not in program else str(FilePath(project.root) / program)
+        if shutil.which(place) is None:
+            report.at(("alarm", "command", 0), "expected a program that can be started", found=False)
     return report.problems
 
 

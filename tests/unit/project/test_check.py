@@ -205,6 +205,18 @@ def test_a_second_person_must_be_able_to_approve_and_to_publish(write: Write):
     assert found(root) == [f"errata.yaml:6: people: {only}"]
 
 
+def test_the_program_of_the_alarm_must_be_there(write: Write):
+    """By name as the shell finds it, by path from the project; what cannot be started is told before an emergency."""
+    root = with_transform(write(also='alarm: {command: ["./page.sh", "x"]}\n'))
+    said = "errata.yaml:8: alarm.command[0]: expected a program that can be started"
+    assert found(root) == [said]
+    (root / "page.sh").write_text("#!/bin/sh\n")
+    assert found(root) == [said]
+    (root / "page.sh").chmod(0o755)
+    assert found(root) == []
+    assert found(with_transform(write(also="alarm: {command: [sh]}\n"))) == []
+
+
 def test_a_team_that_has_to_agree_needs_an_approver(write: Write):
     """Else every plan of its products would wait for ever; a product may leave its owner out."""
     team = PROJECT.replace(
