@@ -163,7 +163,8 @@ class EvidenceFile(_File):
         description="How long a publication may stand without an exported head before the next one is refused.",
     )
     subject_key: KeyText | None = Field(
-        default=None, description="What wraps the keys of people in the ledger: a file, or the key from the environment."
+        default=None,
+        description="What wraps the keys of people in the ledger: a file, or the key from the environment.",
     )
 
 
