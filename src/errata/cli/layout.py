@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 
+from errata.model.visible import visible
+
 __all__ = ["GAP", "columns", "flow", "labelled", "next_lines", "pad", "wrap"]
 
 GAP = "   "
@@ -26,18 +28,22 @@ def pad(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
-    """Prose in lines; ``first`` opens the first line, ``rest`` the others (blank of the same width by default)."""
+    """Prose in lines; ``first`` opens the first line, ``rest`` the others (blank of the same width by default).
+
+    A line that the text itself begins stands back, so that it cannot pass for one of Errata's own.
+    """
     rest = " " * cell_len(first) if rest is None else rest
     lines: list[str] = []
     for piece in text.splitlines() or [""]:
+        opening = (rest or "  ") if lines else first
         lines += textwrap.wrap(
-            _TOGETHER.sub("\u00a0\\1\u00a0", piece).replace(" %", "\u00a0%"),
+            _TOGETHER.sub("\u00a0\\1\u00a0", visible(piece)).replace(" %", "\u00a0%"),
             max(width, 20),
-            initial_indent=rest if lines else first,
+            initial_indent=opening,
             subsequent_indent=rest,
             break_long_words=False,
             break_on_hyphens=False,
-        ) or [(rest if lines else first).rstrip()]
+        ) or [opening.rstrip()]
     return [line.replace("\u00a0", " ") for line in lines]
 
 
@@ -46,7 +52,7 @@ def flow(pieces: Iterable[str], width: int, first: str = "", rest: str | None = 
     rest = " " * cell_len(first) if rest is None else rest
     lines: list[str] = []
     line, empty = first, True
-    for piece in filter(None, pieces):
+    for piece in map(visible, filter(None, pieces)):
         longer = line + piece if empty else line + GAP + piece
         if not empty and cell_len(longer) > width:
             lines.append(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 __all__ = ["Signal", "Throttle"]
@@ -29,7 +30,7 @@ class Signal:
 
     name: str
     kind: str  # sql | http | command
-    source: tuple[str, ...]  # the query, the address, or the command with its arguments
+    source: tuple[str, ...] = dataclasses.field(repr=False)  # the query, the address, or the command with its arguments
     on: str = "ledger"  # sql: ledger | lake
     field: str | None = None  # http: the key of the JSON answer that holds the number
     slow_above: str | None = None  # decimal text: above it one chunk at a time

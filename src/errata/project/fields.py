@@ -61,6 +61,8 @@ __all__ = [
 IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 DECIMAL = r"-?[0-9]{1,30}(\.[0-9]{1,18})?"
 AMOUNT = r"[0-9]{1,30}(\.[0-9]{1,18})?%?"
+MAX_NAME = 400
+"""Characters of a name or a number; ``catalog.namespace.table`` is three names."""
 MAX_QUERY = 10_000
 MAX_EXPRESSION = 2_000
 MAX_SAFE_INTEGER = 2**53 - 1
@@ -117,7 +119,7 @@ def _matching(grammar: str, what: str, *, numbers: bool = False) -> Callable[[An
 
     def check(value: Any) -> str:
         text = _as_scalar(value, what) if numbers else _as_text(value, what)
-        if not compiled.fullmatch(text):
+        if len(text) > MAX_NAME or not compiled.fullmatch(text):
             raise expected(what)
         return text
 
@@ -165,7 +167,7 @@ def _title(value: Any) -> str:
 def _input_name(value: Any) -> str:
     what = "a name that can be a parameter of the transform, other than ctx"
     text = _as_text(value, what)
-    if not re.fullmatch(IDENTIFIER, text, re.ASCII) or keyword.iskeyword(text) or text == "ctx":
+    if len(text) > MAX_NAME or not re.fullmatch(IDENTIFIER, text, re.ASCII) or keyword.iskeyword(text) or text == "ctx":
         raise expected(what)
     return text
 
@@ -306,7 +308,7 @@ _PRODUCT = rf"{IDENTIFIER}(\.{IDENTIFIER})*"
 _PLAIN_TYPES = "boolean|int|long|double|string|date|timestamp|timestamptz"
 _TYPE = rf"({_PLAIN_TYPES}|decimal\((\d{{1,2}}), ?(\d{{1,2}})\))"
 _SPAN = r"([01]\d|2[0-3]):[0-5]\d-(([01]\d|2[0-3]):[0-5]\d|24:00)"
-_SETTING = r"[A-Za-z][A-Za-z0-9._:/*-]{0,199}"
+_SETTING = r"[A-Za-z][A-Za-z0-9_-]*([./:][A-Za-z0-9*_-]+)*"
 _SLUG = r"[A-Za-z][A-Za-z0-9_-]{0,62}"
 _PERSON = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}"
 
