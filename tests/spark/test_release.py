@@ -13,6 +13,7 @@ import errata
 from errata.cli.main import main
 from errata.cli.session import World as Terminal
 from errata.errors import ApprovalRefused, PermissionRefused, PublishConflict
+from errata.report.page import page
 from support.world import PRODUCT_FILE, TABLE, World
 
 Make = Callable[..., World]
@@ -20,6 +21,7 @@ pytestmark = [pytest.mark.spark]
 
 CY = "  cy: {roles: [requester, operator, approver, publisher]}\n"
 SERVICE = "  airflow: {roles: [operator, publisher], service: true}\n"
+PEOPLE = f"people:\n  ana: {{roles: [requester, operator]}}\n  bo: {{roles: [approver, publisher]}}\n{CY}"
 ALARM = """alarm: {command: ["sh", "-c", "cat >> heard.jsonl"], timeout: 10s}\n"""
 
 
@@ -80,3 +82,26 @@ def test_breaking_the_glass_does_not_overwrite_what_others_wrote(make_world: Mak
     assert (status.break_glass.person, status.break_glass.deed) == ("cy", "publish")
     assert [one.break_glass for one in status.approvals] == ["market opens"]
     assert {"break_glass.approve", "break_glass.publish"} <= {e.action for e in world.client.audit_log(plan.id)}
+
+
+def test_single_user_mode_is_said_by_every_answer(make_world: Make) -> None:
+    """One person does everything, and plan, decisions, report, publication, history and audit all tell."""
+    world = make_world(days=1)
+    world.configure(PEOPLE, "people: single-user\n")
+    client = world.client
+    plan = client.plan("fin.sales", partitions=world.days[0], reason="x", as_="ana")
+    told = {"plan": plan, "approve": client.approve(plan.id, digest=plan.digest, as_="ana")}
+    client.run(plan.id, as_="ana")
+    told["validate"] = client.validate(plan.id, as_="ana")
+    told["release"] = client.release(plan.id, digest=client.status(plan.id).release_digest, as_="ana")
+    report = client.report(plan.id)
+    told["publish"] = client.publish(plan.id, as_="ana")
+    told |= {"publish again": client.publish(plan.id, as_="ana"), "show": client.show(plan.id)}
+    told |= {"status": client.status(plan.id), "all runs": client.status(), "report": report.plan}
+    told["why"] = client.why(TABLE, world.days[0]).history[-1]
+    told["rollback"] = client.rollback(plan.id, reason="x", as_="ana")
+    told["why rolled back"] = client.why(TABLE, world.days[0]).history[-1]
+    assert {name: view.single_user for name, view in told.items()} == dict.fromkeys(told, True)
+    assert [one["single_user"] for one in client.status(plan.id).publications] == [True, True]
+    assert "single-user" in page(report)
+    assert all(entry.actor.single_user for entry in client.audit_log())

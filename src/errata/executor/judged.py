@@ -18,7 +18,7 @@ from errata.model.codec import plain
 from errata.model.duration import before
 from errata.model.manifest import Manifest
 from errata.model.product import Role
-from errata.model.run import RunState
+from errata.model.run import FINAL, RunState
 from errata.model.views import ReleasedView
 from errata.publisher.releases import AUTOMATIC, Accepted, Holders, Subject, is_clean, void
 
@@ -88,8 +88,8 @@ def _accepted(desk: Desk, run: RunRecord) -> tuple[Accepted, ...]:
 
 def release_digest(desk: Desk, run: RunRecord) -> str | None:
     """What a release would name now; None while nothing has passed."""
-    found = judged(desk, run)
-    return found.subject.digest if found and found.verdict.passed and run.state in OPEN else None
+    found = judged(desk, run) if run.state in OPEN else None
+    return found.subject.digest if found and found.verdict.passed else None
 
 
 def publishes_itself(desk: Desk, manifest: Manifest) -> bool:
@@ -135,12 +135,12 @@ def released_by(release: ReleaseRecord | None) -> str | None:
 def released_view(desk: Desk, run: RunRecord, manifest: Manifest) -> ReleasedView | None:
     """The release that counts, else the newest and why it does not."""
     rows = desk.ledger.releases(run.run_id)
-    found = judged(desk, run) if rows else None
-    if found is None:
+    if not rows:
         return None
-    row = counting(desk, run, manifest, found) or rows[-1]
-    # what has been published is not asked again
-    why = why_void(desk, run, manifest, found, row) if run.state in (*OPEN, RunState.PUBLISHING) else ""
+    # of a run that is over nobody asks again
+    found = None if run.state in FINAL else judged(desk, run)
+    row = (counting(desk, run, manifest, found) if found else None) or rows[-1]
+    why = why_void(desk, run, manifest, found, row) if found else ""
     return ReleasedView(
         row.digest, row.person, row.at, row.kind, row.note, not why, why or None, row.break_glass or None
     )  # fmt: skip

@@ -166,6 +166,14 @@ class TestWarrant:
         signed(ready)
         assert warranted(ready, "airflow").release.person == "bo"
 
+    def test_a_release_is_void_when_the_gate_then_says_no(self, ready: Office):
+        """A rejected run shows the release that was given, and that it no longer counts."""
+        signed(ready)
+        ready.verdict(WARNED, passed=False)
+        shown = ready.client.show(ready.run.run_id)
+        assert (shown.state, shown.release_digest, shown.release.valid) == ("rejected", None, False)
+        assert shown.release.void == "the candidate was judged again"
+
     @pytest.mark.parametrize(
         "bo, why",
         [
