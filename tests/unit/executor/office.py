@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -127,6 +129,14 @@ class Office:
 ANA = Actor("ana", "u", "h")
 
 
+@cache
+def _empty_ledger() -> bytes:
+    """A migrated ledger; a copy saves each test the migration."""
+    with tempfile.TemporaryDirectory() as place:
+        Ledger.open(f"sqlite:///{place}/ledger.db").close()
+        return (Path(place) / "ledger.db").read_bytes()
+
+
 def office(
     tmp_path: Path,
     people: Mapping[str, Person] = NO_TEAMS,
@@ -145,6 +155,8 @@ def office(
         requested_by=requester, approval=rules or Approval(), manual=manual, single_user=single_user, partitions=DAYS
     )
     content = canonical_bytes(sealed)
+    if not (tmp_path / "ledger.db").exists():
+        (tmp_path / "ledger.db").write_bytes(_empty_ledger())
     ledger = Ledger.open(f"sqlite:///{tmp_path}/ledger.db")
     run, _ = ledger.record_run(
         f"bf-20260215-daily-revenue-{sha256(content)[:8]}", content, product=product.name, table=target.table,
