@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from support.lakes import Lake
     from support.postgres import PostgresServer
+    from support.savepoint import Savepoint
     from support.world import World
 
 
@@ -111,3 +112,40 @@ def make_world(
     for world in made:
         world.client.close()
         assert_invariants(world.root, world.lake.pyiceberg)
+
+
+@pytest.fixture(scope="session")
+def saved() -> Iterator[dict[str, Savepoint]]:
+    """Worlds that were brought to a state once, by state."""
+    found: dict[str, Savepoint] = {}
+    yield found
+    for one in found.values():
+        one.world.client.close()
+
+
+@pytest.fixture
+def at(
+    saved: dict[str, Savepoint], base_spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], tuple[World, str]]]:
+    """A world of two days in two chunks, and its run in this state, put back to it for every test that asks; every
+    invariant is checked afterwards."""
+    from support.invariants import assert_invariants
+    from support.savepoint import Savepoint
+    from support.world import World
+
+    used: list[World] = []
+
+    def prepared(state: str) -> tuple[World, str]:
+        check()
+        if state not in saved:
+            world = World.make(tmp_path_factory.mktemp(state), base_spark, days=2, chunk_bytes="1")
+            saved[state] = Savepoint(world, "" if state == "new" else world.to(state))
+        used.append(saved[state].restore())
+        return used[-1], saved[state].run
+
+    def check() -> None:
+        for world in used[-1:]:
+            assert_invariants(world.root, world.lake.pyiceberg)
+
+    yield prepared
+    check()

@@ -21,6 +21,8 @@ from errata.errors import EngineError, UsageError
 __all__ = ["NAMES", "arm", "failpoint"]
 
 NAMES = (
+    "ledger.before_commit",
+    "ledger.after_commit",
     "plan.before_record",
     "plan.after_record",
     "plan.after_pin",
@@ -53,6 +55,7 @@ NAMES = (
     "follow.after_commit",
     "cleanup.after_remove",
     "audit.before_head",
+    "evidence.before_write",
 )
 
 _PAUSE_LIMIT_SECONDS = 60.0

@@ -1,6 +1,7 @@
 """``kill -9`` at every effect boundary, then the same command again: same end state, nothing twice.
 
-The killed command is a real process with a real JVM; the repetition runs in the shared session.
+The killed command is a real Python process in the JVM of the tests (``support.attached``); one command of each kind,
+and the random moments, take a JVM of their own with them. The repetition runs in the shared session.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from collections.abc import Callable
 import pytest
 
 from errata.failpoints import NAMES
+from faults.commands import COMMANDS, Command, ended_right, killed
+from support import attached
 from support.world import PRODUCT, World
 
+At = Callable[[str], tuple[World, str]]
 Make = Callable[..., World]
 pytestmark = [pytest.mark.spark]
 
@@ -29,6 +33,8 @@ AT = {
     "rollback": [name for name in NAMES if name.startswith("rollback.")],
 }
 
+LEDGER = ("ledger.before_commit", "ledger.after_commit")  # passed by every command, many times
+
 
 def test_every_failpoint_is_killed_at_somewhere_here() -> None:
     """A boundary that is added to the list must be added to this suite."""
@@ -39,13 +45,15 @@ def test_every_failpoint_is_killed_at_somewhere_here() -> None:
     }
     covered |= {name for name in NAMES if name.startswith("follow.")}  # test_kill_modes.py
     covered |= {"alarm.before_ring"}  # test_kill_decisions.py
+    covered |= {"evidence.before_write"}  # test_kill_evidence.py
+    covered |= set(LEDGER)
     assert covered == set(NAMES)
 
 
 @pytest.mark.parametrize("point", AT["plan"])
-def test_killed_while_planning_the_same_plan_is_the_same_run(make_world: Make, point: str) -> None:
+def test_killed_while_planning_the_same_plan_is_the_same_run(at: At, point: str) -> None:
     """The run is recorded once and its pins are there, whichever step was cut off."""
-    world = make_world(days=2)
+    world, _ = at("new")
     scope = f"{world.days[0]}..{world.days[1]}"
     _killed(world, point, "plan", PRODUCT, "--partitions", scope, "--reason", "doubled", person="ana")
     plan = world.plan()
@@ -55,10 +63,9 @@ def test_killed_while_planning_the_same_plan_is_the_same_run(make_world: Make, p
 
 
 @pytest.mark.parametrize("point", AT["run"])
-def test_killed_while_running_done_chunks_are_kept_and_the_result_is_the_same(make_world: Make, point: str) -> None:
+def test_killed_while_running_done_chunks_are_kept_and_the_result_is_the_same(at: At, point: str) -> None:
     """Two chunks; the kill hits the second time where that is possible, so one of them is done already."""
-    world = make_world(days=2, chunk_bytes="1")
-    run = world.to("approved")
+    world, run = at("approved")
     nth = "@2" if point.startswith(("chunk.", "stage.")) else ""
     _killed(world, point, "run", run, "--parallel", "1", person="ana", nth=nth)
     done = {c.chunk_id for c in world.client._desk.ledger.chunks(run) if c.state.value == "done"}
@@ -71,10 +78,9 @@ def test_killed_while_running_done_chunks_are_kept_and_the_result_is_the_same(ma
 
 
 @pytest.mark.parametrize("point", AT["validate"])
-def test_killed_while_validating_the_verdict_is_the_same(make_world: Make, point: str) -> None:
+def test_killed_while_validating_the_verdict_is_the_same(at: At, point: str) -> None:
     """The candidate is found again by its branch, and measurements are not mixed."""
-    world = make_world(days=2)
-    run = world.to("staged")
+    world, run = at("staged")
     _killed(world, point, "validate", run, person="ana")
     assert world.client.validate(run, as_="ana").passed
     assert len([ref for ref in world.refs() if "_c" in ref.removeprefix("errata_")]) == 1
@@ -82,10 +88,9 @@ def test_killed_while_validating_the_verdict_is_the_same(make_world: Make, point
 
 
 @pytest.mark.parametrize("point", AT["publish"])
-def test_killed_while_publishing_it_is_published_once(make_world: Make, point: str) -> None:
+def test_killed_while_publishing_it_is_published_once(at: At, point: str) -> None:
     """Wholly old or wholly new right after the kill; once published after the same command."""
-    world = make_world(days=2)
-    run = world.to("validated")
+    world, run = at("validated")
     _killed(world, point, "publish", run, "--yes", person="bo")
     landed = point in ("publish.after_commit", "publish.after_record")
     assert world.rows() == (world.expected() if landed else world.wrong())
@@ -96,21 +101,30 @@ def test_killed_while_publishing_it_is_published_once(make_world: Make, point: s
     assert _publications(world) == 1
 
 
-def test_killed_while_settling_an_open_intent_the_next_command_settles_it(make_world: Make) -> None:
+def test_killed_while_settling_an_open_intent_the_next_command_settles_it(at: At) -> None:
     """The fence is there already; the intent is closed once and the run can be published."""
-    world = make_world(days=2)
-    run = world.to("validated")
+    world, run = at("validated")
     _killed(world, "publish.after_undo", "publish", run, "--yes", person="bo")
     _killed(world, "settle.after_fence", "publish", run, "--yes", person="bo")
     assert world.client.publish(run, as_="bo").publication_id == f"{run}-p2"
     assert _publications(world) == 1
 
 
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+@pytest.mark.parametrize("point", LEDGER)
+def test_killed_at_a_write_to_the_ledger_the_command_goes_on_from_what_was_written(
+    at: At, command: Command, point: str
+) -> None:
+    """Its second write, just before the commit and just after it."""
+    world, run = at(command.before)
+    killed(command, world, run, point, nth="@2")
+    ended_right(command, world, run)
+
+
 @pytest.mark.parametrize("point", AT["rollback"])
-def test_killed_while_rolling_back_it_is_taken_back_once(make_world: Make, point: str) -> None:
+def test_killed_while_rolling_back_it_is_taken_back_once(at: At, point: str) -> None:
     """Wholly corrected or wholly restored right after the kill; restored once after the same command."""
-    world = make_world(days=2)
-    run = world.to("published")
+    world, run = at("published")
     _killed(world, point, "rollback", run, "--reason", "undo", "--yes", person="bo")
     landed = point in ("rollback.after_commit", "rollback.after_record")
     assert world.rows() == (world.wrong() if landed else world.expected())
@@ -132,12 +146,11 @@ def test_killed_while_cleaning_up_the_rest_goes_the_next_time(make_world: Make) 
     assert world.rows() == world.wrong()
 
 
-def test_a_python_killed_while_its_jvm_waits_in_the_commit_is_settled_by_looking(make_world: Make) -> None:
+def test_a_python_killed_while_its_jvm_waits_in_the_commit_is_settled_by_looking(at: At) -> None:
     """The orphaned JVM may land the commit or not; the ledger says what the table says."""
     import sqlite3
 
-    world = make_world(days=2)
-    run = world.to("validated")
+    world, run = at("validated")
     marker = world.root / "paused"
     process = _start(world, f"publish.before_commit=pause:{marker}", "publish", run, "--yes", person="bo")
     _until(marker.exists)
@@ -155,10 +168,9 @@ def test_a_python_killed_while_its_jvm_waits_in_the_commit_is_settled_by_looking
     assert _publications(world) == 1
 
 
-def test_an_interrupt_leaves_a_state_from_which_the_same_command_goes_on(make_world: Make) -> None:
+def test_an_interrupt_leaves_a_state_from_which_the_same_command_goes_on(at: At) -> None:
     """Ctrl-C while a chunk is computed: exit 130, the chunk is given back, nothing was lost."""
-    world = make_world(days=2, chunk_bytes="1")
-    run = world.to("approved")
+    world, run = at("approved")
     marker = world.root / "paused"
     process = _start(world, f"stage.before_commit=pause:{marker}", "run", run, "--parallel", "1", person="ana")
     _until(marker.exists)
@@ -207,6 +219,30 @@ def _publications(world: World) -> int:
     return sum(1 for summary in summaries if summary.get("errata.kind") == "publish")
 
 
+@pytest.mark.parametrize("command", ["run", "validate", "publish", "rollback"])
+def test_killed_together_with_its_jvm_the_command_goes_on_all_the_same(at: At, command: str) -> None:
+    """A machine that is lost takes Python and Java at once."""
+    point, before, *arguments = {
+        "run": ("stage.after_commit", "approved"),
+        "validate": ("candidate.after_commit", "staged"),
+        "publish": ("publish.before_commit", "validated", "--yes"),
+        "rollback": ("rollback.after_commit", "published", "--reason", "undo", "--yes"),
+    }[command]
+    person = "bo" if command in ("publish", "rollback") else "ana"
+    world, run = at(before)
+    process = _start(world, f"{point}=kill", command, run, *arguments, person=person)
+    _, error = process.communicate(timeout=180)
+    assert process.returncode == -signal.SIGKILL, error
+    options = {"reason": "undo"} if command == "rollback" else {}
+    getattr(world.client, command)(run, as_=person, **options)
+    after = {"run": "staged", "validate": "validated", "publish": "published", "rollback": "rolled_back"}
+    assert world.client.status(run).state == after[command]
+    if command != "rollback":
+        world.client.validate(run, as_="ana") if command == "run" else None
+        world.client.publish(run, as_="bo")
+    assert world.rows() == (world.wrong() if command == "rollback" else world.expected())
+
+
 def _start(world: World, failpoints: str, *arguments: str, person: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "errata", "-C", str(world.root), "--as", person, *arguments]
     environment = {**os.environ, "ERRATA_FAILPOINTS": failpoints, "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -214,7 +250,8 @@ def _start(world: World, failpoints: str, *arguments: str, person: str) -> subpr
 
 
 def _killed(world: World, point: str, *arguments: str, person: str, nth: str = "") -> None:
-    process = _start(world, f"{point}=kill{nth}", *arguments, person=person)
+    place = ("-C", str(world.root), "--as", person)
+    process = attached.start(world.spark, *place, *arguments, ERRATA_FAILPOINTS=f"{point}=kill{nth}")
     _, error = process.communicate(timeout=180)
     assert process.returncode == -signal.SIGKILL, f"{point} was not reached: {process.returncode}\n{error}"
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
+from errata.errors import ErrataError
 from errata.executor.attempting import LEASE_SECONDS, Job, attempt_chunk, work_of
 from errata.executor.budget import stop_at_cap
 from errata.executor.canary import judge_canary
@@ -88,15 +90,25 @@ def _go(loop: _Loop, pool: ThreadPoolExecutor) -> None:
         attempt = _take(loop)
         if attempt is not None:
             loop.taken += 1
-            failpoint("chunk.after_claim")
-            work = _patiently(loop, partial(work_of, loop.job, attempt))
-            loop.flying[pool.submit(attempt_chunk, loop.job, attempt, work)] = work
+            _start(loop, pool, attempt)
         elif loop.flying:
             _collect(loop)
         elif _is_over(loop):
             return
         else:
             time.sleep(_POLL_SECONDS)
+
+
+def _start(loop: _Loop, pool: ThreadPoolExecutor, attempt: AttemptRecord) -> None:
+    try:
+        failpoint("chunk.after_claim")
+        work = _patiently(loop, partial(work_of, loop.job, attempt))
+        loop.flying[pool.submit(attempt_chunk, loop.job, attempt, work)] = work
+    except BaseException:
+        # no heart beats for it yet: given back at once instead of when its lease is over
+        with suppress(ErrataError):
+            loop.job.desk.ledger.release(attempt, actor=loop.job.actor)
+        raise
 
 
 def _patiently(loop: _Loop, act: Callable[[], T]) -> T:

@@ -37,7 +37,7 @@ def make_plan(desk: Desk, actor: Actor, request: Request, *, dry_run: bool) -> P
     desk.allow(actor, (Role.REQUESTER,), "plan")
     request = _of_this_product(desk, request)
     plan = decide(desk, request)
-    if ended := _ended(desk, plan):
+    while ended := _ended(desk, plan):
         # the same request on the same world after it was given up: a new run, which names the one before
         plan = decide(desk, replace(request, supersede=ended.run_id))
     if plan.is_refused or plan.manifest is None:

@@ -1,7 +1,8 @@
 """Every command begins here: open intents are settled by looking at the table, and the guard is watched.
 
-An intent whose owner still works is left alone; one whose lease is over, or whose process on this host is gone, is
-closed behind a fence. While a rollback's hazard is open, a missing guard is put back and said aloud.
+An intent whose owner still works on it is left alone; one whose lease is over, whose process on this host is gone, or
+which this very process gave up, is closed behind a fence. While a rollback's hazard is open, a missing guard is put
+back and said aloud.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from errata.publisher.replace import settle
 __all__ = ["LEASE_SECONDS", "LedgerLog", "settle_open", "watch_guard"]
 
 LEASE_SECONDS = 120.0
+_at_work: set[str] = set()
+"""Runs that this process publishes or rolls back at this moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,11 @@ class LedgerLog:
 
         thread = threading.Thread(target=beat, name=f"lease-{self.run_id}", daemon=True)
         thread.start()
+        _at_work.add(self.run_id)
         try:
             yield
         finally:
+            _at_work.discard(self.run_id)
             over.set()
             thread.join()
 
@@ -136,6 +141,8 @@ def settle_open(desk: Desk, actor: Actor, table: str | None = None) -> None:
 
 def _is_deserted(desk: Desk, publication: PublicationRecord) -> bool:
     if publication.lease_until <= desk.ledger.now_ms():
+        return True
+    if publication.owner == this_owner() and publication.run_id not in _at_work:
         return True
     return publication.owner is not None and owner_is_dead(publication.owner)
 

@@ -24,6 +24,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError
 
 from errata.errors import UsageError
+from errata.failpoints import failpoint
 from errata.ledger.dialect import Dialect, Trouble
 from errata.ledger.schema import audit
 from errata.ledger.subjects import Book, Wrapping, reading
@@ -195,6 +196,7 @@ class _Write(Generic[T]):
             # A try that only looked need not be committed.
             result = self.sent.result
         self.sent = None
+        failpoint("ledger.after_commit")
         return result
 
     def _inside(self, conn: Connection) -> T:
@@ -207,6 +209,7 @@ class _Write(Generic[T]):
         result = self._work(tx)
         # From here on only the commit is left.
         self.sent = _Sent(result, tx.head_seq, tx.head_hash) if tx.head_seq > before else None
+        failpoint("ledger.before_commit")
         return result
 
 

@@ -144,9 +144,9 @@ def carry_out(order: Replacement, table: PublishTable, content: ContentPort, log
     table.ensure_guard(order.target)
     first = examine(order, table.version(order.target), content)
     publication_id = log.intend(detail_of(order, first))
-    failpoint(f"{order.kind}.after_intent")
     written = 0
     try:
+        failpoint(f"{order.kind}.after_intent")
         if order.rewrite:
             order, written = _rewritten(order, publication_id, table)
         return _until_landed(order, publication_id, written, table, content, log)
