@@ -37,6 +37,7 @@ def decline(desk: Desk, actor: Actor, run_id: str, note: str) -> DecisionView:
     """Say no, for good."""
     run = desk.ledger.run(run_id)
     desk.allow(actor, (Role.APPROVER,), "decline", run.run_id)
+    desk.persons_only(actor, (Role.APPROVER,), "decline", run.run_id)
     desk.not_the_requester(actor, run.planned_by, "decline", run.run_id)
     return _decide(desk, actor, run, run.manifest_digest, "declined", note)
 

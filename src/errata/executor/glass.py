@@ -30,8 +30,9 @@ def may_break(desk: Desk, actor: Actor, why: str, action: str, run_id: str) -> N
 def broken_in(desk: Desk, run_id: str) -> tuple[BreakGlassView, ...]:
     """Every time that someone decided alone over this run, oldest first."""
     rows = _rows(desk, run_id)
-    told = _told(desk, run_id) if rows else {}
-    unheard = "not rung yet" if desk.engines.alarm.is_there else "none"
+    if not rows:
+        return ()
+    told, unheard = _told(desk, run_id), "not rung yet" if desk.engines.alarm.is_there else "none"
     return tuple(
         BreakGlassView(row.person, row.break_glass, row.at, _deed(row), told.get(row.audit_seq, unheard))
         for row in rows

@@ -45,6 +45,7 @@ def validate(
     decides = bool(accept) or thresholds is not None
     desk.allow(actor, (Role.APPROVER,) if decides else (Role.OPERATOR, Role.APPROVER), "validate", run.run_id)
     if decides:
+        desk.persons_only(actor, (Role.APPROVER,), "validate", run.run_id)
         desk.not_the_requester(actor, run.planned_by, "accept" if accept else "other thresholds", run.run_id)
     settle_open(desk, actor, run.table)
     run = desk.ledger.run(run.run_id)

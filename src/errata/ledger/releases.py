@@ -84,8 +84,10 @@ class Releases(Store):
 
 
 def need_release(conn: Connection, run: RunRecord, release: Mapping[str, Any] | None) -> None:
-    """Refuse a publication whose release is over an earlier verdict than the newest."""
-    expected = (release or {}).get("verdict")
+    """Refuse a publication whose release is not there, or is over an earlier verdict than the newest."""
+    named, expected = (release or {}).get("release"), (release or {}).get("verdict")
+    if named is not None:
+        _need_row(conn, run, int(named))
     if expected is None:
         return
     newest = conn.execute(select(func.max(verdict.c.audit_seq)).where(verdict.c.run_id == run.run_id)).scalar()
@@ -99,6 +101,19 @@ def need_release(conn: Connection, run: RunRecord, release: Mapping[str, Any] | 
         run_id=run.run_id,
     )
     raise Refusal(error, run_id=run.run_id, action="publish.intended", body={"expected": expected, "found": newest})
+
+
+def _need_row(conn: Connection, run: RunRecord, release_id: int) -> None:
+    query = select(released.c.id).where(released.c.id == release_id, released.c.run_id == run.run_id)
+    if conn.execute(query).first() is not None:
+        return
+    error = ApprovalRefused(
+        f"publish of {run.run_id} was refused; expected release {release_id} of this run, found none",
+        state="the live table was not touched",
+        hint=f"errata release {run.run_id}",
+        run_id=run.run_id,
+    )
+    raise Refusal(error, run_id=run.run_id, action="publish.intended", body={"release": release_id})
 
 
 def _newest(conn: Connection, run_id: str) -> ReleaseRecord | None:

@@ -92,14 +92,19 @@ def test_a_requester_under_an_alias_is_known_as_the_same_person(make: Make):
         desk.approve("cy")
 
 
-def test_a_service_account_never_approves(make: Make):
+def test_a_service_account_never_approves_declines_or_accepts(make: Make):
     """Neither by the role it has nor by one that a file wrongly gives it."""
     desk = make()
     with pytest.raises(PermissionRefused, match="expected the role approver, airflow has operator, publisher"):
         desk.approve("airflow")
     desk.staff(airflow=Person("airflow", (Role.APPROVER,), service=True))
-    with pytest.raises(PermissionRefused, match="expected a person, airflow is a service account"):
-        desk.approve("airflow")
+    for act in (
+        lambda: desk.approve("airflow"),
+        lambda: desk.client.decline(desk.run.run_id, note="no", as_="airflow"),
+        lambda: desk.client.validate(desk.run.run_id, accept={"moved": "fine"}, as_="airflow"),
+    ):
+        with pytest.raises(PermissionRefused, match="expected a person, airflow is a service account"):
+            act()
 
 
 def test_one_approval_comes_from_the_team_that_owns_the_product(make: Make):

@@ -205,6 +205,16 @@ def test_a_publication_under_an_overtaken_release_is_refused(ledger: Ledger):
     assert ledger.run("bf-1").state is RunState.VALIDATED
 
 
+def test_a_publication_names_a_release_of_its_own_run(ledger: Ledger):
+    """Another run's release, or none at all, lets nothing out."""
+    validated(ledger)
+    record, _ = release(ledger)
+    run_in(ledger, RunState.VALIDATED, "bf-2", ("2026-02-01",))
+    for name, days, release_id in (("bf-2", ("2026-02-01",), record.release_id), ("bf-1", DAYS, 99)):
+        with pytest.raises(ApprovalRefused, match=f"expected release {release_id} of this run, found none"):
+            intend(ledger, name, days, release={"release": release_id})
+
+
 @pytest.mark.parametrize(
     "statement",
     [
