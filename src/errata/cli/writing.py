@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from errata.errors import UsageError
+from errata.failpoints import failpoint
 
 __all__ = ["write_whole"]
 
@@ -23,6 +24,7 @@ def write_whole(place: Path, content: bytes, kind: str, begin: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         draft.chmod(0o644)
+        failpoint("evidence.before_write")
         os.replace(draft, place)
     except (OSError, ValueError) as problem:
         if draft is not None:
