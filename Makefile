@@ -13,7 +13,7 @@ export SPARK_LOCAL_IP := 127.0.0.1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo demo-clv demo-case-sla test test-slow check fix bench bench-quick bench-sqlmesh lock clean
+.PHONY: help setup demo demo-clv demo-case-sla test test-slow chaos check fix bench bench-quick bench-sqlmesh lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,10 +31,13 @@ demo-case-sla: setup ## restate a year of regulatory deadlines: wrong time zone,
 	@$(BIN)/python examples/case_sla/demo.py
 
 test: setup ## the default test suite
-	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not slow and not chaos" $(PYTEST_ARGS)
 
 test-slow: setup ## the tests marked slow: minutes rather than seconds
-	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "slow and not chaos" $(PYTEST_ARGS)
+
+chaos: setup ## kills, faults and readers in numbers that prove something; prints figures and seeds
+	$(BIN)/python -m pytest -m chaos -s $(PYTEST_ARGS)
 
 check: setup ## formatting, lint, types, import contracts, no addresses in locks
 	$(BIN)/ruff format --check .
