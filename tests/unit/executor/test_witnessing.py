@@ -177,6 +177,7 @@ def test_heads_of_other_projects_may_share_the_directory(here: Office, tmp_path:
     here.client.audit_head()
     (tmp_path / "other").mkdir()
     other = office(tmp_path / "other")
+    other.desk = replace(other.desk, ledger=Ledger.open(f"sqlite:///{tmp_path}/other/own.db"))
     other.use(replace(other.desk.project, name="clv", evidence=here.desk.project.evidence, root=str(tmp_path)))
     (foreign,) = other.client.audit_head().files
     view = here.client.audit_verify()

@@ -204,7 +204,7 @@ def test_null_characters_do_not_stop_the_ledger(ledger: Ledger):
     said = {"why": "a\x00b", "path": "C:\\u0000", "both": "\\\x00"}
     run_in(ledger, RunState.RUNNING)
     ledger.move("bf-1", RunState.CANCELLED, actor=ANA, body=said)
-    kept = ledger.audit_entries()[-1].body
+    kept = ledger.audit_log()[-1].body
     assert (kept["why"], kept["path"], kept["both"]) == ("a\ufffdb", "C:\\u0000", "\\\ufffd")
     assert ledger._database.redact("a\x00b") == "a\ufffdb"
     assert ledger.verify_audit().ok
