@@ -70,7 +70,7 @@ def _pay(desk: Desk, actor: Actor, publication: PublicationRecord, owed: Mapping
     if corrections := owed.get("corrections"):
         paid["corrections"] = _correct(desk, publication, manifest, corrections, owed.get("reverses"))
     if view := owed.get("view"):
-        desk.engines.writer.show(view, _accepted(desk, publication.table, manifest))
+        _show(desk, publication.table, manifest, view)
         paid["view"] = view
     failpoint("follow.after_commit")
     return paid
@@ -116,6 +116,14 @@ def _before(desk: Desk, publication: PublicationRecord) -> tuple[str, str | None
     if kept is None or desk.ledger.publication_detail(publication.pub_id)["with_deletes"]:
         raise RunExpired(f"what {publication.pub_id} replaced has expired; its corrections cannot be told any more")
     return table, kept
+
+
+def _show(desk: Desk, table: str, manifest: Manifest, view: str) -> None:
+    """Until the view shows what is accepted: another publication may have landed since the ledger was read."""
+    shown = ""
+    while (query := _accepted(desk, table, manifest)) != shown:
+        desk.engines.writer.show(view, query)
+        shown = query
 
 
 def _accepted(desk: Desk, table: str, manifest: Manifest) -> str:

@@ -88,6 +88,11 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
             f"{p.kind} {p.pub_id} is open since {p.intended_at}"
             for p in publications
             if p.state is PublicationState.INTENDED
+        )
+        + tuple(
+            f"{pub_id} landed, and what follows it is not done yet: {', '.join(owed)}"
+            for run_id, pub_id, owed in desk.ledger.debts(run.table)
+            if run_id == run.run_id
         ),
         cost=cost_view(desk, manifest, attempts, facts),
         canary=facts.get("canary"),
