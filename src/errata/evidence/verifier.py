@@ -641,6 +641,7 @@ class _Case:
                     f"{what} was made by an older release; the list of its files is not in the bundle"
                 )
         self.verdicts(gate["verdicts"])
+        self.facts(gate["facts"])
         changed = self.records[DIFF]
         if changed["summary"] is not None:
             said = [one["body"]["summary"] for one in self.of(f"fact.diff.{changed['candidate']}")]
@@ -648,6 +649,14 @@ class _Case:
             self.part(DIFF, changed["summary"])
         elif changed["candidate"] is not None:
             self.report.warnings.append(f"no summary of changed rows: {changed['missing']}")
+
+    def facts(self, found: Mapping[str, Any]) -> None:
+        """What was found out once: canaries, changed thresholds, what a publication owed and paid."""
+        said = {one["action"][5:]: one["body"] for one in self.entries.values() if one["action"].startswith("fact.")}
+        for name in sorted({*said, *found}):
+            # secrets are taken out of the audit, which shows by these signs
+            fits = said.get(name) == found.get(name) or "${" in str(said.get(name)) or "…" in str(said.get(name))
+            self.need(name in said and name in found and fits, GATE, f"fact {name} is not what the audit says")
 
     def verdicts(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """A verdict passes when nothing blocks and a person answers for every warning."""
@@ -671,7 +680,7 @@ class _Case:
                 said = f"{what} counts {one['name']} as accepted by {by}, who did not accept it"
                 self.need(not by or (one["name"], by) in accepted, GATE, said)
         known = {row["audit_seq"] for row in rows}
-        for entry in self.of("run.validated", "verdict.recorded"):
+        for entry in self.of("run.validated", "run.rejected", "verdict.recorded"):
             self.need(
                 entry["seq"] in known or "n" not in entry["body"],
                 GATE,

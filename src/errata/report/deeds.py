@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from errata.evidence.members import Dossier
 
 __all__ = ["Deed", "deeds"]
+
+_THRESHOLDS = "thresholds."
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ def deeds(dossier: Dossier, folded: Callable[[Sequence[str]], str]) -> list[Deed
         Deed(row["at"], row["person"], f"accepted {row['check']}: {row['why']}", row["findings"])
         for row in dossier.decisions["warnings"]
     ]
-    found += _verdicts(dossier.gate)
+    found += _verdicts(dossier)
     found += map(_release, dossier.decisions["releases"])
     found += [_publication(row, folded) for row in dossier.publications["publications"]]
     return sorted(found, key=lambda deed: deed.at)
@@ -41,13 +44,19 @@ def _approval(row: Mapping[str, Any]) -> Deed:
     return Deed(row["at"], row["person"], f"{row['decision']} the plan{alone}{_after(row['note'])}", row["digest"])
 
 
-def _verdicts(gate: Mapping[str, Any]) -> Iterator[Deed]:
-    changes = {name: fact for name, fact in gate["facts"].items() if name.startswith("thresholds.")}
-    for row in gate["verdicts"]:
+def _verdicts(dossier: Dossier) -> Iterator[Deed]:
+    for row in dossier.gate["verdicts"]:
         yield Deed(row["at"], row["person"], f"ran the gate: {'passed' if row['passed'] else 'rejected'}")
-    if gate["verdicts"]:
-        at = gate["verdicts"][-1]["at"]  # a fact has no time of its own here; it counts from the verdict it changed
-        yield from (Deed(at, one["person"], f"changed thresholds: {one['why']}") for one in changes.values())
+    changes = {name: fact for name, fact in dossier.gate["facts"].items() if name.startswith(_THRESHOLDS)}
+    for name, one in changes.items():
+        yield Deed(_recorded(dossier, f"fact.{name}"), one["person"], f"changed thresholds: {one['why']}")
+
+
+def _recorded(dossier: Dossier, action: str) -> str:
+    """When the audit recorded this of the run; a fact has no time of its own."""
+    own = (json.loads(line).get("content") for line in dossier.entries.splitlines() if action.encode() in line)
+    found = [json.loads(content) for content in own if content is not None]
+    return next((str(one["at"]) for one in found if one["action"] == action), "")
 
 
 def _release(row: Mapping[str, Any]) -> Deed:

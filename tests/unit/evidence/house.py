@@ -196,8 +196,11 @@ class House:
         self.ledger.record_verdict(run_id, n, not is_open, checks, digest_of([*checks]), actor)
 
     def accepted(self) -> str:
-        """A warning that bo answers for."""
+        """A warning that bo answers for, after bo changed a threshold."""
         run_id = self.staged()
+        change = {"name": "moved", "before": {"warn": "1%"}, "after": {"warn": "5%"}}
+        fact = {"person": "bo", "why": "one percent was a slip", "changes": [change], "rules": {}}
+        self.ledger.record_fact(run_id, "thresholds.1", fact, self.actor("bo"))
         self.judge(run_id, [OK, WARNED])
         self.ledger.accept_warning(
             run_id, "moved", "rates really fell", "bo", self.actor("bo"), digest_of("what was found")

@@ -349,6 +349,14 @@ def test_the_cover_tells_the_story(house: House, cases: dict[str, str], bundles:
     assert "classified" in page
 
 
+def test_a_changed_threshold_and_an_accepted_warning_are_on_the_cover(house: House, bundles: dict[str, bytes]):
+    """Who changed what the gate judges by, and who answers for what it found, in the order it happened."""
+    page = unpacked(bundles["accepted"])["cover.html"].decode()
+    told = ["asked for it", "changed thresholds: one percent was a slip", "accepted moved: rates really fell"]
+    places = [page.index(word) for word in told]
+    assert places == sorted(places)
+
+
 def test_what_people_typed_is_text_on_the_cover(new_house: NewHouse):
     """A reason that looks like markup stays text."""
     house = new_house()

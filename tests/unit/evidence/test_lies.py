@@ -85,6 +85,7 @@ LIES: dict[str, tuple[str, dict[str, Change], str, str]] = {
     "the gate passed": ("rejected", {"gate": put("verdicts.0.passed", value=True)}, GATE, "open findings"),
     "nothing blocked": ("rejected", {"gate": put("verdicts.0.checks", [])}, GATE, "0 open findings"),
     "no verdict": ("published", {"gate": put("verdicts", [])}, PUBLICATIONS, "without a verdict"),
+    "no threshold changed": ("accepted", {"gate": put("facts", {})}, GATE, "fact thresholds.1 is not"),
     "another summary": ("published", {"diff": put("summary", "f" * 64)}, DIFF, "another summary"),
     "no publication": ("published", {"publications": put("publications", [])}, PUBLICATIONS, "lacks"),
     "another snapshot was published": (
