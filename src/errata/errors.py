@@ -139,7 +139,7 @@ class StateRefused(Refused):
 
 
 class ApprovalRefused(Refused):
-    """The approval is missing, is not by another person, or names another digest."""
+    """Approvals or the release are missing, too old, not by another person, or over another digest."""
 
     code = "approval"
 
