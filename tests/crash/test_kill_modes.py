@@ -15,7 +15,14 @@ Make = Callable[..., World]
 pytestmark = [pytest.mark.spark]
 
 
-@pytest.mark.parametrize("point", ["publish.after_record", "follow.before_commit", "follow.after_commit"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        "follow.before_commit",
+        pytest.param("publish.after_record", marks=pytest.mark.slow),
+        pytest.param("follow.after_commit", marks=pytest.mark.slow),
+    ],
+)
 def test_killed_before_the_correction_rows_the_next_command_writes_them_once(make_world: Make, point: str) -> None:
     """The publication stands; its corrections are there once, whichever step was cut off."""
     world = make_world(days=1, product=modes.BESIDE)

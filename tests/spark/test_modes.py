@@ -68,6 +68,7 @@ def test_append_conflict_detected(make_world: Make) -> None:
     assert [row for row in world.rows() if row[0] == world.days[2]] == world.expected([world.days[2]])
 
 
+@pytest.mark.slow
 def test_append_per_partition_rollback(make_world: Make) -> None:
     """The files are taken out again, one partition at a time; what stood beside them stays."""
     world = make_world(days=3, product=APPEND, history=False)
@@ -90,6 +91,7 @@ def test_merge_atomic_whole_scope(make_world: Make) -> None:
     assert world.rows() == sorted(row for day in world.days for row in merged_rows(world, day))
 
 
+@pytest.mark.slow
 def test_merge_per_partition_rollback(make_world: Make) -> None:
     """What the merge took out or changed comes back, also rows that delete files had hidden stay hidden."""
     world = make_world(
@@ -196,6 +198,7 @@ def test_corrections_history_kept(make_world: Make) -> None:
     assert (taken_back.after or {})["gross"] == str(gross * 2)
 
 
+@pytest.mark.slow
 def test_corrections_alone_leave_the_target_alone(make_world: Make) -> None:
     """Events are published, main is not touched; a live write is a conflict, and a rollback says the opposite."""
     world = make_world(days=2, product=ALONE)
