@@ -15,6 +15,7 @@ import typer
 
 from errata.cli.main import build, main
 from errata.cli.session import World
+from errata.errors import ApprovalRefused
 from unit.cli import samples
 from unit.cli.desk import FakeClient, errata
 
@@ -155,6 +156,27 @@ def test_options_of_work_and_release_reach_the_client():
     assert client.called("diff") == {"partitions": "a,b", "sample": 3}
     assert client.called("publish") == {"partitions": "a..b", "break_glass": None, "as_": "ana"}
     assert client.called("why") == {"key": {"a": "1", "b": "x"}}
+
+
+def test_a_run_goes_on_to_publish_only_where_the_product_does_so_by_itself():
+    """With --validate when nobody is needed, with --publish on request; never as a decision of whoever runs it."""
+    client = FakeClient({"publishes_itself": True})
+    assert errata("run", RUN, "--validate", "--json", client=client).json["publication_id"] == f"{RUN}-p1"
+    assert client.called("publish") == {"by_itself": True, "as_": "ana"}
+    client = FakeClient()
+    assert errata("run", RUN, "--validate", "--json", client=client).json["passed"]
+    assert "publish" not in {name for name, _, _ in client.calls}
+    client = FakeClient({"require_unattended": ApprovalRefused("a person releases it")})
+    assert errata("run", RUN, "--publish", client=client).code == 3
+    assert [name for name, _, _ in client.calls] == ["require_unattended"]
+
+
+def test_breaking_the_glass_takes_a_reason_to_the_client():
+    """On approve and publish alike."""
+    client = FakeClient()
+    errata("approve", RUN, "--digest", DIGEST, "--break-glass", "market opens", client=client)
+    errata("publish", RUN, "--break-glass", "market opens", client=client)
+    assert client.called("approve")["break_glass"] == client.called("publish")["break_glass"] == "market opens"
 
 
 DEEDS = {"publish": (), "rollback": ("--reason", "wait"), "cancel": ()}
