@@ -1,0 +1,199 @@
+"""A dependency fails while something is decided: a sentence, no trace, nothing half done, and it can be repeated."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+import errata
+from security.conftest import Lab, Result, make_project, make_tables
+from security.corpus import assert_harmless
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Lab]:
+    """A project of its own: these tests break things."""
+    root = make_project(tmp_path / "project")
+    make_tables(root)
+    with errata.open(str(root), narrate=lambda _: None) as client:
+        yield Lab(root, client)
+
+
+@contextmanager
+def failing_statement(lab: Lab, number: int) -> Iterator[list[str]]:
+    """The n-th statement of the ledger fails as on a bad disk; the list says which it was."""
+    engine = lab.client._desk.ledger._database.engine
+    seen: list[str] = []
+    hit: list[str] = []
+
+    def fail(_conn: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        seen.append(statement)
+        if len(seen) == number:
+            hit.append(statement)
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = 10
+            raise error
+
+    event.listen(engine, "before_cursor_execute", fail)
+    try:
+        yield hit
+    finally:
+        event.remove(engine, "before_cursor_execute", fail)
+
+
+def refused(result: Result) -> None:
+    assert result.code != 0
+    assert_harmless(result.out, result.err)
+    assert result.err.startswith("error["), result.err
+
+
+def facts(lab: Lab, run: str) -> tuple[str, int, int]:
+    """State, decisions, and audited decisions of a run."""
+    ledger = lab.client._desk.ledger
+    entries = [entry for entry in ledger.audit_entries(run) if entry.body.get("move", {}).get("to") == "approved"]
+    return ledger.run(run).state.value, len(ledger.approvals(run)), len(entries)
+
+
+def test_an_approval_is_whole_or_not_at_all_whichever_statement_fails(fresh: Lab):
+    """The ledger fails at each of its statements in turn: decision, state and audit are all there or all absent."""
+    plan = fresh.plan()
+    words = ("approve", plan.id, "--digest", plan.digest)
+    failures = 0
+    for number in range(1, 200):
+        with failing_statement(fresh, number) as hit:
+            result = fresh.errata(*words, person="bo")
+        if not hit:
+            break
+        failures += 1
+        if result.code:
+            refused(result)
+        assert facts(fresh, plan.id) in (("planned", 0, 0), ("approved", 1, 1)), hit
+        assert fresh.client.audit_verify().ok
+    assert failures >= 5
+    assert fresh.errata(*words, person="bo").code == 0
+    assert facts(fresh, plan.id) == ("approved", 1, 1)
+
+
+def test_a_plan_is_whole_or_not_at_all_whichever_statement_fails(fresh: Lab):
+    """A run is recorded with manifest, chunks and audit, or there is no run."""
+    ledger = fresh.client._desk.ledger
+    words = ("plan", "fin.sales", "--partitions", "2026-01-01", "--reason", "doubled")
+    for number in range(1, 200):
+        with failing_statement(fresh, number) as hit:
+            result = fresh.errata(*words)
+        if not hit:
+            break
+        if result.code:
+            refused(result)
+        for run in ledger.runs():
+            assert ledger.chunks(run.run_id)
+            assert ledger.manifest_bytes(run.run_id)
+        assert fresh.client.audit_verify().ok
+    assert len(ledger.runs()) == 1
+
+
+CAUSES = (
+    OSError(28, "No space left on device", "/var/lib/secret-place"),
+    ConnectionResetError("peer"),
+    TimeoutError(),
+    PermissionError(13, "Permission denied", "/root/.aws/credentials"),
+    MemoryError(),
+    RecursionError("too deep"),
+    RuntimeError("boom\x1b[2J\nTraceback (most recent call last):"),
+    KeyError("secret"),
+    UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"),
+)
+
+
+@pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: type(cause).__name__)
+@pytest.mark.parametrize("port", ["metadata", "code", "pins"])
+def test_nothing_is_planned_on_a_world_that_cannot_be_read(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, port: str, cause: Exception
+):
+    """Catalog, code or tags fail with anything: the command says so, and no run comes of it."""
+    engines = lab.client._desk.engines
+    before = len(lab.client._desk.ledger.runs())
+    if port == "code":
+        monkeypatch.setattr(type(engines), "code", _raising(cause))
+    else:
+        monkeypatch.setitem(engines.__dict__, port, _Broken(cause))
+    result = lab.errata("plan", "fin.sales", "--partitions", "2026-01-02", "--reason", f"{port} {type(cause).__name__}")
+    monkeypatch.undo()
+    runs = lab.client._desk.ledger.runs()
+    if port == "pins":  # tags come after the record, and may be put again
+        assert_harmless(result.out, result.err)
+    else:
+        assert len(runs) == before
+        assert result.code != 0
+        assert_harmless(result.out.replace("Traceback", ""), result.err.replace("Traceback", ""))
+        assert result.err.count("error[") == 1
+    assert lab.client.audit_verify().ok
+
+
+def _raising(cause: Exception) -> Callable[..., Any]:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise cause
+
+    return fail
+
+
+class _Broken:
+    """A port whose every call fails."""
+
+    def __init__(self, cause: Exception) -> None:
+        self._cause = cause
+
+    def __getattr__(self, name: str) -> Any:
+        return _raising(self._cause)
+
+
+def test_a_ledger_that_is_no_ledger_is_told_in_a_sentence(tmp_path: Path):
+    """Another file in its place, a directory, a database of someone else: nothing is created or changed."""
+    import io
+
+    from errata.cli.main import main
+    from errata.cli.session import World
+
+    root = make_project(tmp_path / "project")
+    make_tables(root)
+    place = root / ".errata/ledger.db"
+    with sqlite3.connect(tmp_path / "other.db") as other:
+        other.execute("CREATE TABLE run (x)")
+    other.close()
+    for content in (b"not a database, but long enough to be looked at" * 100, (tmp_path / "other.db").read_bytes()):
+        place.write_bytes(content)
+        out, err = io.StringIO(), io.StringIO()
+        world = World(out=out, err=err, interactive=False, environ={"ERRATA_USER": "ana"}, width=100)
+        words = ("-C", str(root), "plan", "fin.sales", "--partitions", "2026-01-01", "--reason", "r")
+        assert main(words, world) != 0
+        assert_harmless(out.getvalue(), err.getvalue())
+        assert b"errata" not in place.read_bytes()
+        assert len(place.read_bytes()) == len(content)
+        for rest in root.glob(".errata/ledger.db-*"):
+            rest.unlink()
+    place.unlink()
+    place.mkdir()
+    out, err = io.StringIO(), io.StringIO()
+    world = World(out=out, err=err, interactive=False, environ={"ERRATA_USER": "ana"}, width=100)
+    assert main(("-C", str(root), "status"), world) != 0
+    assert_harmless(out.getvalue(), err.getvalue())
+
+
+def test_the_starter_project_has_no_secret_to_forget():
+    """No default password, key or token anywhere in what ``errata init`` writes."""
+    from importlib.resources import files
+
+    from errata.model.secrets import is_secret_name, looks_like
+
+    for template in (files("errata.project") / "templates").iterdir():
+        for line in template.read_text().splitlines():
+            if line.lstrip().startswith("#"):
+                continue
+            assert looks_like(line) is None
+            assert not is_secret_name(line.partition(":")[0])

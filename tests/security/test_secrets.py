@@ -1,0 +1,286 @@
+"""Planted secrets: a canary wherever a credential can stand, and a search through everything that was written."""
+
+from __future__ import annotations
+
+import io
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from errata.cli.main import main
+from errata.cli.session import World as Outside
+from errata.engines.spark.jvm import public_settings
+from errata.errors import EngineError, ErrataError, ProjectFileError
+from errata.model.product import Project
+from errata.model.secrets import looks_like
+from errata.project import load_project
+from security.conftest import SALES, make_project, make_tables
+from security.test_project_files import ERRATA, PRODUCT
+from support.postgres import free_port
+from unit.cli.desk import FakeClient, errata
+
+CANARIES = {
+    "CATALOG_PASSWORD": "c4nary:catalog#p@ss word",
+    "TOKEN": "c4nary-token-0123456789",
+    "HEADER": "c4nary-bearer-abcdefgh",
+    "S3_SECRET": "c4naryS3/secret+key==",
+    "S3_SESSION": "c4nary-session-" + "x" * 900,
+    "SPARK_SECRET": "c4nary-spark-secret",
+    "SPARK_PLAIN": "c4nary-spark-plain",
+    "HEALTH_TOKEN": "c4nary-health-token",
+    "COMMAND_TOKEN": "c4nary-command-token",
+    "SHORT": "c4nry7",
+}
+GOOD = ERRATA.replace("@", "test")
+WRITTEN = ("c4nary-written-password", "c4nary-written-property")
+"""Spelt out in errata.yaml by someone who did not read the manual: hidden as well."""
+
+PROJECT = f"""
+project: test
+ledger: sqlite:///.errata/ledger.db
+catalogs:
+  lake: {{type: jdbc, uri: "sqlite:///.errata/catalog.db", warehouse: .errata/warehouse}}
+  far:
+    type: rest
+    uri: "http://lake:${{CATALOG_PASSWORD}}@127.0.0.1:PORT/"
+    warehouse: wh
+    properties:
+      token: "${{TOKEN}}"
+      header.Authorization: "Bearer ${{HEADER}}"
+      s3.secret-access-key: {WRITTEN[1]}
+  old: {{type: jdbc, uri: "postgresql+psycopg://lake:{WRITTEN[0]}@127.0.0.1:PORT/c", warehouse: wh}}
+storage:
+  s3: {{access_key_id: AKIDX, secret_access_key: "${{S3_SECRET}}", session_token: "${{S3_SESSION}}"}}
+spark:
+  master: local[1]
+  conf:
+    spark.hadoop.fs.s3a.secret.key: "${{SPARK_SECRET}}"
+    spark.own.setting: "x ${{SPARK_PLAIN}} ${{SHORT}}"
+people:
+  ana: {{roles: [requester, operator]}}
+  bo: {{roles: [approver, publisher]}}
+health:
+  - {{name: api, http: "http://127.0.0.1:PORT/?key=${{HEALTH_TOKEN}}", pause_above: 1}}
+  - {{name: queue, command: ["no-such-program", "${{COMMAND_TOKEN}}"], pause_above: 1}}
+"""
+
+
+@dataclass
+class Planted:
+    """A project full of canaries; everything that its commands said."""
+
+    root: Path
+    said: list[str]
+
+    def errata(self, *arguments: str, person: str = "ana") -> int:
+        out, err = io.StringIO(), io.StringIO()
+        environ = {"ERRATA_USER": person, "ERRATA_DEBUG": "1"}
+        world = Outside(out=out, err=err, interactive=False, environ=environ, width=100)
+        code = main(("-C", str(self.root), *arguments), world)
+        self.said += [out.getvalue(), err.getvalue()]
+        return code
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
+    patch = pytest.MonkeyPatch()
+    for name, canary in CANARIES.items():
+        patch.setenv(name, canary)
+    text = PROJECT.replace("PORT", str(free_port()))
+    root = make_project(tmp_path_factory.mktemp("planted"), project=text, products={"sales": SALES})
+    make_tables(root)
+    yield Planted(root, [])
+    patch.undo()
+
+
+def spellings(canary: str) -> set[str]:
+    """A secret as it may come out: itself, in JSON, in an address."""
+    return {canary, json.dumps(canary)[1:-1], quote(canary, safe=""), quote_plus(canary), repr(canary)[1:-1]}
+
+
+def leaks(text: str) -> list[str]:
+    secrets = [*CANARIES.values(), *WRITTEN]
+    return [name for canary in secrets for name in spellings(canary) if name in text]
+
+
+def test_no_command_and_no_file_holds_a_planted_secret(planted: Planted):
+    """Manifest, ledger (raw bytes), audit, logs, answers and errors of every command that reads them."""
+    run = planted.errata
+    assert run("plan", "fin.sales", "--partitions", "2026-01-01", "--reason", "doubled", "--json") == 0
+    plan = json.loads(planted.said[-2])
+    name, digest = plan["run_id"], plan["manifest_digest"]
+    assert run("approve", name, "--digest", digest, person="bo") == 0
+    for words in (
+        ("show", name), ("show", name, "--manifest"), ("show", name, "--json"), ("status",), ("status", name),
+        ("status", name, "--json"), ("why", "lake.fin.sales", "2026-01-01"), ("audit", "verify"), ("audit", "log"),
+        ("audit", "log", "--json"), ("doctor",), ("doctor", "--json"), ("check",), ("check", "--json"),
+        ("adopt", "far.fin.sales"), ("adopt", "old.fin.sales"), ("adopt", "far.fin.sales", "--json"),
+        ("validate", name), ("diff", name), ("publish", name, "--yes"), ("report", name), ("quarantine", name),
+        ("rollback", name, "--reason", "x", "--yes"), ("cleanup", "--dry-run"), ("cancel", name, "--yes"),
+        ("submit", name, "--print", "standalone"), ("submit", name, "--print", "standalone", "--json"),
+        ("plan", "fin.nothing", "--partitions", "x", "--reason", "r"), ("run", name),
+    ):  # fmt: skip
+        run(*words)
+        assert not leaks("".join(planted.said)), words
+    told = "".join(planted.said)
+    assert "could not be opened" in told or "did not answer" in told, "the far catalogs were never asked"
+    found = [str(path) for path in planted.root.rglob("*") if path.is_file() and path.name != "errata.yaml"]
+    assert any(path.endswith("ledger.db") for path in found)
+    for path in found:
+        content = Path(path).read_bytes().decode("latin-1") + Path(path).read_bytes().decode("utf-8", "replace")
+        assert not leaks(content), path
+
+
+def test_a_secret_in_an_error_is_hidden_wherever_the_error_goes(planted: Planted):
+    """An engine that quotes addresses and tokens: the ledger keeps ``${NAME}``, and so do screen, JSON and trace."""
+    project = load_project(planted.root)
+    everything = " ".join([*CANARIES.values(), *WRITTEN])
+    error = EngineError(everything, hint=everything, state=everything, deep=[{"why": everything}], flat=everything)
+    for raised in (error, RuntimeError(everything)):
+        for options in ((), ("--json",)):
+            client = FakeClient({"show": raised})
+            client.redact = project.redact  # type: ignore[attr-defined]
+            result = errata("show", "r", *options, client=client, environ={"ERRATA_DEBUG": "1"})
+            assert not leaks(result.out + result.err)
+            assert "${TOKEN}" in result.out + result.err
+
+
+def test_the_ledger_keeps_references(planted: Planted):
+    """What is recorded about a failure names the variable; digests and states are never touched by redaction."""
+    import errata as package
+    from errata.model.audit import Actor
+
+    with package.open(str(planted.root), narrate=lambda _: None) as client:
+        ledger = client._desk.ledger
+        body = {"error": f"no route with {CANARIES['TOKEN']}", "list": [{"deep": CANARIES["S3_SECRET"]}]}
+        entry = ledger.note(None, Actor("ana", "ana", "h"), "test.noted", body)
+        assert entry.body == {"error": "no route with ${TOKEN}", "list": [{"deep": "${S3_SECRET}"}]}
+        assert client.audit_verify().ok
+    with sqlite3.connect(planted.root / ".errata/ledger.db") as conn:
+        assert not leaks("".join(map(str, conn.execute("SELECT body FROM audit").fetchall())))
+
+
+WORDS = ("planned", "approved", "run.planned", "fin.sales", "2026", "beef", "lake", "state", "from", "ana", "bf-2026")
+
+
+def test_variables_whose_values_are_ordinary_words_break_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A redacted word may be a state, a year, a person or part of a digest: records keep their meaning."""
+    import errata as package
+
+    for n, word in enumerate(WORDS):
+        monkeypatch.setenv(f"WORD{n}", word)
+    listed = " ".join(f"${{WORD{n}}}" for n in range(len(WORDS)))
+    text = ERRATA.replace("@", "test") + f'spark: {{conf: {{spark.x: "{listed}"}}}}\n'
+    text = text.replace("sqlite:///c.db", "sqlite:///.errata/catalog.db").replace('"wh"', '".errata/warehouse"')
+    root = make_project(tmp_path, project=text, products={"sales": SALES})
+    make_tables(root)
+    with package.open(str(root), narrate=lambda _: None) as client:
+        plan = client.plan("fin.sales", partitions="2026-01-01", reason="doubled", as_="ana")
+        client.approve(plan.id, digest=plan.digest, as_="bo")
+        assert client.status(plan.id).state == "approved"
+        assert client.show(plan.id).requested_by == "ana"
+        assert client.audit_verify().ok
+
+
+def test_java_is_started_without_a_secret_on_its_command_line(planted: Planted):
+    """By the name of a setting, and by what stands in its value."""
+    project = load_project(planted.root)
+    from errata.engines.spark.session import SparkRuntime
+
+    runtime = SparkRuntime(project, (), planted.root / "log")
+    settings = public_settings(runtime._settings, runtime._hide)
+    assert "spark.master" in settings
+    assert not leaks(json.dumps(settings))
+    assert leaks(json.dumps(runtime._settings)), "the session itself is given them"
+
+
+def test_a_loaded_project_shows_none_of_them(planted: Planted):
+    """Neither repr nor what is told in place of the settings."""
+    project = load_project(planted.root)
+    assert not leaks(repr(project) + repr(project.products) + repr(project.catalogs) + repr(project.s3))
+    assert project.redact(" ".join(CANARIES.values())).count("${") == len(CANARIES)
+
+
+@pytest.mark.parametrize(
+    "name,text",
+    [
+        ("products/p.yaml", PRODUCT.replace("2.0.0}", "2.0.0, config: {key: tQ9x2LwZr7Bv0Kc4Hn8Jd3Ym6Fp1GaSu5EoTiR}}")),
+        ("products/p.yaml", PRODUCT.replace("2.0.0}", "2.0.0, config: {deep: [{a: {db_password: hunter2}}]}}")),
+        ("products/p.yaml", PRODUCT.replace("2.0.0}", "2.0.0, config: {url: 'https://u:hunter2@h/x'}}")),
+        ("products/p.yaml", PRODUCT.replace("2.0.0}", "2.0.0, config: {id: AKIAIOSFODNN7EXAMPLE}}")),
+        ("products/p.yaml", PRODUCT + "description: |\n  -----BEGIN RSA PRIVATE KEY-----\n  MIIE\n"),
+        ("products/p.yaml", PRODUCT + "consumers: ['https://hooks.slack.com/services/T0/B0/abcdef']\n"),
+        ("products/p.yaml", PRODUCT + "owner2: x\ndescription: eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3.sig\n"),
+        ("products/p.yaml", PRODUCT.replace('files: "raw/', 'files: "s3://key:hunter2@bucket/raw/')),
+        ("errata.yaml", GOOD + "spark: {conf: {spark.hadoop.fs.s3a.secret.key: hunter2}}\n"),
+        ("errata.yaml", GOOD + "spark: {conf: {spark.x: ghp_0123456789abcdefghijABCDEFGHIJ012345}}\n"),
+        ("errata.yaml", GOOD + f"health: [{{name: a, command: [x, dapi{'0123456789abcdef' * 2}], pause_above: 1}}]\n"),
+        ("errata.yaml", GOOD + "spark: {conf: {spark.driver.extraJavaOptions: '-Dx.password=${P}'}}\n"),
+    ],
+)  # fmt: skip
+def test_a_secret_spelt_out_where_it_would_be_kept_is_refused(tmp_path: Path, name: str, text: str):
+    """With file and line, what to do instead, and without repeating it."""
+    files = {"errata.yaml": ERRATA.replace("@", "test"), "products/p.yaml": PRODUCT, name: text}
+    (tmp_path / "products").mkdir()
+    for file, content in files.items():
+        (tmp_path / file).write_text(content)
+    with pytest.raises(ProjectFileError) as refused:
+        load_project(tmp_path, environ={"P": "hunter2"})
+    problems = [p for p in refused.value.fields["problems"] if p["file"] == name]
+    assert any(
+        "looks like" in p["message"] or "refused" in p["message"] or "password" in p["message"] for p in problems
+    )
+    assert all(p["line"] for p in problems)
+    for secret in ("hunter2", "tQ9x2Lw", "IOSFODNN7", "MIIE", "abcdef", "eyJzdWI", "0123456789abcdefghij"):
+        assert secret not in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2.4.1", "transforms.daily_revenue:build", "9be2c0f1" * 8, "s3://finsight-raw/transactions/2026/01/*.parquet",
+        "DailyRevenueByAccount_2024_Q1_v2_final", "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dfile.encoding=UTF-8", "550e8400-e29b-41d4-a716-446655440000",
+        "the quick brown fox jumps over the lazy dog", "EUR,USD,GBP,CHF,JPY,CNY,SEK,NOK,DKK,PLN", "Europe/Berlin",
+        "postgresql+psycopg://errata@db.example.com:5432/errata?sslmode=require", "https://example.com/path?page=2",
+        "arn:aws:iam::123456789012:role/errata-worker-EU-Central-1", "part-00000-of-00128.snappy.parquet",
+    ],
+)  # fmt: skip
+def test_ordinary_configuration_is_no_secret(text: str):
+    """A rule that cries wolf is switched off by its users."""
+    assert looks_like(text) is None
+
+
+def test_a_reason_with_a_secret_in_it_is_refused():
+    """It would stand in every record for ever."""
+    from errata.model.visible import said
+
+    with pytest.raises(ErrataError, match="looks like an AWS access key") as refused:
+        said("--reason", "used AKIAIOSFODNN7EXAMPLE by mistake")
+    assert "IOSFODNN7" not in refused.value.message
+
+
+def test_a_value_in_the_wrong_place_is_not_repeated(tmp_path: Path):
+    """A password that ended up in the wrong key, or in an address that is none, is not printed by the refusal."""
+    for text in (
+        ERRATA.replace("@", "test").replace("sqlite:///.errata/ledger.db", "mysql://u:hunter2@h/d"),
+        ERRATA.replace("@", "test") + "storage: {s3: {secret_access_key: 12345678, access_key_id: x}}\n",
+        ERRATA.replace("@", "test") + "storage: {s3: {secret_access_key: [hunter2], access_key_id: x}}\n",
+    ):
+        (tmp_path / "errata.yaml").write_text(text)
+        with pytest.raises(ProjectFileError) as refused:
+            load_project(tmp_path, environ={})
+        assert "hunter2" not in refused.value.message
+        assert "12345678" not in refused.value.message
+
+
+def test_a_session_token_of_any_length_is_taken(planted: Planted):
+    """Those of AWS are longer than a line of text."""
+    project: Project = load_project(planted.root)
+    assert project.s3 is not None
+    assert project.s3.session_token == CANARIES["S3_SESSION"]

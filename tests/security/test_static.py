@@ -1,0 +1,260 @@
+"""What the source may not contain, read from its syntax trees; each exception is listed with its reason.
+
+Nothing here runs the product: a call that no test reaches is found as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import errata
+
+SOURCE = Path(errata.__file__).parent
+
+CODE_LOADERS = {
+    "pickle",
+    "cPickle",
+    "_pickle",
+    "dill",
+    "joblib",
+    "marshal",
+    "shelve",
+    "cloudpickle",
+    "yaml",
+    "jsonpickle",
+}
+EXECUTING = {"eval", "exec", "compile", "__import__"}
+SHELLS = {
+    ("os", "system"), ("os", "popen"), ("os", "spawnl"), ("os", "spawnv"), ("os", "execv"), ("os", "execl"),
+    ("os", "execvp"), ("subprocess", "getoutput"), ("subprocess", "getstatusoutput"), ("pty", "spawn"),
+}  # fmt: skip
+STARTING = {"run", "Popen", "call", "check_call", "check_output"}
+SQL_TAKERS = {
+    "execute",
+    "exec_driver_sql",
+    "executemany",
+    "text",
+    "sql",
+    "expr",
+    "selectExpr",
+    "where",
+    "filter",
+    "DDL",
+}
+SQL = re.compile(
+    r"\s*(SELECT|INSERT|UPDATE|DELETE|ALTER|CREATE|DROP|CALL|MERGE|GRANT|TRUNCATE|WITH|BEGIN|PRAGMA|REVOKE|SET)\b[\s(]"
+)
+
+
+class Finding(NamedTuple):
+    """Where something stands: file, function, and which rule it breaks."""
+
+    file: str
+    function: str
+    rule: str
+
+
+ALLOWED: dict[Finding, str] = {
+    # code that is loaded because running it is the purpose
+    Finding(
+        "engines/spark/transforms.py", "ship", "loads code"
+    ): "registers modules to be sent by value; unpickles nothing",
+    Finding(
+        "engines/spark/transforms.py", "load_transform", "imports by name"
+    ): "the planned zip, whose digest was checked",
+    Finding("submit/application.py", "", "runs a module"): "the module is a constant",
+    # programs, never through a shell
+    Finding("engines/probes.py", "SignalProbes._command", "starts a program"): "the project's own argument list",
+    Finding("engines/bell.py", "CommandBell.ring", "starts a program"): "the project's own argument list",
+    Finding("engines/spark/jvm.py", "java_version", "starts a program"): "java -version",
+    Finding("engines/spark/archive.py", "build_archive", "starts a program"): "this Python, with constants",
+    Finding("jars/fetch.py", "resolve_with_ivy", "starts a program"): "the pinned tool with an argument list",
+    Finding("project/code.py", "_git", "starts a program"): "git with an argument list",
+    # addresses
+    Finding("engines/probes.py", "_http", "opens an address"): "http and https only, checked when the file is read",
+    # SQL made of constants and quoted names
+    Finding("ledger/sqlite.py", "Sqlite", "SQL by f-string"): "constants of the module",
+    Finding("ledger/sqlite.py", "Sqlite.drop_triggers", "SQL by f-string"): "names of triggers, quoted by the dialect",
+    Finding("ledger/postgres.py", "", "SQL by f-string"): "a constant number",
+    Finding("ledger/postgres.py", "Postgres", "SQL by f-string"): "constants of the module",
+    Finding(
+        "ledger/postgres.py", "Postgres.drop_triggers", "SQL by f-string"
+    ): "names of triggers, quoted by the dialect",
+    Finding("ledger/triggers.py", "_sqlite", "SQL by f-string"): "rules of the module",
+    Finding("ledger/triggers.py", "_postgres", "SQL by f-string"): "rules of the module",
+    Finding("ledger/triggers.py", "_postgres_rule", "SQL by f-string"): "rules of the module",
+    Finding("ledger/roles.py", "roles_sql", "SQL by f-string"): "printed for a superuser; names have a grammar",
+    Finding("ledger/roles.py", "roles_sql", "formats a text that is no constant"): "a constant of the module",
+    Finding("ledger/triggers.py", "_postgres_no_truncate", "SQL by f-string"): "rules of the module",
+    Finding(
+        "engines/spark/aggregates.py", "measure_scan", "SQL by f-string"
+    ): "expressions that were vetted and written out",
+    Finding("engines/spark/lookups.py", "_joined", "SQL by f-string"): "quoted column names and our own names",
+    Finding("engines/spark/profile.py", "_aggregates", "SQL by f-string"): "our own column numbers",
+    Finding(
+        "engines/spark/corrections.py", "SparkBeside.show", "SQL by f-string"
+    ): "a quoted name and the SQL of model/accepted.py",
+    Finding("model/accepted.py", "accepted_sql", "SQL by f-string"): "quoted names, escaped literals; a view is text",
+    Finding("model/accepted.py", "swapped_sql", "SQL by f-string"): "quoted names, escaped literals; a view is text",
+    Finding(
+        "model/beside.py", "_create", "SQL by f-string"
+    ): "quoted names; the plan shows it and the manifest holds it",
+    # SQL that is shown to a person and never run
+    Finding("planner/schema.py", "lineage_alter", "SQL by f-string"): "told to the reader",
+    Finding("project/check.py", "add_columns", "SQL by f-string"): "told to the reader",
+    # format strings that are constants of a table
+    Finding(
+        "engines/spark/aggregates.py", "_told_without_values", "formats a text that is no constant"
+    ): "a table of constants",
+    Finding("cli/render_decisions.py", "released_lines", "formats a text that is no constant"): "a table of constants",
+}
+"""Every exception, with its reason; one that is no longer needed fails the test as well."""
+
+
+@cache
+def _trees() -> dict[str, ast.Module]:
+    return {
+        path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))
+    }
+
+
+def _nodes(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
+    """Every node with the qualified name of the function or class around it."""
+
+    def walk(node: ast.AST, around: str) -> Iterator[tuple[ast.AST, str]]:
+        for child in ast.iter_child_nodes(node):
+            inner = around
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                inner = f"{around}.{child.name}".removeprefix(".")
+            yield child, inner
+            yield from walk(child, inner)
+
+    return walk(tree, "")
+
+
+def _name(function: ast.expr) -> tuple[str, str]:
+    """``os.system`` as (os, system), ``eval`` as ("", eval)."""
+    if isinstance(function, ast.Attribute):
+        owner = function.value.id if isinstance(function.value, ast.Name) else ""
+        return owner, function.attr
+    return "", function.id if isinstance(function, ast.Name) else ""
+
+
+def _is_made(node: ast.expr) -> bool:
+    """Whether a text is put together: f-string, +, %, format, join."""
+    match node:
+        case ast.JoinedStr():
+            return any(isinstance(piece, ast.FormattedValue) for piece in node.values)
+        case ast.BinOp(op=ast.Add() | ast.Mod()):
+            return any(_is_text(side) or _is_made(side) for side in (node.left, node.right))
+        case ast.Call(func=ast.Attribute(attr="format" | "join", value=value)):
+            return _is_text(value)
+        case _:
+            return False
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _starts_as_sql(node: ast.AST) -> bool:
+    if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
+        return _is_made(node) and bool(SQL.match(str(node.values[0].value)))
+    return False
+
+
+def _rules_of_call(node: ast.Call) -> Iterator[str]:
+    owner, name = _name(node.func)
+    if not owner and name in EXECUTING and isinstance(node.func, ast.Name):
+        yield "executes text"
+    if (owner, name) in SHELLS or any(
+        word.arg == "shell" and not (isinstance(word.value, ast.Constant) and word.value.value is False)
+        for word in node.keywords
+    ):
+        yield "starts a shell"
+    if owner == "subprocess" and name in STARTING:
+        yield "starts a program"
+        if node.args and (_is_text(node.args[0]) or _is_made(node.args[0])):
+            yield "starts a program by one text"
+    if (owner, name) == ("importlib", "import_module") and not isinstance(node.args[0], ast.Constant):
+        yield "imports by name"
+    if owner == "runpy":
+        yield "runs a module"
+    if name in ("urlopen", "urlretrieve"):
+        yield "opens an address"
+    if (owner, name) == ("tempfile", "mktemp"):
+        yield "a name that another may take"
+    if name in SQL_TAKERS and any(_is_made(given) for given in node.args):
+        yield "SQL by f-string"
+    if name in ("format", "format_map") and isinstance(node.func, ast.Attribute) and not _is_text(node.func.value):
+        is_reader = all(isinstance(given, ast.Constant) for given in node.args)  # spark.read.format("iceberg")
+        if not is_reader or node.keywords:
+            yield "formats a text that is no constant"
+
+
+def findings() -> dict[Finding, int]:
+    """Everything that the rules find, with its line."""
+    found: dict[Finding, int] = {}
+    for file, tree in _trees().items():
+        for node, around in _nodes(tree):
+            rules: list[str] = []
+            if isinstance(node, ast.Import):
+                rules += ["loads code" for name in node.names if name.name.split(".")[0] in CODE_LOADERS]
+            elif isinstance(node, ast.ImportFrom):
+                names = {(node.module or "").split(".")[0], *(name.name for name in node.names)}
+                rules += ["loads code"] if names & CODE_LOADERS else []
+            elif isinstance(node, ast.Call):
+                rules += _rules_of_call(node)
+            if _starts_as_sql(node):
+                rules.append("SQL by f-string")
+            for rule in rules:
+                found.setdefault(Finding(file, around, rule), getattr(node, "lineno", 0))
+    return found
+
+
+def test_the_source_has_none_of_it_but_what_is_listed():
+    """No pickle, no eval, no shell, no SQL or format string made of text; exceptions are named and still needed."""
+    found = findings()
+    new = {f"{one.file}:{line} {one.function}: {one.rule}" for one, line in found.items() if one not in ALLOWED}
+    assert not new, "\n".join(sorted(new))
+    stale = [one for one in ALLOWED.keys() - found.keys() if (SOURCE / one.file).exists()]
+    assert not stale, "no longer there"
+
+
+def test_the_rules_see_what_they_are_for():
+    """A test of the test: each rule finds its own example."""
+    examples = {
+        "executes text": "def f(x):\n    return eval(x)",
+        "starts a shell": "import subprocess\ndef f(x):\n    subprocess.run(x, shell=True)",
+        "starts a program by one text": "import subprocess\ndef f(x):\n    subprocess.run(f'ls {x}')",
+        "imports by name": "import importlib\ndef f(x):\n    importlib.import_module(x)",
+        "SQL by f-string": "def f(c, x):\n    c.execute(f'SELECT * FROM {x}')",
+        "formats a text that is no constant": "def f(x, y):\n    return x.format(y)",
+        "loads code": "from pyspark import cloudpickle",
+    }
+    for rule, text in examples.items():
+        tree = ast.parse(text)
+        found = [r for node, _ in _nodes(tree) if isinstance(node, ast.Call) for r in _rules_of_call(node)]
+        if rule == "loads code":
+            found += [rule for node, _ in _nodes(tree) if isinstance(node, ast.ImportFrom)]
+        assert rule in found
+    assert _starts_as_sql(ast.parse("x = f'DROP TABLE {y}'").body[0].value)  # type: ignore[attr-defined]
+
+
+def test_yaml_is_read_in_one_place_by_events():
+    """ruamel's loaders, which build objects, are used nowhere; its parser is, in one module."""
+    using = {file for file, tree in _trees().items() for node, _ in _nodes(tree) if _is_ruamel(node)}
+    assert using == {"project/tree.py"}
+    text = (SOURCE / "project/tree.py").read_text()
+    assert not re.search(r"\.load(_all)?\(|yaml_object|register_class|add_constructor", text)
+
+
+def _is_ruamel(node: ast.AST) -> bool:
+    module = getattr(node, "module", None) or ""
+    names = [name.name for name in getattr(node, "names", ())] if isinstance(node, ast.Import) else []
+    return any(name.split(".")[0] == "ruamel" for name in (module, *names) if name)
