@@ -27,9 +27,9 @@ from errata.model.partition import Grain, widen
 
 __all__ = ["frame", "frames", "own_frame", "pinned_files", "screened", "snapshot_frame", "with_later_columns"]
 
-# Iceberg counts every file as 4 MB when it cuts a scan into tasks; a table of small partitions then becomes a task for
-# every 32 files, and most of the work is starting tasks. There are never fewer tasks than cores.
-_TABLE_READ = {"file-open-cost": str(256 * 1024)}
+_LEAST_COST, _USUAL_COST = 256 * 1024, 4 * 1024 * 1024
+_LEAST_SPLIT = 16 * 1024 * 1024  # Iceberg cuts a small scan into tasks of at least so many bytes
+_TASKS_PER_CORE = 4
 
 
 def frames(
@@ -144,18 +144,30 @@ def screened(
 
 
 def _table(session: SparkSession, pin: InputPin, partitions: Sequence[str], grain: Grain, kind: str) -> DataFrame:
-    rows = snapshot_frame(session, pin.location, pin.snapshot_id)
+    rows = snapshot_frame(session, pin.location, pin.snapshot_id, len(partitions))
     return rows if pin.partition is None else rows.where(in_partitions(pin.partition, kind, grain, partitions))
 
 
-def snapshot_frame(session: SparkSession, table: str, snapshot_id: str | None) -> DataFrame:
-    """A table as of a snapshot; None is a table that had no snapshot, which reads as empty."""
+def snapshot_frame(session: SparkSession, table: str, snapshot_id: str | None, partitions: int = 1) -> DataFrame:
+    """A table as of a snapshot, to be cut to so many partitions; None is a table that had no snapshot, and is empty."""
     try:
         if snapshot_id is None:
             return session.read.table(table_name(table)).where(F.lit(False))  # noqa: FBT003 - a literal is a value
-        return session.read.options(**_TABLE_READ, versionAsOf=snapshot_id).table(table_name(table))
+        cost = _open_cost(partitions, session.sparkContext.defaultParallelism)
+        options = {"file-open-cost": str(cost), "versionAsOf": snapshot_id}
+        return session.read.options(**options).table(table_name(table))
     except (Py4JError, PySparkException) as error:
         raise _unreadable(table, snapshot_id, error) from error
+
+
+def _open_cost(partitions: int, cores: int) -> int:
+    """What a file counts at least when a scan is cut into tasks.
+
+    Iceberg's usual 4 MB make thousands of small partitions hundreds of tasks, and most of the work is starting them;
+    too little makes a task or two, and cores wait for the longest.
+    """
+    wanted = _LEAST_SPLIT * _TASKS_PER_CORE * cores // max(partitions, 1)
+    return max(_LEAST_COST, min(wanted, _USUAL_COST))
 
 
 def _unreadable(table: str, snapshot_id: str | None, error: Exception) -> ErrataError:

@@ -90,7 +90,7 @@ class SparkMeasurer:
         self, table: str, snapshot_id: str, pin: TargetPin, partitions: Sequence[str], columns: Sequence[str]
     ) -> dict[str, ContentDigest]:
         """See the port."""
-        rows = snapshot_frame(self._session, table, snapshot_id).where(_scope(pin, partitions))
+        rows = snapshot_frame(self._session, table, snapshot_id, len(partitions)).where(_scope(pin, partitions))
         return content_of(with_later_columns(rows, pin), pin, partitions, columns)
 
     def diff(
@@ -105,7 +105,8 @@ class SparkMeasurer:
         """See the port."""
         pin = manifest.target
         columns = sorted(set(pin.columns) - set(manifest.lineage_columns))
-        before, after = self._rows(pin, prior_snapshot), self._rows(pin.staging, candidate_snapshot)
+        before = self._rows(pin, prior_snapshot, partitions)
+        after = self._rows(pin.staging, candidate_snapshot, partitions)
         # a new column is a change of the schema and not of every row, so rows are the same when the others are
         shared = sorted(set(columns) - {new.name for new in pin.new_columns})
         new = _known_digests(measurements)
@@ -129,13 +130,13 @@ class SparkMeasurer:
             rows[file.partition] += file.rows
         return [Measurement(scan.scope, partition, ROW_COUNT, str(count)) for partition, count in rows.items()]
 
-    def _rows(self, pin: TargetPin, snapshot_id: str | None) -> DataFrame:
+    def _rows(self, pin: TargetPin, snapshot_id: str | None, partitions: Sequence[str]) -> DataFrame:
         if snapshot_id is not None and snapshot_id in self._unwritten:
             return self._unwritten[snapshot_id]
-        return snapshot_frame(self._session, pin.table, snapshot_id)
+        return snapshot_frame(self._session, pin.table, snapshot_id, len(partitions))
 
     def _target(self, pin: TargetPin, snapshot_id: str | None, partitions: Sequence[str]) -> DataFrame:
-        return with_later_columns(self._rows(pin, snapshot_id).where(_scope(pin, partitions)), pin)
+        return with_later_columns(self._rows(pin, snapshot_id, partitions).where(_scope(pin, partitions)), pin)
 
     def _looked_up(self, manifest: Manifest, scan: Scan) -> dict[str, DataFrame]:
         """The inputs that keys are looked up in, with what was read before and after the partitions."""

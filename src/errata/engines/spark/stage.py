@@ -112,10 +112,11 @@ class SparkChunks:
         changes = self._blaming_the_chunk(work, partial(marked, frame, merge))
         markers = [name for name in changes.columns if name in merge.markers and name not in target.columns]
         changes = conform(changes.drop(*markers), target, may_leave_out=may_leave_out, beside=(DELETED,))
-        base = snapshot_frame(self._runtime.session, target.table, target.base_snapshot_id)
+        partitions = work.chunk.partitions
+        base = snapshot_frame(self._runtime.session, target.table, target.base_snapshot_id, len(partitions))
         prior = with_later_columns(base, target)
-        prior = prior.where(in_partitions(target.column, target.column_type, target.grain, work.chunk.partitions))
-        return merged(prior, changes, target, merge.version, work.chunk.partitions, work.manifest.classified)
+        prior = prior.where(in_partitions(target.column, target.column_type, target.grain, partitions))
+        return merged(prior, changes, target, merge.version, partitions, work.manifest.classified)
 
     def explain(self, work: ChunkWork, error: Exception) -> ErrataError:
         """See the port."""
