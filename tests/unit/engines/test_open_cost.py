@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from errata.engines.spark.inputs import _open_cost  # noqa: E402  needs Spark's Python side
+from errata.engines.spark.inputs import _open_cost
 
 _MIB = 1024 * 1024
 
