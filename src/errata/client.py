@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
 
+from errata.errors import UsageError
 from errata.executor import (
     cleaning,
     deciding,
     erasing,
     exporting,
+    histories,
     planning,
     publishing,
     quarantining,
@@ -36,10 +38,12 @@ from errata.executor.reviewing import review
 from errata.executor.settling import watch_guard
 from errata.executor.trying import TryView, try_out
 from errata.model.audit import Actor, AuditEntry
+from errata.model.duration import instant
 from errata.model.manifest import Override
 from errata.model.views import (
     AuditView,
     CleanupView,
+    CommitsView,
     DecisionView,
     ErasedView,
     HeadView,
@@ -48,6 +52,7 @@ from errata.model.views import (
     QuarantineView,
     ReleaseView,
     RollbackView,
+    RunsView,
     RunView,
     StateView,
     StatusView,
@@ -138,15 +143,18 @@ class Client:
         deadline: str | None = None,
         supersede: str | None = None,
         overrides: Mapping[str, str] | None = None,
+        restore: str | None = None,
         dry_run: bool = False,
         as_: str | None = None,
     ) -> PlanView:
-        """Resolve, judge and seal a correction."""
+        """Resolve, judge and seal a correction; ``restore`` is the snapshot, tag or time whose content is put back."""
         actor = self._actor(as_)
+        if restore is not None and kind == "restate":
+            kind = "restore"
         request = Request(
             product, said("--reason", reason), actor.person, start, end, partitions, kind, order, canary, supersede,
             tuple(Override(rule, said(f"--override {rule}", why)) for rule, why in (overrides or {}).items()),
-            prove_determinism, deadline,
+            prove_determinism, deadline, restore,
         )  # fmt: skip
         return planning.make_plan(self._desk, actor, request, dry_run=dry_run)
 
@@ -269,6 +277,26 @@ class Client:
         """All runs, or one."""
         watch_guard(self._desk, self._actor(None))
         return reporting.status(self._desk, self._actor(None), run_id)
+
+    def runs(
+        self,
+        what: str | None = None,
+        *,
+        states: Sequence[str] = (),
+        person: str | None = None,
+        since: str | None = None,
+        accepted_at: str | None = None,
+    ) -> RunsView:
+        """Runs of a product or table, or of all; ``accepted_at``: which of them was the truth at that time."""
+        if accepted_at is not None:
+            if states or person or since:
+                raise UsageError("--accepted-at with another filter was refused; expected a product or table at most")
+            return histories.accepted_at(self._desk, instant(accepted_at), what)
+        return histories.runs(self._desk, what, states, person, instant(since) if since else None)
+
+    def history(self, table: str, partition: str, *, most: int = histories.MOST_COMMITS) -> CommitsView:
+        """Who wrote to a partition, newest first; each with the snapshot that a restore would name."""
+        return histories.commits(self._desk, table, partition, most)
 
     def why(self, table: str, partition: str, *, key: Mapping[str, str] | None = None) -> WhyView:
         """Who changed this number, when and why."""

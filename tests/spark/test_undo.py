@@ -238,3 +238,58 @@ def _expire_by_java(world: World) -> None:
     java = world.client._desk.engines.java
     table = java.load(TABLE)
     table.expireSnapshots().expireOlderThan(int(time.time() * 1000) + 1000).retainLast(1).commit()
+
+
+def test_after_the_window_a_rollback_is_refused_and_a_restore_does_it(make_world: Make) -> None:
+    """The undo set is gone: the refusal says how an older snapshot is put back, and that works."""
+    world = make_world(days=2)
+    before = world.snapshot()
+    run = world.to("published")
+    world.sql(f"ALTER TABLE {TABLE} DROP BRANCH `{undo_branch(f'{run}-p1')}`")
+    head = world.snapshot()
+    with pytest.raises(RunExpired) as refused:
+        world.client.rollback(run, reason="too late", as_="bo")
+    assert "--restore" in (refused.value.hint or "")
+    assert f"errata history {TABLE}" in (refused.value.hint or "")
+    assert world.snapshot() == head
+    again = world.to("published", restore=str(before), reason="too late for a rollback")
+    assert world.rows() == world.wrong()
+    accepted = world.client._desk.ledger.accepted(TABLE)
+    assert {record.run_id for record in accepted.values()} == {again}
+    assert world.client.status(run).state == "superseded"
+
+
+def test_a_rollback_takes_a_restore_back_and_not_what_it_superseded(make_world: Make) -> None:
+    """Live, run, restore of live's rows, rollback of the restore: the run is the truth again, in table and history."""
+    world = make_world(days=1)
+    before = world.snapshot()
+    run = world.to("published")
+    restore = world.to("published", restore=str(before), reason="the old numbers were right")
+    assert world.rows() == world.wrong()
+    world.client.rollback(restore, reason="they were not", as_="bo")
+    assert world.rows() == world.expected()
+    told = [(event.action, event.run_id) for event in world.client.why(TABLE, world.days[0]).history]
+    assert told == [("live", None), ("published", run), ("published", restore), ("rolled_back", restore)]
+    view = world.client.history(TABLE, world.days[0])
+    assert [(one.writer, one.run_id) for one in view.commits] == [
+        ("errata", restore), ("errata", restore), ("errata", run), ("job", None),
+    ]  # fmt: skip
+    assert [one.accepted for one in view.commits] == [True, False, False, False]
+    assert view.complete
+    moments = [row.at for row in world.client._desk.ledger.acceptance_history(TABLE, world.days[0])]
+    truths = [world.client.runs(accepted_at=at).accepted[0].run_id for at in moments]
+    assert truths == [run, restore, run]
+
+
+def test_a_rollback_that_would_lose_a_later_live_write_is_refused_for_that_day_only(make_world: Make) -> None:
+    """The refusal names the day and who wrote it; the other days go back, again and again the same."""
+    world = make_world(days=3)
+    run = world.to("published")
+    world.live(world.days[1], "late")
+    with pytest.raises(PublishConflict, match=world.days[1]):
+        world.client.rollback(run, reason="undo", as_="bo")
+    for day in (world.days[0], world.days[2]):
+        assert world.client.rollback(run, partitions=day, reason="undo", as_="bo").partitions == (day,)
+        assert world.client.rollback(run, partitions=day, reason="undo", as_="bo").already
+    assert world.client.status(run).state == "published"
+    assert [r for r in world.rows() if r[0] != world.days[1]] == world.wrong((world.days[0], world.days[2]))

@@ -14,6 +14,7 @@ import typer
 from errata.cli import (
     auditing,
     evidencing,
+    histories,
     planning,
     quarantining,
     reading,
@@ -68,7 +69,8 @@ def build() -> typer.Typer:
             typer.echo(ctx.get_help())
             raise typer.Exit
 
-    for part in (setup, planning, working, submitting, releasing, quarantining, reading, auditing, evidencing):
+    looking = (reading, histories)
+    for part in (setup, planning, working, submitting, releasing, quarantining, *looking, auditing, evidencing):
         part.register(app)
     return app
 

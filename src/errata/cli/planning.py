@@ -87,6 +87,10 @@ def plan(
         str | None,
         typer.Option("--deadline", metavar="WHEN", help="8h, or 2026-11-17T06:00Z: how many cores, for how much?"),
     ] = None,
+    restore: Annotated[
+        str | None,
+        typer.Option("--restore", metavar="WHEN", help="Put back what the table held: a snapshot, a tag or a time."),
+    ] = None,
     supersede: Annotated[str | None, typer.Option("--supersede", metavar="RUN", help="The run this replaces.")] = None,
     override: Annotated[
         list[str] | None,
@@ -98,6 +102,9 @@ def plan(
 
     Prints what would be read, run and written, every guardrail verdict, and the digest to approve. The same request on
     the same world gives the same run. A plan that a guardrail refuses fixes nothing: exit code 3.
+
+    With --restore no transform runs: each partition gets what the table itself held at a snapshot, a tag or a time
+    (errata history shows them), through the same gate, approval and release.
 
     Example: errata plan fin.daily_revenue --from 2026-01-01 --to 2026-02-15 --reason "FX inverted (FIN-231)"
     """
@@ -123,6 +130,7 @@ def plan(
             deadline=deadline,
             supersede=supersede,
             overrides=overrides,
+            restore=restore,
             dry_run=dry_run,
             as_=session.person,
         )

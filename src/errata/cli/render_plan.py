@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from errata.cli.layout import flow, labelled, next_lines, pad, wrap
 from errata.cli.render_decisions import glass_lines, mode_lines, quorum_lines, released_lines, waits_for
-from errata.cli.render_publish import publish_words
 from errata.cli.render_pace import first_lines, folded, pace_lines, units
+from errata.cli.render_publish import publish_words
 from errata.cli.steps import next_commands
 from errata.model.human import count, duration, exact, moment, money, plural, size
 from errata.model.views import ApprovalView, ChunkView, DecisionView, InputView, PlanView
@@ -72,9 +73,7 @@ def _body(view: PlanView, width: int) -> Iterator[str]:
         eras = [f"era {name}: {folded(view.grain, found) or 'whole'}" for name, found in source.eras.items()]
         yield from labelled("", eras, width) if eras else ()
         yield from labelled("", [f"takes out: {', '.join(source.row_rules)}"], width) if source.row_rules else ()
-    if view.code:
-        yield from labelled("code", _code(view), width)
-        yield from labelled("code zip", [str(view.code.get("digest", ""))], width)
+    yield from _origin(view, width)
     yield from labelled("chunks", _chunks(view.chunks, view.grain), width)
     yield from first_lines(view, width)
     yield from labelled("estimate", _estimate(view), width)
@@ -104,6 +103,20 @@ def _input(source: InputView, grain: str) -> list[str]:
         pieces += [folded(grain, source.partitions), units(len(source.partitions), grain)]
     pieces.append(plural(source.file_count, "file") + (" pinned" if source.files else ""))
     return [*pieces, size(source.bytes), f"{count(source.rows)} rows" if source.rows else ""]
+
+
+def _origin(view: PlanView, width: int) -> Iterator[str]:
+    """What makes the rows."""
+    if view.restored:
+        yield from labelled("restores", _restored(view.restored), width)
+    elif view.code:
+        yield from labelled("code", _code(view), width)
+        yield from labelled("code zip", [str(view.code.get("digest", ""))], width)
+
+
+def _restored(restored: Mapping[str, Any]) -> list[str]:
+    told = [f"what the table held at {moment(str(restored['at']))} UTC", f"({restored['asked']})"]
+    return [*told, "no transform runs; reconciliations with inputs do not apply"]
 
 
 def _code(view: PlanView) -> list[str]:
@@ -191,7 +204,8 @@ def signed_lines(plan: PlanView, width: int) -> list[str]:
     lines += wrap(folded(plan.grain, plan.partitions), width, "  scope    ")
     lines += wrap(plan.reason, width, "  reason   ")
     lines += wrap(f"asked by {plan.requested_by}", width, "           ")
-    code = f"{plan.code.get('call', '')} {plan.code.get('version', '')}".strip()
+    code = "" if plan.restored else f"{plan.code.get('call', '')} {plan.code.get('version', '')}".strip()
+    lines += wrap(", ".join(_restored(plan.restored)), width, "  restores ") if plan.restored else []
     lines += wrap(code, width, "  code     ") if code else []
     warned = [f"{v.rule}: {v.message}" for v in plan.verdicts if v.level != "ok"]
     for said in warned:

@@ -19,13 +19,14 @@ from errata.executor.ports import (
     Progress,
     QuarantineTable,
     RowReader,
+    Suppressions,
 )
 from errata.ledger import Ledger
 from errata.model.audit import Actor
 from errata.model.manifest import Code
 from errata.model.product import Product, Project, Role
 from errata.model.throttle import Throttle
-from errata.planner.ports import InputReader, TableReader, TargetReader
+from errata.planner.ports import HistoryReader, InputReader, TableReader, TargetReader
 from errata.publisher.ports import BesideTable, BesideWriter, ContentPort, PublishTable
 from errata.staging.ports import StagingTable
 from errata.validator.ports import Measurer
@@ -49,6 +50,9 @@ class Engines(Protocol):
     def pins(self) -> PinKeeper: ...
 
     @property
+    def history(self) -> HistoryReader: ...
+
+    @property
     def rows(self) -> RowReader: ...
 
     @property
@@ -56,6 +60,9 @@ class Engines(Protocol):
 
     @property
     def outside(self) -> OutsideReader: ...
+
+    @property
+    def suppressions(self) -> Suppressions: ...
 
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's code as it is now: its description and the zip that will run."""

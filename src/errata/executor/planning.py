@@ -25,6 +25,7 @@ from errata.planner.build import Plan, build_plan, own_facts
 from errata.planner.estimate import busy_seconds, cores_for
 from errata.planner.ports import ActiveRun, PastRun
 from errata.planner.request import Request, input_partitions, resolve
+from errata.planner.restore import INPUT, as_restore, held_facts, no_code
 
 __all__ = ["decide", "make_plan", "pin_run"]
 
@@ -95,14 +96,25 @@ def decide(desk: Desk, request: Request) -> Plan:
     partitions = resolve(request, grain)
     # the target's base first, inputs after: a false conflict is acceptable, a missed one is not
     target = desk.engines.targets.read_target(product.target.table, product.target.column, grain, partitions)
-    inputs = {
-        source.name: own_facts(source, product, target, partitions)
-        if source.own
-        else desk.engines.inputs.read_input(source, grain, input_partitions(source, grain, partitions))
-        for source in product.inputs
-    }
+    held = None
+    if request.restore is not None:
+        column = product.target.column
+        held = desk.engines.history.held(product.target.table, column, grain, partitions, request.restore)
+        product = as_restore(product)
+    inputs = (
+        {INPUT: held_facts(held, target)}
+        if held
+        else {
+            source.name: own_facts(source, product, target, partitions)
+            if source.own
+            else desk.engines.inputs.read_input(source, grain, input_partitions(source, grain, partitions))
+            for source in product.inputs
+        }
+    )
     product = with_delete_condition(with_row_rules(product, inputs))
     code, content = desk.engines.code(product)
+    if held:
+        code, content = no_code(code), b""
     plan = build_plan(
         # sealed bytes name nobody who may want to be forgotten
         replace(request, requester=desk.ledger.alias(request.requester)),
@@ -116,6 +128,7 @@ def decide(desk: Desk, request: Request) -> Plan:
         active_runs=_active(desk, product.target.table),
         history=_past(desk, product),
         beside=_beside(desk, product),
+        held=held,
     )
     plan = replace(plan, request=request)
     if plan.manifest is not None:

@@ -30,6 +30,7 @@ __all__ = [
     "QuarantineTable",
     "QuarantinedRow",
     "RowReader",
+    "Suppressions",
 ]
 
 TRIAL = "trial"
@@ -227,3 +228,13 @@ class RowReader(Protocol):
 
     def origin(self, target: TargetPin, snapshot_id: str | None, partition: str) -> Origin | None:
         """The newest commit that brought in files of this partition, as seen from a snapshot."""
+
+
+class Suppressions(Protocol):
+    """The subjects whose rows may not become visible again, as someone else keeps them."""
+
+    def watermark(self, table: str) -> str:
+        """Where the list for this table stands; another text whenever it grew, empty while there is none."""
+
+    def held(self, target: TargetPin, snapshots: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+        """Of these partitions of these snapshots, those with rows of someone on the list."""

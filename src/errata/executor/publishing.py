@@ -18,6 +18,7 @@ from errata.executor.glass import may_break, newest_broken
 from errata.executor.judged import released_view
 from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
+from errata.executor.suppressing import kept, require_judged
 from errata.executor.warranting import warrant
 from errata.ledger import CandidateRecord, PartitionState, RunRecord
 from errata.model.audit import Actor
@@ -69,13 +70,15 @@ def publish(
         return _already(desk, run, manifest, asked, states)
     by = warrant(desk, actor, run, manifest, break_glass=break_glass or "", by_itself=by_itself)
     candidate, files = by.candidate, by.files
+    mark = require_judged(desk, actor, run, candidate)
     order = _publication(desk, run, manifest, candidate, scope, files)
     verdict = desk.ledger.latest_verdict(run.run_id)
     log = LedgerLog(
         desk, actor, run.run_id, "publish", run.table, scope, manifest.reason,
         {"candidate": candidate.n, "snapshot_id": candidate.snapshot_id, "digest": candidate.digest,
          "accepted": [one.check for one in accepted_in_verdict(desk, run)],
-         "checks": len(verdict.checks) if verdict else 0, **by.told},
+         "checks": len(verdict.checks) if verdict else 0, **kept(mark), **by.told},
+        last_look=lambda: require_judged(desk, actor, run, candidate),
     )  # fmt: skip
     log = replace(log, owes=owed_by(desk, run, manifest, "publish", scope))
     with conflicts_told(desk, actor, run, "publish"), log.kept_alive():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from errata.errors import NotFound
@@ -43,7 +43,7 @@ from errata.model.views import (
 from errata.validator.diff import masked_pair
 from errata.validator.ports import CANDIDATE, PRIOR, ROW_COUNT
 
-__all__ = ["show", "status", "why"]
+__all__ = ["run_lines", "show", "status", "why"]
 
 S = RunState
 
@@ -57,11 +57,7 @@ def show(desk: Desk, actor: Actor, run_id: str) -> PlanView:
 def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
     """All runs, or one run with its chunks, partitions, decisions and the next command."""
     if run_id is None:
-        all_counts = desk.ledger.all_counts()
-        return StatusView(
-            runs=tuple(_line(run, all_counts.get(run.run_id, Counts())) for run in desk.ledger.runs()),
-            single_user=desk.project.single_user,
-        )  # fmt: skip
+        return StatusView(runs=run_lines(desk, desk.ledger.runs()), single_user=desk.project.single_user)
     run = desk.ledger.run(run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
     chunks = desk.ledger.chunks(run.run_id)
@@ -153,6 +149,12 @@ def _last_move(desk: Desk, run: RunRecord) -> str:
         return ""
     told = desk.ledger.audit_entries(run.run_id, limit=_RECENT)
     return next((entry.action for entry in reversed(told) if "move" in entry.body), "")
+
+
+def run_lines(desk: Desk, runs: Iterable[RunRecord]) -> tuple[RunLine, ...]:
+    """Runs as a list shows them."""
+    counts = desk.ledger.all_counts()
+    return tuple(_line(run, counts.get(run.run_id, Counts())) for run in runs)
 
 
 def _line(run: RunRecord, counts: Counts) -> RunLine:

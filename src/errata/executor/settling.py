@@ -8,7 +8,7 @@ back and said aloud.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,6 +44,7 @@ class LedgerLog:
     reason: str
     release: Mapping[str, Any]
     owes: Mapping[str, Any] = field(default_factory=dict)  # what will follow on other tables
+    last_look: Callable[[], object] = lambda: None  # right before a commit; raises when it may not be
     _open: list[str] = field(default_factory=list)
 
     @contextmanager
@@ -92,6 +93,7 @@ class LedgerLog:
 
     def update(self, publication_id: str, detail: Mapping[str, object]) -> None:
         """What the next try will do."""
+        self.last_look()
         ledger = self.desk.ledger
         if ledger.publication_detail(publication_id) != detail:
             base = str(detail.get("base_snapshot_id") or "") or None

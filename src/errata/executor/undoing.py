@@ -12,6 +12,7 @@ from errata.executor.desk import Desk
 from errata.executor.following import follow_up, owed_by
 from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
+from errata.executor.suppressing import kept, require_no_return
 from errata.ledger import PartitionState, RunRecord
 from errata.model.audit import Actor
 from errata.model.beside import beside_table, is_beside
@@ -52,13 +53,18 @@ def rollback(
     if taken_over and partitions is not None:
         raise _superseded(desk, run, manifest, taken_over)
     owes = owed_by(desk, run, manifest, "rollback", scope)
-    mode = {"single_user": actor.single_user}
-    log = LedgerLog(desk, actor, run.run_id, "rollback", run.table, scope, reason, mode, owes)
+    mode: dict[str, Any] = {"single_user": actor.single_user}
+    order = None if is_beside(manifest.publish) else _undo(desk, run, manifest, scope)
+    if order:
+        mode |= kept(require_no_return(desk, actor, run, manifest, order))
+    log = LedgerLog(
+        desk, actor, run.run_id, "rollback", run.table, scope, reason, mode, owes,
+        last_look=lambda: order and require_no_return(desk, actor, run, manifest, order),
+    )  # fmt: skip
     with conflicts_told(desk, actor, run, "rollback"), log.kept_alive():
-        if is_beside(manifest.publish):
+        if order is None:
             done = take_back_beside(desk, run, manifest, scope, reason, log)
         else:
-            order = _undo(desk, run, manifest, scope)
             done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
     for warning in follow_up(desk, actor, run.table):
         desk.narrate(f"WARNING: {warning}")
@@ -162,7 +168,8 @@ def _window_over(run: RunRecord, manifest: Manifest, pub_id: str) -> RunExpired:
         f"rollback of {run.run_id} was refused; the undo set of {pub_id} is gone "
         f"(it was promised for {manifest.rollback_window})",
         state="main is unchanged",
-        hint=f'restore by a new run: errata plan {run.product} --partitions … --reason "…"',
+        hint=f"put back an older snapshot, if one is there (errata history {run.table} PARTITION): errata plan "
+        f'{run.product} --partitions … --restore SNAPSHOT --reason "…"; or compute it again, without --restore',
     )
 
 

@@ -15,6 +15,7 @@ from errata.executor.drift import written_since
 from errata.executor.judged import release_digest
 from errata.executor.scope import refs_of
 from errata.executor.settling import settle_open
+from errata.executor.suppressing import judge_suppressed
 from errata.executor.thresholds import change_thresholds, changed_thresholds, in_force
 from errata.failpoints import failpoint
 from errata.ledger import CandidateRecord, CandidateState, RunRecord, VerdictRecord
@@ -51,11 +52,14 @@ def validate(
     run = desk.ledger.run(run.run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
     if run.state not in _JUDGED:
+        if run.state is S.PART_PUBLISHED and (staged := _measured_candidate(desk, run, manifest)):
+            judge_suppressed(desk, actor, run, manifest, staged)
         return _as_it_stands(desk, actor, run, thresholds)
     chunks = complete(desk, run, manifest)
     candidate = _measured_candidate(desk, run, manifest)
     if candidate is None:
         candidate = assemble(desk, actor, run, manifest, chunks)
+    judge_suppressed(desk, actor, run, manifest, candidate)
     measurements = measured(desk, actor, run, manifest, candidate)
     facts = facts_of(desk, manifest, candidate)
     if thresholds is not None:

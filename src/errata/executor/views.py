@@ -152,6 +152,7 @@ def _view(
         break_glass=newest_broken(desk, run.run_id) if run else None,
         release_digest=release_digest(desk, run) if run else None,
         release=released_view(desk, run, manifest) if run else None, manual=manifest.manual,
+        restored=plain(manifest.restored) if manifest.restored else None,
     )  # fmt: skip
 
 

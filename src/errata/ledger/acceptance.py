@@ -8,6 +8,7 @@ run's own state follows from where its partitions stand.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
@@ -35,6 +36,15 @@ class Acceptances(Store):
         where = (acceptance.c.table_name == table) & (acceptance.c.partition == partition)
         query = select(acceptance).where(where).order_by(acceptance.c.seq)
         return self._read(lambda conn: tuple(_record(row) for row in conn.execute(query)))
+
+    def accepted_at(self, moment: datetime, table: str | None = None) -> tuple[AcceptanceRecord, ...]:
+        """What was the truth in each partition at that time, by table and partition; none before the first of them."""
+        query = select(acceptance).order_by(acceptance.c.seq)
+        if table is not None:
+            query = query.where(acceptance.c.table_name == table)
+        rows = self._read(lambda conn: [_record(row) for row in conn.execute(query)])
+        found = {(row.table, row.partition): row for row in rows if datetime.fromisoformat(row.at) <= moment}
+        return tuple(found[key] for key in sorted(found))
 
     def times_published(self, table: str, partitions: Collection[str]) -> dict[str, int]:
         """How often each partition was published, by any run; those never published are left out."""

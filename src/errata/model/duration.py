@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import calendar
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from errata.errors import UsageError
 from errata.model.partition import Grain
 
-__all__ = ["DURATION", "LENGTH", "before", "days", "seconds", "steps"]
+__all__ = ["DURATION", "LENGTH", "before", "days", "instant", "seconds", "steps"]
 
 DURATION = r"\d{1,6}(h|d|w|mo|y)"
 """The grammar, for schemas."""
@@ -89,3 +89,18 @@ def seconds(text: str) -> int:
     if not found:
         raise UsageError(f"length {text!r} was refused; expected a whole number and s, min, h or d, such as 5min")
     return int(found[1]) * _SECONDS[found[2]]
+
+
+def instant(text: str) -> datetime:
+    """A point in time, with its zone: a day alone would be its beginning to one reader and its end to the next.
+
+    >>> instant("2026-02-20T18:30+01:00").isoformat()
+    '2026-02-20T17:30:00+00:00'
+    """
+    try:
+        found = datetime.fromisoformat(text.strip())
+        if found.tzinfo is not None:
+            return found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise UsageError(f"time {text!r} was refused; expected an instant with its zone, such as 2026-02-20T18:30Z")

@@ -27,6 +27,7 @@ __all__ = [
     "Manifest",
     "NewColumn",
     "Override",
+    "Restored",
     "SourceFile",
     "TargetPin",
 ]
@@ -167,6 +168,16 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class Restored:
+    """Where the rows come from when nothing is computed: the target itself, as it was."""
+
+    snapshot_id: str
+    at: str  # when main had it
+    asked: str  # as the requester named it: a snapshot, a tag or a time
+    columns: Mapping[str, str]  # of the target → its name then; what is not here was added since and is NULL
+
+
+@dataclass(frozen=True, slots=True)
 class Override:
     """A guardrail that a named person set aside, and why."""
 
@@ -215,6 +226,7 @@ class Manifest:
     manual: bool = True  # a person releases the candidate
     extra: Mapping[str, Any] = field(default_factory=dict)
     publish: Publish = field(default_factory=Publish)
+    restored: Restored | None = None  # no transform runs
 
     def has_override(self, rule: str) -> bool:
         """Whether a named person set this rule aside when the run was planned."""

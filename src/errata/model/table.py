@@ -45,6 +45,7 @@ class Commit:
     touched: Mapping[str, Touch]
     touches_everything: bool = False
     summary: Mapping[str, str] = field(default_factory=dict)
+    parent_id: str | None = None  # main right before it
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
+    "AcceptedSpan",
     "ApprovalView",
     "AuditView",
     "BreakGlassView",
     "ChunkView",
     "CleanupView",
+    "CommitView",
+    "CommitsView",
     "CostView",
     "DeadlineView",
     "DecisionView",
@@ -37,6 +40,7 @@ __all__ = [
     "RunCounts",
     "RunLine",
     "RunView",
+    "RunsView",
     "SetAsideRow",
     "StateView",
     "StatusView",
@@ -213,6 +217,7 @@ class PlanView:
     release_digest: str | None = None  # what a release would name; None before there is a passed verdict
     release: ReleasedView | None = None
     manual: bool = True
+    restored: Mapping[str, Any] | None = None  # the snapshot whose rows are put back; no transform runs
     publish: Mapping[str, Any] = field(default_factory=dict)  # the mode, and what it needs to know
 
     @property
@@ -506,6 +511,60 @@ class WhyView:
     key: Mapping[str, str]
     history: tuple[HistoryView, ...]
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitView:
+    """One commit on main that touched a partition."""
+
+    snapshot_id: str
+    at: str
+    operation: str  # append | overwrite | delete | replace
+    writer: str  # errata | compaction | job
+    application: str
+    added_rows: int
+    removed_rows: int
+    deleted_rows: int  # rows of delete files
+    before: str | None  # main right before it, which a restore may name; None: it is not there any more
+    run_id: str | None = None
+    publication_id: str | None = None
+    accepted: bool = False  # what Errata holds for the truth of the partition
+
+
+@dataclass(frozen=True, slots=True)
+class CommitsView:
+    """Who wrote to a partition, newest first."""
+
+    table: str
+    product: str
+    partition: str
+    commits: tuple[CommitView, ...]
+    complete: bool  # nothing older is missing
+    next: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedSpan:
+    """Partitions that were the truth by the same deed; ``run_id`` None: what was there before any run."""
+
+    product: str
+    table: str
+    grain: str
+    partitions: tuple[str, ...]
+    run_id: str | None
+    action: str  # published | rolled_back
+    at: str
+    person: str
+    publication_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunsView:
+    """Runs that fit a question; or, with ``accepted_at``, which run was the truth at that time."""
+
+    runs: tuple[RunLine, ...] = ()
+    accepted_at: str | None = None
+    accepted: tuple[AcceptedSpan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,9 @@ from errata.planner.deadline import Deadline, answer, parse_deadline
 from errata.planner.estimate import Rates, Work, cores_for, estimate, rates_of
 from errata.planner.guardrails import Verdict, World, is_refused, judge, used_overrides
 from errata.planner.packing import MAX_PARTITIONS, in_order, pack, target_bytes
-from errata.planner.ports import WHOLE, ActiveRun, InputFacts, PastRun, TargetFacts
+from errata.planner.ports import WHOLE, ActiveRun, Held, InputFacts, PastRun, TargetFacts
 from errata.planner.request import Request, canary_of, input_partitions, look, order_of, refuse_other_spellings, resolve
+from errata.planner.restore import restored
 from errata.planner.schema import new_columns
 
 __all__ = ["Plan", "Ref", "build_plan", "own_facts", "run_id", "slug"]
@@ -93,6 +94,7 @@ def build_plan(
     active_runs: Sequence[ActiveRun] = (),
     history: Sequence[PastRun] = (),
     beside: Mapping[str, tuple[str, ...] | None] | None = None,
+    held: Held | None = None,
 ) -> Plan:
     """Judge and, when nothing refuses, seal."""
     by = parse_deadline(request.deadline, now) if request.deadline else None
@@ -102,7 +104,17 @@ def build_plan(
     chunks = _chunks(request, product, project, partitions, target, inputs, rates, cores)
     work, expected = _estimate(project, chunks, inputs, rates, cores)
     world = World(
-        request, product, project.limits, partitions, target, inputs, code, expected, now, beside=beside or {}
+        request,
+        product,
+        project.limits,
+        partitions,
+        target,
+        inputs,
+        code,
+        expected,
+        now,
+        beside=beside or {},
+        held=held,
     )
     parts: dict[str, bytes] = {}
     draft = _manifest(world, project, ledger_id, chunks, parts)
@@ -290,6 +302,7 @@ def _manifest(
         classified=product.classified,
         approval=product.approval,
         manual=product.manual,
+        restored=restored(world.held, request.restore or "") if world.held else None,
         publish=_publish(world),
     )
 

@@ -17,26 +17,17 @@ from errata.model.duration import before
 from errata.model.manifest import Code, Estimate, Override
 from errata.model.partition import NULL, fold_text, parse_list, shift, start_of
 from errata.model.product import Limits, Product
-from errata.planner.ports import ActiveRun, InputFacts, TargetFacts
+from errata.planner.ports import ActiveRun, Held, InputFacts, TargetFacts
 from errata.planner.request import RULES, Request, input_partitions
+from errata.planner.restore import judge_restore
 from errata.planner.schema import beside_problems, new_columns, schema_problems
+from errata.planner.verdict import Verdict
 
 __all__ = ["Verdict", "World", "is_refused", "judge", "used_overrides"]
 
 _FEW_RETRIES = 10
 _SHOWN = 12
 _STREAMING = "streaming:"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What one rule says; ``override`` is the reason it was set aside with, which ``final`` ones cannot be."""
-
-    rule: str
-    level: str  # ok | warn | refuse
-    message: str
-    override: str | None = None
-    final: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +45,7 @@ class World:
     now: datetime
     active_runs: Sequence[ActiveRun] = ()
     beside: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)  # tables beside the target; None: absent
+    held: Held | None = None  # what a restore puts back
 
     def folded(self, partitions: Sequence[str]) -> str:
         """Partitions as people read them; verdicts are kept for good, so a scattered scope is cut short."""
@@ -205,6 +197,11 @@ def _append(world: World) -> Iterator[Verdict]:
         yield Verdict("append", "ok", f"all {len(world.partitions):,} partitions are empty")
 
 
+def _restore(world: World) -> Iterator[Verdict]:
+    if world.held is not None:
+        yield from judge_restore(world.held, world.product.target.grain, world.partitions)
+
+
 def _cap(rule: str, found: Decimal | int, most: Decimal | int | None, unit: str, *, is_known: bool = True) -> Verdict:
     if most is None:
         return Verdict(rule, "ok", f"{found:,}{unit}; no limit set" if is_known else "unknown; no limit set")
@@ -245,7 +242,9 @@ def _streaming_readers(world: World) -> Iterator[Verdict]:
 
 
 def _dirty_tree(world: World) -> Iterator[Verdict]:
-    if world.code.git_dirty:
+    if world.held is not None:
+        yield Verdict("dirty-tree", "ok", "no code of the project runs")
+    elif world.code.git_dirty:
         text = "uncommitted changes: the zip that runs is kept, but no commit has this code"
         yield Verdict("dirty-tree", "warn", text)
     elif world.code.git_commit:
@@ -292,6 +291,7 @@ _RULES: dict[str, Callable[[World], Iterator[Verdict]]] = {
     "empty": _empty,
     "overlap": _overlap,
     "append": _append,
+    "restore": _restore,
     "rows": _rows,
     "bytes": _bytes,
     "cost": _cost,

@@ -9,11 +9,14 @@ from typing import Protocol
 from errata.model.manifest import ExpectedFile, SourceFile
 from errata.model.partition import WHOLE, Grain
 from errata.model.product import Input
+from errata.model.table import History
 
 __all__ = [
     "WHOLE",
     "ActiveRun",
     "Column",
+    "Held",
+    "HistoryReader",
     "InputFacts",
     "InputReader",
     "PartitionField",
@@ -116,6 +119,18 @@ class InputFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """What the target held at an older snapshot of main, and who wrote to it since."""
+
+    snapshot_id: str
+    at_ms: int
+    partitions: Mapping[str, PartitionSize]  # those asked for that had files then
+    columns: Mapping[str, str]  # of now → its name then; what is not here was added since
+    problems: tuple[str, ...]  # why rows of then cannot be rows of now
+    since: History  # commits on main after it that touched what was asked for
+
+
+@dataclass(frozen=True, slots=True)
 class ActiveRun:
     """A run that still holds its partitions."""
 
@@ -160,4 +175,19 @@ class TableReader(Protocol):
 
     def describe(self, table: str) -> TableFacts:
         """Columns and partition fields; raises ``NotFound`` or ``EngineError``."""
+        ...
+
+
+class HistoryReader(Protocol):
+    """Commits of main, by partition; opens no data file, starts no JVM, changes nothing."""
+
+    def commits(
+        self, table: str, column: str, grain: Grain, partitions: Sequence[str], most: int | None = None
+    ) -> History:
+        """The commits that touched these partitions, newest first; incomplete when there are more, or older ones have
+        expired."""
+        ...
+
+    def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> Held:
+        """The table at a snapshot, a tag or a time; raises ``NotFound`` naming what there is."""
         ...

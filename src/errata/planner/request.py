@@ -62,6 +62,7 @@ RULES = (
     "empty",
     "overlap",
     "append",
+    "restore",
     "rows",
     "bytes",
     "cost",
@@ -89,6 +90,7 @@ class Request:
     overrides: tuple[Override, ...] = ()
     prove_determinism: int = 0  # sample chunks that are computed twice
     deadline: str | None = None  # a question, never part of the manifest
+    restore: str | None = None  # a snapshot, a tag or a time: what the target held then is put back
 
     def __post_init__(self) -> None:
         _one_of("kind", self.kind, KINDS)
@@ -96,6 +98,14 @@ class Request:
             _one_of("order", self.order, ORDERS)
         for override in self.overrides:
             _one_of("override", override.rule, RULES)
+        if (self.kind == "restore") != (self.restore is not None):
+            raise UsageError(
+                f"kind {self.kind} {'with' if self.restore else 'without'} --restore was refused; expected both or "
+                "neither: a restore puts back what the table held at a snapshot, a tag or a time",
+                hint="errata history TABLE PARTITION shows what there is",
+            )
+        if self.restore is not None and self.prove_determinism:
+            raise UsageError("--prove-determinism with --restore was refused; a restore computes nothing")
         if not self.reason.strip():
             raise UsageError("a plan without a reason was refused; expected --reason with what is being corrected")
         if isinstance(self.canary, int) and self.canary < 0:

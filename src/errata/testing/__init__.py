@@ -1,4 +1,5 @@
-"""For tests of projects and of Errata itself: named failpoints that stop, kill or delay a command.
+"""For tests of projects and of Errata itself: named failpoints that stop, kill or delay a command,
+and a list of suppressed subjects.
 
 >>> with arm("publish.before_commit", lambda: None):
 ...     pass
@@ -7,5 +8,6 @@
 from __future__ import annotations
 
 from errata.failpoints import NAMES, arm
+from errata.testing.suppressions import FakeSuppressions
 
-__all__ = ["NAMES", "arm"]
+__all__ = ["NAMES", "FakeSuppressions", "arm"]

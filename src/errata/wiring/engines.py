@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from errata.canonical import digest_of
 from errata.executor.desk import Engines
-from errata.executor.ports import OutsideReader, PinKeeper, QuarantineTable, RowReader
+from errata.executor.ports import OutsideReader, PinKeeper, QuarantineTable, RowReader, Suppressions
 from errata.ledger import Ledger
 from errata.model.manifest import Code, TargetPin
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
 from errata.model.throttle import Throttle
-from errata.planner.ports import InputFacts, InputReader, TableReader, TargetReader
+from errata.planner.ports import HistoryReader, InputFacts, InputReader, TableReader, TargetReader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,6 +109,13 @@ class ProjectEngines:
         return IcebergPins(self.catalogs)
 
     @cached_property
+    def history(self) -> HistoryReader:
+        """Commits of tables, without a JVM."""
+        from errata.engines.iceberg.history import IcebergHistory
+
+        return IcebergHistory(self.catalogs)
+
+    @cached_property
     def rows(self) -> RowReader:
         """Single rows, without a JVM."""
         from errata.engines.iceberg.rows import IcebergRows
@@ -128,6 +135,11 @@ class ProjectEngines:
         from errata.engines.iceberg.quarantine import IcebergQuarantine
 
         return IcebergQuarantine(self.catalogs)
+
+    @cached_property
+    def suppressions(self) -> Suppressions:
+        """Nobody: a project names no list yet."""
+        return _Nobody()
 
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's code as it is now."""
@@ -264,6 +276,18 @@ class _Content:
         """Row count and checksum, as the gate measures them."""
         found = self.engines.measurer.checksums(target.table, snapshot_id, target, partitions, columns)
         return {name: f"{digest.rows}:{digest.a}:{digest.b}" for name, digest in found.items()}
+
+
+class _Nobody:
+    """An empty list of suppressed subjects."""
+
+    def watermark(self, _table: str) -> str:
+        """There is no list."""
+        return ""
+
+    def held(self, _target: TargetPin, _snapshots: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+        """Nobody is on it."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)

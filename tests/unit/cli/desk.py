@@ -44,6 +44,8 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "rollback": samples.rollback,
     "status": samples.status,
     "why": samples.why,
+    "runs": samples.accepted,
+    "history": samples.commits,
     "audit_verify": samples.audit,
     "audit_log": samples.log,
     "audit_head": samples.head,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -12,14 +13,17 @@ from errata.executor.trying import TryView
 from errata.model.audit import GENESIS, Actor, AuditEntry
 from errata.model.codec import plain
 from errata.model.control import comparable
-from errata.model.partition import Grain
+from errata.model.partition import Grain, expand
 from errata.model.product import Control, GroupKey, Reconciliation
 from errata.model.views import (
+    AcceptedSpan,
     ApprovalView,
     AuditView,
     BreakGlassView,
     ChunkView,
     CleanupView,
+    CommitsView,
+    CommitView,
     CostView,
     DeadlineView,
     DecisionView,
@@ -40,6 +44,7 @@ from errata.model.views import (
     RollbackView,
     RunCounts,
     RunLine,
+    RunsView,
     RunView,
     SetAsideRow,
     StateView,
@@ -497,6 +502,51 @@ def why() -> WhyView:
         snapshot_id="7719003344556677889", manifest_digest=DIGEST, published_by="bo", checks_passed=6,
     )  # fmt: skip
     return WhyView("lake.fin.daily_revenue", "2026-01-17", {"account_id": "A-10033"}, (live, published))
+
+
+def accepted() -> RunsView:
+    days, later = expand(Grain.DAY, "2026-01-01", "2026-02-15"), "bf-20260219-daily-revenue-11c0ffee"
+    published, back = "2026-02-15T09:41:00+00:00", "2026-02-20T08:00:00+00:00"
+
+    def span(names: Sequence[str], run: str | None, action: str, at: str, person: str) -> AcceptedSpan:
+        table = "lake.fin.daily_revenue"
+        return AcceptedSpan("fin.daily_revenue", table, "day", tuple(names), run, action, at, person, f"{run}-p1")
+
+    spans = (
+        span(days[:-8], RUN, "published", published, "bo"),
+        span(days[-8:-3], later, "published", back, "dana"),
+        span(days[-3:], None, "rolled_back", back, "bo"),
+    )
+    return RunsView(accepted_at="2026-02-20T18:30:00Z", accepted=spans)
+
+
+def commits() -> CommitsView:
+    spoilt = CommitView(
+        "7800000000000000002", "2026-02-16T02:10:00.000Z", "overwrite", "job", "adhoc-fix-0042", 118, 120, 0,
+        before="7719003344556677889",
+    )  # fmt: skip
+    compacted = CommitView(
+        "7719003344556677889", "2026-02-15T22:00:00.000Z", "replace", "compaction", "maintenance", 120, 120, 0,
+        before="7719003344556677888",
+    )  # fmt: skip
+    ours = CommitView(
+        "7719003344556677888", "2026-02-15T09:41:00.000Z", "overwrite", "errata", "errata", 120, 120, 3, before=None,
+        run_id=RUN, publication_id=f"{RUN}-p1", accepted=True,
+    )  # fmt: skip
+    next_ = 'errata plan fin.daily_revenue --partitions 2026-01-17 --restore 7719003344556677889 --reason "…"'
+    return CommitsView(
+        "lake.fin.daily_revenue", "fin.daily_revenue", "2026-01-17", (spoilt, compacted, ours), complete=False,
+        next=next_,
+    )  # fmt: skip
+
+
+def restoring() -> PlanView:
+    at = {"snapshot_id": "7719003344556677889", "at": "2026-02-15T22:00:00.000Z", "asked": "month_end", "columns": {}}
+    verdict = VerdictView(
+        "restore", "warn", "takes out what adhoc-fix-0042 wrote to 2026-01-17: snapshot 78 (overwrite)"
+    )
+    made = plan()
+    return replace(made, kind="restore", restored=at, verdicts=(*made.verdicts, verdict))
 
 
 def why_alone() -> WhyView:

@@ -22,7 +22,7 @@ from unit.cli.desk import FakeClient, errata
 RUN, DIGEST = samples.RUN, samples.DIGEST
 PLAIN = (
     "init adopt check doctor try plan show approve decline run pause resume cancel retry submit validate diff "
-    "report release publish quarantine rollback status why cleanup"
+    "report release publish quarantine rollback status why runs history cleanup"
 )
 NAMES = (
     *PLAIN.split(" "),
@@ -130,7 +130,7 @@ def test_plan_hands_over_everything():
     assert named == {
         "partitions": None, "reason": "why", "kind": "repair", "order": "oldest", "canary": 3, "supersede": "bf-1",
         "prove_determinism": 2, "deadline": "8h",
-        "overrides": {"recent": "closed = early", "rows": "fine"}, "dry_run": True, "as_": "ana",
+        "overrides": {"recent": "closed = early", "rows": "fine"}, "restore": None, "dry_run": True, "as_": "ana",
     }  # fmt: skip
 
 

@@ -38,6 +38,8 @@ PROMISED: dict[tuple[str, ...], set[str]] = {
     ("audit", "head"): {"seq", "hash", "at", "ledger", "project", "key_id", "files", "already", "envelope"},
     ("audit", "erase-person", "bo", "--reason", "x"): {"pseudonym", "entries", "already", "warnings"},
     ("ledger", "roles", "--print"): {"sql"},
+    ("runs", "--accepted-at", "2026-02-20T18:30Z"): {"accepted_at", "accepted"},
+    ("history", "t", "2026-01-17"): {"table", "partition", "commits", "complete", "next"},
     ("cleanup",): {"removed"},
     ("doctor",): {"ok", "checks"},
     ("check",): {"ok", "problems"},

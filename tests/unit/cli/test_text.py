@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from errata.cli import helptext, layout, progress
 from errata.errors import ApprovalRefused, ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
 from errata.model import human
-from errata.model.views import PartitionView
+from errata.model.views import PartitionView, RunsView
 from errata.validator.diffview import Outside
 from unit.cli import samples
 from unit.cli.desk import FakeClient, errata
@@ -199,6 +199,13 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "status-rows-out": (("status", RUN), {"status": samples.status(input_rows=samples.quarantined().inputs)}),
     "quarantine": (("quarantine", RUN), {}),
     "quarantine-none": (("quarantine", RUN), {"quarantine": samples.nothing_set_aside()}),
+    "runs-accepted-at": (("runs", "--accepted-at", "2026-02-20T18:30Z"), {}),
+    "runs-none": (("runs", "--state", "failed"), {"runs": RunsView()}),
+    "history": (("history", "lake.fin.daily_revenue", "2026-01-17"), {}),
+    "plan-restore": (
+        ("plan", "p", "--partitions", "a", "--restore", "month_end", "--reason", "x"),
+        {"plan": samples.restoring()},
+    ),
     "why": (("why", "lake.fin.daily_revenue", "2026-01-17", "--key", "account_id=A-10033"), {}),
     "audit-verify": (("audit", "verify"), {}),
     "audit-broken": (("audit", "verify"), {"audit_verify": samples.audit(ok=False)}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 from sqlalchemy.event import listen
@@ -681,6 +682,26 @@ class PublicationContract:
             accepted = ledger.accepted(TABLE)[DAYS[0]]
             assert (accepted.run_id, accepted.origin_pub_id) == (below, below and f"{below}-p1")
         assert {ledger.run(name).state for name in names} == {S.ROLLED_BACK}
+
+    def test_what_was_the_truth_at_a_time(self, ledger: Ledger):
+        """Each partition's newest row up to then; before the first there is none; other tables stay out."""
+        run_in(ledger, S.VALIDATED, "bf-1", DAYS)
+        publish(ledger, "bf-1")
+        run_in(ledger, S.VALIDATED, "bf-2", DAYS[:1])
+        publish(ledger, "bf-2", DAYS[:1])
+        roll_back(ledger, "bf-2", DAYS[:1])
+        moments = [datetime.fromisoformat(row.at) for row in ledger.acceptance_history(TABLE, DAYS[0])]
+        first, second, third = moments
+        assert first < second < third
+
+        def told(moment: datetime, table: str | None = TABLE) -> dict[str, str | None]:
+            return {row.partition: row.run_id for row in ledger.accepted_at(moment, table)}
+
+        assert told(first - timedelta(microseconds=1000)) == {}
+        assert told(first) == dict.fromkeys(DAYS, "bf-1")
+        assert told(second) == {**dict.fromkeys(DAYS, "bf-1"), DAYS[0]: "bf-2"}
+        assert told(third + timedelta(days=1), None) == dict.fromkeys(DAYS, "bf-1")
+        assert told(third, "lake.other") == {}
 
     def test_a_run_published_in_part_returns_in_part(self, ledger: Ledger):
         """Superseded and restored, it is what it was."""

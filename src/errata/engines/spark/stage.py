@@ -22,6 +22,7 @@ from errata.engines.spark.lineage import deterministic_id, lineage_values, stamp
 from errata.engines.spark.measure import SparkMeasurer
 from errata.engines.spark.merge import DELETED, ambiguous_merge, marked, merged
 from errata.engines.spark.quarantine import Aside, write_quarantine
+from errata.engines.spark.restore import restored_rows
 from errata.engines.spark.session import SparkRuntime
 from errata.engines.spark.transforms import load_transform, ship
 from errata.errors import EngineError, ErrataError, SourceChanged, TransformFailed, UsageError
@@ -92,6 +93,8 @@ class SparkChunks:
 
     def _output(self, work: ChunkWork, aside: Aside | None = None, spread: int | None = None) -> DataFrame:
         manifest = work.manifest
+        if manifest.restored is not None:
+            return restored_rows(self._runtime.session, manifest, manifest.restored, work.chunk.partitions)
         code = manifest.code
         build = load_transform(work.parts[code.zip_digest], code.zip_digest, code.call, self._cache)
         inputs = frames(self._runtime.session, manifest, work.parts, work.chunk.partitions, work.earlier)

@@ -1,0 +1,86 @@
+"""Erased subjects must not become visible again: what was judged before the list grew is not published, and what a
+rollback would bring back is looked at first.
+
+The list itself belongs to others; here are the moments at which it is asked. ``watermark`` is where the list stands:
+a candidate counts for the watermark at which it was found to hold nobody on it, and publications keep it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from errata.canonical import digest_of
+from errata.errors import StateRefused
+from errata.executor.desk import Desk
+from errata.ledger import CandidateRecord, RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.partition import fold_text
+from errata.publisher.replace import Replacement
+
+__all__ = ["judge_suppressed", "kept", "require_judged", "require_no_return"]
+
+
+def judge_suppressed(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord) -> None:
+    """Find that a candidate holds nobody on the list, as it stands now, and keep that; refuse it otherwise."""
+    mark = desk.engines.suppressions.watermark(run.table)
+    fact = _fact(candidate, mark)
+    if not mark or fact in desk.ledger.facts(run.run_id):
+        return
+    found = _held(desk, manifest, {candidate.snapshot_id or "": manifest.partitions}, staged=True)
+    if found:
+        told = fold_text(manifest.target.grain, found)
+        raise _refused(
+            desk, actor, run, "validate",
+            f"its candidate holds rows of suppressed subjects in {told}",
+            f'compute it without them: errata plan {run.product} … --supersede {run.run_id} --reason "…"',
+        )  # fmt: skip
+    desk.ledger.record_fact(run.run_id, fact, {"candidate": candidate.n, "watermark": mark}, actor)
+
+
+def require_judged(desk: Desk, actor: Actor, run: RunRecord, candidate: CandidateRecord) -> str:
+    """The watermark, for which the candidate was judged; refuses when the list has moved since."""
+    mark = desk.engines.suppressions.watermark(run.table)
+    if mark and _fact(candidate, mark) not in desk.ledger.facts(run.run_id):
+        raise _refused(
+            desk, actor, run, "publish",
+            "the list of suppressed subjects has moved since its candidate was judged: assemble and validate again",
+            f"errata validate {run.run_id}",
+        )  # fmt: skip
+    return mark
+
+
+def require_no_return(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, order: Replacement) -> str:
+    """The watermark, when no row of anyone on the list would come back; refuses otherwise."""
+    mark = desk.engines.suppressions.watermark(run.table)
+    sources = {**dict.fromkeys(order.add_from, order.partitions), **order.rewrite}
+    found = _held(desk, manifest, sources, staged=False) if mark and sources else ()
+    if found:
+        told = fold_text(manifest.target.grain, found)
+        raise _refused(
+            desk, actor, run, "rollback",
+            f"it would bring back rows of suppressed subjects in {told}, because it puts back files as they were",
+            f'roll back the other partitions (--partitions …), or compute these: errata plan {run.product} '
+            '--partitions … --reason "…"',
+        )  # fmt: skip
+    return mark
+
+
+def kept(mark: str) -> dict[str, str]:
+    """What a publication keeps of it; nothing where there is no list."""
+    return {"watermark": mark} if mark else {}
+
+
+def _held(desk: Desk, manifest: Manifest, snapshots: Mapping[str, Sequence[str]], *, staged: bool) -> tuple[str, ...]:
+    target = manifest.target.staging if staged else manifest.target
+    return desk.engines.suppressions.held(target, snapshots)
+
+
+def _fact(candidate: CandidateRecord, mark: str) -> str:
+    return f"unsuppressed.{candidate.n}.{digest_of(mark)[:16]}"
+
+
+def _refused(desk: Desk, actor: Actor, run: RunRecord, action: str, why: str, hint: str) -> StateRefused:
+    error = StateRefused(f"{action} of {run.run_id} was refused; {why}", state="main is unchanged", hint=hint)
+    desk.ledger.refuse(run.run_id, actor, action, error.message)
+    return error

@@ -1,0 +1,116 @@
+"""Commits of main by partition, and the table as it was, from metadata alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import IntegerType, LongType, StringType
+
+from errata.engines.iceberg.history import IcebergHistory
+from errata.engines.iceberg.metadata import TableLoader
+from errata.errors import NotFound
+from errata.model.partition import Grain
+from errata.model.table import Touch
+from unit.engines.conftest import Lake, append, on
+
+NAME, DAYS = "lake.fin.t", ("2026-01-03", "2026-01-04")
+
+
+@pytest.fixture
+def reader(lake: Lake) -> IcebergHistory:
+    return IcebergHistory(TableLoader({"lake": lake.catalog}))
+
+
+@pytest.fixture
+def table(lake: Lake) -> Table:
+    """Two days, then one of them again, then the other."""
+    made = lake.create("t", ("day", IdentityTransform()), rows=[on(DAYS[0]), on(DAYS[1])])
+    append(made, on(DAYS[0]), on(DAYS[0]))
+    return append(made, on(DAYS[1]))
+
+
+def ids(table: Table) -> list[str]:
+    return [str(entry.snapshot_id) for entry in table.history()]
+
+
+def test_only_commits_that_touched_the_partition_are_told(reader: IcebergHistory, table: Table):
+    """Newest first, with rows and with what stood right before; the beginning is known."""
+    first, second, _ = ids(table)
+    found = reader.commits(NAME, "day", Grain.DAY, DAYS[:1])
+    assert [(one.snapshot_id, one.parent_id, one.operation) for one in found.commits] == [
+        (second, first, "append"),
+        (first, None, "append"),
+    ]
+    assert found.commits[0].touched == {DAYS[0]: Touch(2, 0, 0)}
+    assert found.complete
+    assert not reader.commits(NAME, "day", Grain.DAY, DAYS[:1], most=1).complete
+
+
+def test_the_table_as_it_was(reader: IcebergHistory, table: Table):
+    """Sizes are those of then, and only later commits in scope are told."""
+    first, second, third = ids(table)
+    held = reader.held(NAME, "day", Grain.DAY, DAYS, first)
+    assert {name: size.rows for name, size in held.partitions.items()} == dict.fromkeys(DAYS, 1)
+    assert [one.snapshot_id for one in held.since.commits] == [third, second]
+    assert held.since.complete
+    assert held.problems == ()
+    only = reader.held(NAME, "day", Grain.DAY, DAYS[:1], second)
+    assert only.since.commits == ()
+
+
+def test_a_tag_and_a_time_name_a_snapshot(reader: IcebergHistory, table: Table):
+    """A time names what main held then."""
+    first, second, _ = ids(table)
+    table.manage_snapshots().create_tag(int(second), "month_end").commit()
+    assert reader.held(NAME, "day", Grain.DAY, DAYS, "month_end").snapshot_id == second
+    at = table.snapshot_by_id(int(first)).timestamp_ms  # type: ignore[union-attr]
+    when = datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
+    assert reader.held(NAME, "day", Grain.DAY, DAYS, when).snapshot_id == first
+
+
+@pytest.mark.parametrize("asked", ["1", "2001-01-01T00:00Z", "last tuesday", "2026-01-03", "side", "errata_x_pub"])
+def test_what_main_never_held_is_refused_with_what_there_is(reader: IcebergHistory, table: Table, asked: str):
+    """A number that is unknown, a time before all of it, a branch, and a fence are no content of main."""
+    first, second, third = ids(table)
+    with table.manage_snapshots() as manage:
+        manage.create_branch(int(second), "side").create_branch(int(first), "errata_guard")
+        manage.create_tag(int(first), "errata_x_pub").create_tag(int(second), "month_end")
+    with pytest.raises(NotFound) as refused:
+        reader.held(NAME, "day", Grain.DAY, DAYS, asked)
+    said = refused.value.message
+    assert all(text in said for text in (first, third, "month_end"))
+    assert "errata_x_pub;" not in said.partition("tags:")[2]
+
+
+def test_columns_go_by_their_field_ids(reader: IcebergHistory, table: Table):
+    """Renamed keeps its values, added is absent; removed and added anew under the same name is removed."""
+    first = ids(table)[0]
+    with table.update_schema() as update:
+        update.rename_column("region", "area")
+        update.add_column("note", StringType())
+    held = reader.held(NAME, "day", Grain.DAY, DAYS, first)
+    assert held.columns == {"day": "day", "at": "at", "area": "region", "n": "n"}
+    assert held.problems == ()
+    with table.update_schema() as update:
+        update.delete_column("n")
+    with table.update_schema() as update:
+        update.add_column("n", LongType())
+    (problem,) = reader.held(NAME, "day", Grain.DAY, DAYS, first).problems
+    assert problem.startswith("column n (long) was removed since")
+
+
+def test_a_wider_type_fits(reader: IcebergHistory, lake: Lake):
+    """What Iceberg promotes needs no cast of ours."""
+    table = lake.create("t", ("day", IdentityTransform()), rows=[on(DAYS[0])])
+    with table.update_schema() as update:
+        update.add_column("small", IntegerType())
+    append(table, on(DAYS[0]))
+    second = ids(table)[1]
+    with table.update_schema() as update:
+        update.update_column("small", LongType())
+    held = reader.held(NAME, "day", Grain.DAY, DAYS, second)
+    assert held.problems == ()
+    assert held.columns["small"] == "small"
