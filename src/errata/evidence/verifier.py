@@ -72,6 +72,10 @@ MOVES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+# what meets a record that has another shape than ours; nothing that was signed may stop the verifier from saying so
+_STRANGE = (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, OverflowError)
+
+
 class Problem(NamedTuple):
     """What is wrong, and in which member; an empty member is the bundle as a whole."""
 
@@ -124,6 +128,8 @@ def verify(content: bytes, keys: Sequence[bytes], heads: Sequence[bytes] = ()) -
             _Case(members, known, heads, report).judge()
     except Refused as refused:
         report.problems.append(refused.found)
+    except _STRANGE as problem:
+        report.problems.append(Problem("", f"a record is not what this verifier understands ({_strange(problem)})"))
     return report
 
 
@@ -368,8 +374,8 @@ class _Case:
                 rule()
             except Refused as refused:
                 self.report.problems.append(refused.found)
-            except (KeyError, TypeError, ValueError, AttributeError, IndexError) as problem:
-                self.wrong(member, f"is not what this verifier understands ({type(problem).__name__}: {problem})")
+            except _STRANGE as problem:
+                self.wrong(member, f"is not what this verifier understands ({_strange(problem)})")
         self.summary()
 
     def who(self, stored: Any) -> str:
@@ -395,9 +401,9 @@ class _Case:
     def entry(self, member: str, seq: Any, what: str, **fields: Any) -> dict[str, Any] | None:
         """The audit entry that a record names; its body must say the same."""
         found = self.entries.get(seq)
-        if not self.need(found is not None, member, f"{what} names audit entry {seq}, which is not this run's"):
+        if found is None:
+            self.wrong(member, f"{what} names audit entry {seq}, which is not this run's")
             return None
-        assert found is not None  # noqa: S101
         for name, value in fields.items():
             said = found["body"].get(name)
             self.need(said == value, member, f"{what} has {name} {value}, but audit entry {seq} says {said}")
@@ -411,12 +417,15 @@ class _Case:
         first, *rest = text.split("\n")[:-1]
         start = parsed(ENTRIES, first.encode())
         seq, previous, attested, links = start["first"], _hex(start["after"]), 0, 0
-        own = sha256(self.run["run_id"].encode())
+        own, links_began = sha256(self.run["run_id"].encode()), False
         for line in rest:
             item = parsed(ENTRIES, line.encode())
             if item["seq"] != seq:
                 raise Refused(ENTRIES, f"entry {seq} is missing; found {item['seq']}")
             shape = set(item) - {"seq"}
+            if links_began and shape <= {"whole", "hash"}:
+                raise Refused(ENTRIES, f"entry {seq} claims to be of an older release than the one before it")
+            links_began = links_began or "content" in shape or "content_sha256" in shape
             if shape == {"content"}:
                 previous = _link(item["content"].encode(), self.own_entry(seq, item["content"]), previous, seq)
             elif shape == {"run", "content_sha256"}:
@@ -848,6 +857,10 @@ def _linked(content: str, run: str | None, previous: str, seq: int) -> str:
     return sha256(
         canonical({"content": content, "previous": previous, "run": run if run is None else _hex(run), "seq": seq})
     )
+
+
+def _strange(problem: BaseException) -> str:
+    return f"{type(problem).__name__}: {_shown(str(problem))}"
 
 
 def _counted(things: Sequence[Any], noun: str) -> str:

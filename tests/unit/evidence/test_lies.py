@@ -10,7 +10,7 @@ import pytest
 
 from errata.canonical import canonical_bytes, sha256
 from errata.evidence.bundle import sealed
-from errata.evidence.verifier import DECISIONS, DIFF, GATE, PLAN, PUBLICATIONS, RUN, WORK, Report, verify
+from errata.evidence.verifier import DECISIONS, DIFF, GATE, MUST, PLAN, PUBLICATIONS, RUN, WORK, Report, verify
 from unit.evidence.forging import predicate_of, resealed, unpacked, with_lines
 from unit.evidence.house import House
 
@@ -139,6 +139,16 @@ def test_records_have_one_reading(house: House, bundles: dict[str, bytes], old: 
     assert [one.member for one in found.problems] == [RUN]
 
 
+@pytest.mark.parametrize("content", [b"{}", b"[]", b"null", b'"x"', b"1", b'{"publications":[1]}', b""])
+def test_records_of_any_other_shape_are_told_and_never_crash(house: House, bundles: dict[str, bytes], content: bytes):
+    """Each record and the audit replaced by something else, and signed: a problem, not a traceback."""
+    members = unpacked(bundles["published"])
+    del members["evidence.dsse.json"]
+    for name in MUST:
+        found = judged(house, sealed(members | {name: content}, predicate_of(bundles["published"]), house.key))
+        assert not found.ok, name
+
+
 def test_files_that_the_candidate_never_had_are_found(house: House, bundles: dict[str, bytes]):
     """A publication whose list has another file is contradicted by the candidate, even with parts made anew."""
     members = unpacked(bundles["published"])
@@ -236,6 +246,12 @@ def test_a_hidden_entry_of_the_run_is_called_that(house: House, bundles: dict[st
     """A link carries the hash of its run's id, so leaving out what an own entry says shows."""
     found = judged(house, with_lines(bundles["part_published"], house.key, hide))
     assert any("is of this run, but what it says is left out" in one.problem for one in found.problems)
+
+
+def test_newer_entries_are_not_followed_by_older_ones(house: House, bundles: dict[str, bytes]):
+    """A bare hash is what entries of older releases show; a liar cannot hide an entry behind that claim."""
+    found = judged(house, with_lines(bundles["part_published"], house.key, only_the_hash))
+    assert any("claims to be of an older release" in one.problem for one in found.problems)
 
 
 def test_every_field_of_every_own_entry_counts(house: House, bundles: dict[str, bytes]):
