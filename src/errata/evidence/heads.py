@@ -21,7 +21,17 @@ from errata.evidence.dsse import Opened, opened, signed, unverified
 from errata.evidence.keys import PublicKey, SigningKey
 from errata.model.audit import Head
 
-__all__ = ["HEAD_TYPE", "KeptHead", "head_of", "kept", "newest_kept", "read_heads", "signed_head", "written"]
+__all__ = [
+    "HEAD_TYPE",
+    "KeptHead",
+    "head_of",
+    "kept",
+    "kept_head",
+    "newest_kept",
+    "read_heads",
+    "signed_head",
+    "written",
+]
 
 HEAD_TYPE = "application/vnd.errata.audit-head+json"
 _FORMAT = "errata.audit-head/1"
@@ -89,6 +99,11 @@ def newest_kept(directory: Path, ledger: str) -> int:
     start = f"{_PREFIX}{ledger}-"
     names = (path.name.removeprefix(start).removesuffix(_ENDING) for path in directory.glob(f"{start}*{_ENDING}"))
     return max((int(name) for name in names if name.isdecimal()), default=0)
+
+
+def kept_head(directory: Path, ledger: str, seq: int) -> Head:
+    """The head of this entry that is kept, without checking who signed it."""
+    return head_of(_read(directory / file_name(Head(ledger, "", seq, "", ""))), None)[0]
 
 
 def written(path: Path, content: bytes) -> bool:

@@ -21,7 +21,7 @@ from errata.errors import (
     StorageRefused,
     UsageError,
 )
-from errata.evidence.heads import KeptHead, kept, newest_kept, read_heads, signed_head, written
+from errata.evidence.heads import KeptHead, kept, kept_head, newest_kept, read_heads, signed_head, written
 from errata.evidence.keys import PublicKey, SigningKey, load_public_key, load_signing_key, public_path
 from errata.executor.desk import Desk
 from errata.failpoints import failpoint
@@ -56,6 +56,7 @@ def export(desk: Desk, output: Path | None = None) -> HeadView:
     envelope = signed_head(head, key)
     files, already = [], False
     if desk.project.evidence.heads is not None:
+        _need_continuity(desk)
         failpoint("audit.before_head")
         path, already = kept(Path(desk.project.evidence.heads), head, envelope)
         files.append(str(path))
@@ -79,9 +80,10 @@ def witness(desk: Desk) -> None:
 
 
 def need_witness(desk: Desk) -> None:
-    """Refuse to publish while an earlier publication has been standing without an exported head for too long."""
+    """Refuse to publish on a log that its newest head denies, or that has gone without a head for too long."""
     if desk.project.evidence.heads is None:
         return
+    _need_continuity(desk)
     lag = lag_of(desk.project, desk.ledger)
     if not lag.late:
         return
@@ -97,6 +99,22 @@ def need_witness(desk: Desk) -> None:
             state="nothing was published",
             hint="errata audit head exports it; evidence.max_lag says how long that may take",
         ) from error
+
+
+def _need_continuity(desk: Desk) -> None:
+    """The log still has the entry that was exported last: one look, which a rebuilt log does not stand."""
+    place = Path(desk.project.evidence.heads or "")
+    newest = newest_kept(place, desk.ledger.ledger_id)
+    if not newest:
+        return
+    expected, found = kept_head(place, desk.ledger.ledger_id, newest).hash, desk.ledger.audit_hash(newest)
+    if found != expected:
+        raise AuditBroken(
+            f"the log was refused; expected entry {newest} with {expected}, whose head was exported, found"
+            f" {found or 'no such entry'}: it was cut, rebuilt or forked",
+            state="nothing was published or exported",
+            hint="errata audit verify; then find out who wrote to the ledger",
+        )
 
 
 def lag_of(project: Project, ledger: Ledger) -> Lag:

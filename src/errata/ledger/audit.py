@@ -36,6 +36,7 @@ __all__ = [
     "entries",
     "entry_hash",
     "entry_of",
+    "hash_at",
     "head",
     "link_bytes",
     "older_bytes",
@@ -143,6 +144,11 @@ def head(conn: Connection) -> tuple[int, str, str]:
     """Number, hash and time of the last entry; zeros and no time when there is none."""
     row = conn.execute(select(audit.c.seq, audit.c.hash, audit.c.at).order_by(audit.c.seq.desc()).limit(1)).first()
     return (0, GENESIS, "") if row is None else (row.seq, row.hash, row.at)
+
+
+def hash_at(conn: Connection, seq: int) -> str | None:
+    """The hash of an entry; None when there is no such entry."""
+    return GENESIS if seq == 0 else conn.execute(select(audit.c.hash).where(audit.c.seq == seq)).scalar()
 
 
 def uncovered_since(conn: Connection, seq: int) -> str | None:

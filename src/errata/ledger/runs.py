@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, select
 
 from errata.canonical import sha256, strict_json
 from errata.errors import ManifestTampered, NotFound, StateRefused, UsageError
-from errata.ledger.audit import append, entries, head, uncovered_since, verify
+from errata.ledger.audit import append, entries, hash_at, head, uncovered_since, verify
 from errata.ledger.database import Tx
 from errata.ledger.parts import save_parts, stored_digest
 from errata.ledger.records import AuditCheck, Overlap, RunRecord
@@ -178,6 +178,10 @@ class Runs(Store):
     def audit_head(self) -> tuple[int, str, str]:
         """Number, hash and time of the last entry."""
         return self._read(head)
+
+    def audit_hash(self, seq: int) -> str | None:
+        """The hash of an entry; None when there is no such entry."""
+        return self._read(lambda conn: hash_at(conn, seq))
 
     def uncovered_since(self, seq: int) -> str | None:
         """When the first publication or rollback after this entry was settled; None when there is none."""

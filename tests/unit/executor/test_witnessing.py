@@ -199,6 +199,22 @@ def test_a_log_that_was_rebuilt_is_found_by_the_next_export_too(here: Office, tm
         here.client.audit_head()
 
 
+def test_a_rebuilt_log_stops_publication_before_anyone_asks(here: Office, tmp_path: Path):
+    """The newest head is held against the log at every publication and every export, however much was added since."""
+    here.client.audit_head()
+    here.judged()
+    with sqlite3.connect(tmp_path / "ledger.db") as raw:
+        raw.execute("DROP TRIGGER audit_no_update")
+        raw.execute("UPDATE audit SET hash = ? WHERE seq = 1", ("0f" * 32,))
+    log = LedgerLog(here.desk, BO, here.run.run_id, "publish", "lake.fin.daily_revenue", DAYS, "because", {})
+    with pytest.raises(AuditBroken, match="cut, rebuilt or forked"):
+        log.intend(DETAIL)
+    with pytest.raises(AuditBroken, match="cut, rebuilt or forked"):
+        here.client.audit_head()
+    assert here.state == "validated"
+    assert heads(here) == [1]
+
+
 class TestErasure:
     """``errata audit erase-person``: an approver's deed, with a reason."""
 
