@@ -1,0 +1,47 @@
+"""A ledger with a run in every state: it names nobody but in one table, and evidence holds when they are erased."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from sqlalchemy import text
+
+from errata.evidence.verifier import verify
+from errata.ledger import schema
+from errata.ledger.subjects import ERASED
+from errata.model.run import ACTIVE, RunState
+from unit.evidence.house import PEOPLE, House
+
+NewHouse = Callable[..., House]
+NAMES = re.compile(rf"(?<![\w-])({'|'.join(f'{name}(-os)?' for name in PEOPLE)})(?![\w-])")
+
+
+def test_no_table_but_one_names_a_person(house: House, cases: dict[str, str]):
+    """Whatever became of the runs: manifests, decisions, releases, verdicts, publications and audit hold pseudonyms."""
+    for table in schema.metadata.sorted_tables:
+        query = text(f"SELECT * FROM {table.name}")
+        rows = house.ledger._read(lambda conn, query=query: conn.execute(query).mappings().all())
+        for row in rows:
+            for column, value in row.items():
+                found = NAMES.search(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
+                assert found is None or table is schema.subject, (table.name, column, found)
+
+
+def test_evidence_of_erased_people_verifies_and_names_nobody(new_house: NewHouse):
+    """A bundle made after the erasure is as good as one made before; only who it was is missing."""
+    house = new_house()
+    accepted = house.accepted()
+    house.publish(accepted)
+    before = house.export(accepted)
+    for run in house.ledger.runs(states=ACTIVE):
+        house.ledger.move(run.run_id, RunState.CANCELLED, actor=house.actor("dana"))
+    for name in ("bo", "bo-os", "ana", "ana-os"):
+        house.ledger.erase_person(name, "asked for it", house.actor("dana"))
+    assert house.ledger.verify_audit().ok
+    assert verify(before, [house.public]).problems == []
+    after = verify(house.exported(accepted)[1], [house.public])
+    assert after.problems == []
+    assert ERASED not in str(after.run)
+    (warning,) = house.ledger.acceptances_of_warnings(accepted)
+    assert warning.why == ERASED
