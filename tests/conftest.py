@@ -124,28 +124,53 @@ def saved() -> Iterator[dict[str, Savepoint]]:
 
 
 @pytest.fixture
+def make_ledger() -> Callable[[Path], str] | None:
+    """Where worlds of ``at`` keep their ledger; None is SQLite in their own directory."""
+    return None
+
+
+@pytest.fixture
 def at(
-    saved: dict[str, Savepoint], base_spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+    saved: dict[str, Savepoint],
+    base_spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    make_lake: Callable[[Path], Lake],
+    make_ledger: Callable[[Path], str] | None,
 ) -> Iterator[Callable[[str], tuple[World, str]]]:
-    """A world of two days in two chunks, and its run in this state, put back to it for every test that asks; every
-    invariant is checked afterwards."""
+    """A world of two days in two chunks, and its run in this state. On SQLite it is made once and put back to it for
+    every test; every invariant is checked afterwards."""
     from support.invariants import assert_invariants
+    from support.lakes import sqlite_lake
+    from support.ledger_copy import copy_ledger
     from support.savepoint import Savepoint
     from support.world import World
 
-    used: list[World] = []
+    used: list[tuple[World, str]] = []
+
+    def made(state: str) -> tuple[World, str]:
+        root = tmp_path_factory.mktemp(state)
+        places = {"ledger": make_ledger(root)} if make_ledger else {}
+        world = World.make(root, base_spark, days=2, chunk_bytes="1", lake=make_lake(root), **places)
+        return world, "" if state == "new" else world.to(state)
 
     def prepared(state: str) -> tuple[World, str]:
         check()
+        if make_ledger is not None or make_lake is not sqlite_lake:
+            used.append(made(state))
+            return used[-1]
         if state not in saved:
-            world = World.make(tmp_path_factory.mktemp(state), base_spark, days=2, chunk_bytes="1")
-            saved[state] = Savepoint(world, "" if state == "new" else world.to(state))
-        used.append(saved[state].restore())
-        return used[-1], saved[state].run
+            saved[state] = Savepoint(*made(state))
+        used.append((saved[state].restore(), saved[state].run))
+        return used[-1]
 
     def check() -> None:
-        for world in used[-1:]:
+        for world, _ in used[-1:]:
+            if make_ledger is not None:
+                copy_ledger(make_ledger(world.root), world.root / ".errata" / "ledger.db")
             assert_invariants(world.root, world.lake.pyiceberg)
 
     yield prepared
     check()
+    if make_ledger is not None or make_lake is not sqlite_lake:
+        for world, _ in used:
+            world.client.close()

@@ -32,7 +32,7 @@ FIRST = date(2026, 1, 1)
 
 PROJECT = """
 project: test
-ledger: sqlite:///.errata/ledger.db
+ledger: LEDGER
 catalogs:
   lake: LAKE
 storage: STORAGE
@@ -109,10 +109,11 @@ class World:
         history: bool = True,
         project: str = "",
         lake: Lake | None = None,
+        ledger: str = "sqlite:///.errata/ledger.db",
     ) -> World:
         """Files, table and client. The history is wrong: every gross is doubled."""
         lake = lake or sqlite_lake(root)
-        words = {"CHUNK_BYTES": chunk_bytes, "LAKE": lake.yaml, "STORAGE": lake.storage}
+        words = {"LEDGER": ledger, "CHUNK_BYTES": chunk_bytes, "LAKE": lake.yaml, "STORAGE": lake.storage}
         text = PROJECT
         for word, value in words.items():
             text = text.replace(word, value)
