@@ -52,7 +52,7 @@ def violations(root: Path, catalog: Mapping[str, str] | None = None) -> list[str
         return []
     with closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as db:
         db.row_factory = sqlite3.Row
-        found = [*_coverage(db), *_attempts(db), *_audit(db), *_approvals(db), *_locks(db)]
+        found = ledger_violations(db)
         for (name,) in db.execute("SELECT DISTINCT table_name FROM run"):
             table = _table(root, name, catalog)
             found += [*_staged(db, table, name), *_publications(db, table, name), *_files_exist(table)]
@@ -61,6 +61,11 @@ def violations(root: Path, catalog: Mapping[str, str] | None = None) -> list[str
                     beside = _table(root, shadow, catalog)
                     found += [*_staged(db, beside, name), *_files_exist(beside)]
     return found
+
+
+def ledger_violations(db: sqlite3.Connection) -> list[str]:
+    """What is wrong in the ledger's database alone; rows are read by name."""
+    return [*_coverage(db), *_attempts(db), *_audit(db), *_approvals(db), *_locks(db)]
 
 
 def _shadows(db: sqlite3.Connection, name: str) -> list[str]:

@@ -1,0 +1,334 @@
+"""Workers, validators and publishers for the simulation: generators that yield at each request they make.
+
+The rules are the product's: the ledger's own methods, ``carry_out`` and ``settle`` of the publisher, the log of intents
+of the executor, and the fates of lost chunks. Code of the product that is no generator is **replayed**: it is called
+again from its start with the answers it got so far, until it asks for something that was not asked before. So it stops
+at each request like everything else, without threads, and a process that dies simply is not continued.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from errata.errors import (
+    ApprovalRefused,
+    AttemptLost,
+    EngineError,
+    ErrataError,
+    LedgerUnavailable,
+    PublishConflict,
+    ScopeLocked,
+    StateRefused,
+)
+from errata.executor.retrying import after_error, after_loss
+from errata.executor.settling import LedgerLog
+from errata.ledger import Owner, PartitionState
+from errata.model.audit import Actor
+from errata.model.manifest import ExpectedFile
+from errata.model.refs import undo_branch
+from errata.model.run import ChunkState, PublicationState, RunState
+from errata.model.table import by_partition
+from errata.publisher.replace import Replacement, carry_out, settle
+from faults.simulated_table import PIN, TABLE, Client
+
+if TYPE_CHECKING:
+    from faults.simulation import World
+
+LEASE = 60.0
+CAP = 6
+BO = Actor("bo", "bo-os", "desk")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Something outside the process; ``do`` has its effect and answers."""
+
+    name: str
+    do: Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """Nothing to do for a while."""
+
+    seconds: float
+
+
+Steps = Generator[Request | Sleep, Any, Any]
+
+
+@dataclass
+class Process:
+    """One process on one of two hosts; who is on the same host sees that it died."""
+
+    name: str
+    host: str
+    kind: str
+    run_id: str
+    steps: Steps | None = None
+    waiting: Request | Sleep | None = None
+    not_before: int = 0
+    is_dead: bool = False
+    owner: Owner = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.owner = Owner(self.name, self.host, 1, self.name)
+
+
+class _NotAsked(BaseException):
+    def __init__(self, request: Request) -> None:
+        super().__init__(request.name)
+        self.request = request
+
+
+def replayed(work: Callable[[Callable[..., Any]], Any]) -> Steps:
+    """Run ``work`` of the product up to its next request, again and again."""
+    answers: list[tuple[Any, Exception | None]] = []
+    while True:
+        known = iter(answers)
+
+        def io(name: str, do: Callable[[], Any], known: Any = known) -> Any:
+            answer, error = next(known, (None, _NotAsked(Request(name, do))))
+            if error is not None:
+                raise error.with_traceback(None)
+            return answer
+
+        try:
+            return work(io)
+        except _NotAsked as asks:
+            request = asks.request
+        try:
+            answers.append(((yield request), None))
+        except Exception as error:  # noqa: BLE001  it is the product's to deal with
+            answers.append((None, error))
+
+
+@dataclass(frozen=True, slots=True)
+class _LedgerBy:
+    io: Callable[..., Any]
+    ledger: Any
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self.ledger, name)
+        return lambda *args, **options: self.io(f"ledger.{name}", partial(method, *args, **options))
+
+
+def _log(world: World, io: Callable[..., Any], run_id: str, kind: str, scope: Any, release: Any) -> LedgerLog:
+    desk: Any = SimpleNamespace(
+        ledger=_LedgerBy(io, world.ledger), project=SimpleNamespace(evidence=SimpleNamespace(heads=None))
+    )
+    return LedgerLog(desk, BO, run_id, kind, TABLE, tuple(scope), "because", release)
+
+
+def ask(world: World, name: str, *args: Any, **options: Any) -> Request:
+    """A call of the ledger."""
+    return Request(f"ledger.{name}", partial(getattr(world.ledger, name), *args, **options))
+
+
+def worker(world: World, me: Process) -> Steps:
+    """Claim, stage, adopt, until nothing is left; then say what the run has come to."""
+    run = yield ask(world, "run", me.run_id)
+    if run.state is RunState.APPROVED:
+        try:
+            yield ask(world, "move", me.run_id, RunState.RUNNING, actor=BO, expect={RunState.APPROVED})
+        except StateRefused:
+            pass
+    claim = partial(ask, world, "claim", me.run_id, me.owner, lease_seconds=LEASE, actor=BO, after_loss=after_loss(CAP))
+    while True:
+        attempt = yield claim(is_dead=lambda owner: world.sees_dead(me, owner))
+        if attempt is not None:
+            yield from _attempt(world, attempt)
+            continue
+        run = yield ask(world, "run", me.run_id)
+        counts = yield ask(world, "counts", me.run_id)
+        if run.state is not RunState.RUNNING or not (counts.pending or counts.running):
+            break
+        yield Sleep(LEASE / 4)
+    try:
+        if run.state is RunState.RUNNING and counts.done == counts.total:
+            yield ask(world, "move", me.run_id, RunState.STAGED, actor=BO)
+        elif run.state is RunState.RUNNING:
+            yield ask(world, "move", me.run_id, RunState.FAILED, actor=BO)
+    except StateRefused:
+        pass  # another worker said so first
+
+
+def _attempt(world: World, attempt: Any) -> Steps:
+    try:
+        if not (yield ask(world, "heartbeat", attempt, LEASE)):
+            return
+        stage = partial(world.catalog.stage, attempt.attempt_id, attempt.partitions, attempt.run_id)
+        snapshot = yield Request("table.stage", stage)
+        if not (yield ask(world, "heartbeat", attempt, LEASE)):
+            return
+        facts = {"rows": len(attempt.partitions), "files": len(attempt.partitions), "bytes": 1, "seconds": 1.0}
+        adopt = ask(world, "adopt", attempt, snapshot_id=snapshot, actor=BO, **facts)
+        try:
+            yield adopt
+        except LedgerUnavailable:
+            yield adopt  # its answer may have been lost
+    except AttemptLost:
+        return
+    except RuntimeError as error:
+        told = EngineError(str(error), retryable=True)
+        fate = after_error(told, CAP)
+        try:
+            yield ask(world, "fail", attempt, error_code=told.code, message=str(error), actor=BO, fate=fate)
+        except AttemptLost:
+            return
+
+
+def operator(world: World, me: Process) -> Steps:
+    """Puts back in line what failed."""
+    yield ask(world, "retry", me.run_id, None, BO)
+    try:
+        yield ask(world, "move", me.run_id, RunState.RUNNING, actor=BO, expect={RunState.FAILED})
+    except StateRefused:
+        pass
+
+
+def validator(world: World, me: Process) -> Steps:
+    """A candidate of what was adopted, and a verdict over it."""
+    chunks = yield ask(world, "chunks", me.run_id)
+    staged = [chunk.snapshot_id for chunk in chunks if chunk.state is ChunkState.DONE]
+    digest = hashlib.sha256(repr(sorted(staged)).encode()).hexdigest()
+    try:
+        made = yield ask(world, "intend_candidate", me.run_id, digest, BO)
+        snapshot = yield Request("table.assemble", partial(world.catalog.assemble, me.run_id, made.n, staged))
+        yield ask(world, "record_candidate", me.run_id, made.n, None, snapshot, BO)
+        yield ask(
+            world, "record_verdict", me.run_id, made.n, passed=True, checks=[], thresholds_digest="t" * 64, actor=BO
+        )
+    except (StateRefused, RuntimeError):
+        pass  # others were faster, or the next validator begins again
+
+
+def publisher(world: World, me: Process) -> Steps:
+    """Publish what is left of the run, a part of it or all; ends when only a person can go on."""
+    while True:
+        yield from _settle_deserted(world, me)
+        states = yield ask(world, "partition_states", me.run_id)
+        left = tuple(name for name, state in states.items() if state is PartitionState.UNPUBLISHED)
+        verdict = yield ask(world, "latest_verdict", me.run_id)
+        run = yield ask(world, "run", me.run_id)
+        if run.state in (RunState.ROLLED_BACK, RunState.SUPERSEDED, RunState.PUBLISHED) or not left:
+            return
+        scope = left if world.chance.random() < 0.7 else left[: world.chance.randint(1, len(left))]
+        order = _publication(world, run, verdict.candidate_n, scope)
+        release = {"verdict": verdict.audit_seq, "candidate": verdict.candidate_n}
+        if (yield from _tried(world, me, order, release)):
+            continue
+        return
+
+
+def rollback(world: World, me: Process) -> Steps:
+    """Take back what of the run is the truth now."""
+    yield from _settle_deserted(world, me)
+    states = yield ask(world, "partition_states", me.run_id)
+    scope = tuple(name for name, state in states.items() if state is PartitionState.ACCEPTED)
+    if scope:
+        run = yield ask(world, "run", me.run_id)
+        order = yield from _undo(world, run, scope)
+        yield from _tried(world, me, order, {})
+
+
+def visitor(world: World, me: Process) -> Steps:
+    """Any other command: it begins by settling what nobody works on any more."""
+    yield from _settle_deserted(world, me)
+
+
+def _tried(world: World, me: Process, order: Replacement, release: dict[str, Any]) -> Steps:
+    """One publication or rollback; whether it makes sense to come back."""
+    try:
+        yield from replayed(
+            lambda io: carry_out(
+                order,
+                Client(world.catalog, io),
+                Client(world.catalog, io),
+                _log(world, io, me.run_id, order.kind, order.partitions, release),
+            )
+        )
+    except PublishConflict as conflict:
+        if "partitions" in conflict.fields:
+            world.conflicts.add(me.run_id)
+            return False
+    except (ScopeLocked, ApprovalRefused):
+        yield Sleep(LEASE)
+    except StateRefused:
+        return False  # settled meanwhile by someone else
+    return True
+
+
+def _settle_deserted(world: World, me: Process) -> Steps:
+    now = yield ask(world, "now_ms")
+    for open_ in (yield ask(world, "open_publications", TABLE)):
+        holder = world.holders.get(open_.pub_id)
+        deserted = open_.lease_until <= now or holder is me
+        if not deserted and holder is not None and not world.sees_dead(me, holder.owner):
+            continue
+        try:
+            yield from replayed(
+                lambda io, pub=open_: settle(
+                    PIN,
+                    pub.pub_id,
+                    Client(world.catalog, io),
+                    _log(world, io, pub.run_id, pub.kind, pub.partitions, {}),
+                    reason="its process ended",
+                )
+            )
+        except ErrataError:
+            continue  # the next one looks again
+
+
+def _publication(world: World, run: Any, candidate: int, scope: tuple[str, ...]) -> Replacement:
+    branch = f"errata_{run.run_id}_c{candidate}"
+    snapshot = world.catalog.snapshots[world.catalog.refs[branch]]
+    files = {
+        name: tuple(
+            ExpectedFile(path, len(f.rows), "data") for path, f in snapshot.files.items() if f.partition == name
+        )
+        for name in scope
+    }
+    planned = world.plans[run.run_id]
+    return Replacement(
+        "publish", run.run_id, run.manifest_digest, PIN, scope, {name: planned.expected[name] for name in scope},
+        planned.base, files, (snapshot.id,), 30, {branch: 7}, ("d",),
+    )  # fmt: skip
+
+
+def _undo(world: World, run: Any, scope: tuple[str, ...]) -> Steps:
+    """As the executor does it: what each partition held before the publication that brought its content in."""
+    accepted = yield ask(world, "accepted", TABLE, scope)
+    expected: dict[str, Any] = {}
+    add: dict[str, Any] = {}
+    by_publication: dict[str, list[str]] = {}
+    for name in scope:
+        by_publication.setdefault(accepted[name].origin_pub_id or accepted[name].pub_id, []).append(name)
+    publications = []
+    for pub_id, names in by_publication.items():
+        detail = yield ask(world, "publication_detail", pub_id)
+        publications.append((yield ask(world, "publication", pub_id)))
+        for name in names:
+            for into, listed in ((expected, detail["add"]), (add, detail["remove"])):
+                into[name] = tuple(ExpectedFile(path, rows, content) for content, path, rows in listed.get(name, ()))
+    own = set()
+    for known in world.plans:
+        found = yield ask(world, "publications", known)
+        own |= {one.pub_id for one in found if one.state is PublicationState.COMMITTED}
+    branches = [undo_branch(pub_id) for pub_id in by_publication]
+    return Replacement(
+        "rollback", run.run_id, run.manifest_digest, PIN, scope, expected,
+        min(publications, key=lambda one: one.settled_at or "").result_snapshot_id, add,
+        tuple(world.catalog.refs[name] for name in branches), 30, dict.fromkeys(branches, 30), ("d",),
+        own=frozenset(own),
+    )  # fmt: skip
+
+
+def planned_files(world: World, partitions: tuple[str, ...]) -> Any:
+    """What a plan made now expects of these partitions."""
+    return by_partition(world.catalog.version().live(partitions), partitions)

@@ -1,0 +1,271 @@
+"""A catalog in memory for the simulation: snapshots, refs, and commits that assert what a REST catalog asserts.
+
+A commit lands if main's head is the one it was built on, its own tag is not there yet, and every ref it relies on is;
+nothing else protects the table. Every commit on main is kept in ``landed``, also those an expiry has taken from
+readers, so that a checker can look at all of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from errata.errors import RunExpired
+from errata.model.columns import TableSchema
+from errata.model.manifest import TargetPin
+from errata.model.partition import Grain
+from errata.model.refs import GUARD, pub_tag, undo_branch
+from errata.model.table import Commit, DataFile, History, Touch
+from errata.publisher.ports import Landed, Outcome, PublicationCommit
+
+TABLE = "lake.fin.daily_revenue"
+DAYS = ("2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04", "2026-01-05")
+PIN = TargetPin(
+    TABLE, "uuid", "1", 0, 0, "d", "date", "identity", Grain.DAY, {"d": "date"}, (), "part", dict.fromkeys(DAYS, "x"), 1
+)
+
+
+class CommitFailed(RuntimeError):
+    """The catalog compared and did not swap."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A data file; its rows are names that say where they come from."""
+
+    partition: str
+    rows: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One state of main or of a branch."""
+
+    id: str
+    parent: str | None
+    files: Mapping[str, File]
+    operation: str
+    summary: Mapping[str, str] = field(default_factory=dict)
+
+    def rows(self, partition: str) -> frozenset[str]:
+        """What a reader sees in a partition."""
+        return frozenset(row for file in self.files.values() if file.partition == partition for row in file.rows)
+
+
+@dataclass
+class Catalog:
+    """The server's side: each method is one request, done wholly or not at all."""
+
+    main: str = "1"
+    refs: dict[str, str] = field(default_factory=dict)
+    snapshots: dict[str, Snapshot] = field(default_factory=dict)
+    landed: list[Snapshot] = field(default_factory=list)
+    files: int = 0
+
+    def __post_init__(self) -> None:
+        first = {f"base/{day}": File(day, frozenset({f"base {day}"})) for day in DAYS}
+        self._keep(Snapshot("1", None, first, "append"), main=True)
+
+    def _keep(self, made: Snapshot, *, main: bool = False) -> str:
+        self.snapshots[made.id] = made
+        if main:
+            self.main = made.id
+            self.landed.append(made)
+        return made.id
+
+    def _next(self) -> str:
+        self.files += 1
+        return str(100 + self.files)
+
+    def head(self) -> Snapshot:
+        """Main, as a reader gets it."""
+        return self.snapshots[self.main]
+
+    def write(self, operation: str, partition: str, row: str | None) -> str:
+        """What others do: append a row, overwrite a partition with it, or rewrite the partition's files as one."""
+        head, made = self.head(), self._next()
+        kept = {p: f for p, f in head.files.items() if f.partition != partition or operation == "append"}
+        rows = head.rows(partition) if row is None else frozenset({row})
+        return self._keep(
+            Snapshot(made, head.id, {**kept, f"live/{made}": File(partition, rows)}, operation), main=True
+        )
+
+    def expire(self) -> None:
+        """Forget what no ref holds but main's last two states."""
+        keep = {*self.refs.values(), self.main, self.head().parent}
+        self.snapshots = {name: snapshot for name, snapshot in self.snapshots.items() if name in keep}
+
+    def stage(self, attempt: str, partitions: Sequence[str], run_id: str) -> str:
+        """An attempt's output: on nobody's branch, read by whoever knows its number."""
+        files = {f"{attempt}/{p}": File(p, frozenset({f"{run_id} {p}"})) for p in partitions}
+        made = self._keep(Snapshot(self._next(), None, files, "append", {"errata.attempt": attempt}))
+        self.refs[f"staged_{attempt}"] = made
+        return made
+
+    def assemble(self, run_id: str, n: int, staged: Sequence[str]) -> str:
+        """A candidate: the files of these snapshots on one branch."""
+        files = {path: file for name in staged for path, file in self.snapshots[name].files.items()}
+        made = self._keep(Snapshot(self._next(), None, files, "append"))
+        self.refs[f"errata_{run_id}_c{n}"] = made
+        return made
+
+    def version(self) -> Version:
+        """One metadata version, for ever as it is now."""
+        return Version(self.head(), dict(self.snapshots), frozenset(self.refs))
+
+    def commit(self, on: str, publication: PublicationCommit) -> str:
+        """The one compare-and-swap."""
+        tag = pub_tag(publication.publication_id)
+        head = self.head()
+        if head.id != on or tag in self.refs or not set(publication.keep_refs) <= set(self.refs):
+            raise CommitFailed(f"built on {on}, main is {head.id}")
+        source = {path: f for name in publication.add_from for path, f in self.snapshots[name].files.items()}
+        missing = [p for p in publication.add if p not in source] + [
+            p for p in publication.remove if p not in head.files
+        ]
+        if missing:
+            raise CommitFailed(f"no such files: {missing}")
+        kept = {path: file for path, file in head.files.items() if path not in publication.remove}
+        files = {**kept, **{path: source[path] for path in publication.add}}
+        made = Snapshot(self._next(), head.id, files, "overwrite", dict(publication.properties))
+        self.refs[tag] = made.id
+        return self._keep(made, main=True)
+
+    def look(self, publication_id: str) -> Landed:
+        """By tag, then by what main remembers."""
+        tagged = self.refs.get(pub_tag(publication_id))
+        if tagged is not None:
+            is_it = self.snapshots[tagged].summary.get("errata.publication") == publication_id
+            return Landed(Outcome.LANDED, tagged) if is_it else Landed(Outcome.FENCED)
+        return Landed(Outcome.ABSENT)
+
+    def fence(self, publication_id: str) -> None:
+        """The publication's tag on the guard, unless it is there."""
+        self.refs.setdefault(pub_tag(publication_id), self.refs[GUARD])
+
+    def guard(self) -> tuple[str, bool]:
+        """The guard, made when it is missing."""
+        if GUARD in self.refs:
+            return self.refs[GUARD], False
+        self.refs[GUARD] = self._keep(Snapshot("guard", None, {}, "append"))
+        return self.refs[GUARD], True
+
+    def write_undo(self, publication_id: str, from_snapshot: str, paths: Sequence[str]) -> str:
+        """A branch with exactly these files."""
+        if from_snapshot not in self.snapshots:
+            raise RunExpired(f"snapshot {from_snapshot} is gone")
+        files = {path: self.snapshots[from_snapshot].files[path] for path in paths}
+        made = self._keep(Snapshot(self._next(), None, files, "append"))
+        self.refs[undo_branch(publication_id)] = made
+        return made
+
+    def content(self, snapshot_id: str, partitions: Sequence[str]) -> dict[str, str]:
+        """Per partition a digest of its rows."""
+        if snapshot_id not in self.snapshots:
+            raise RunExpired(f"snapshot {snapshot_id} is gone")
+        rows = {name: sorted(self.snapshots[snapshot_id].rows(name)) for name in partitions}
+        return {name: hashlib.sha256(repr(found).encode()).hexdigest() for name, found in rows.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What one client loaded; its commit goes through ``io`` of that client."""
+
+    at: Snapshot
+    known: Mapping[str, Snapshot]
+    refs: frozenset[str]
+    commit_on: Callable[[str, PublicationCommit], str] | None = None
+    table_uuid: str = "uuid"
+    spec_id: int = 0
+
+    @property
+    def snapshot_id(self) -> str:
+        """Main's head."""
+        return self.at.id
+
+    @property
+    def schema(self) -> TableSchema:
+        """Never changes here."""
+        return TableSchema(0, 1, {"d": "date"}, {"d": 1})
+
+    def live(self, partitions: Sequence[str]) -> tuple[DataFile, ...]:
+        """Data files of these partitions."""
+        found = self.at.files.items()
+        return tuple(DataFile(path, len(f.rows), 1, f.partition) for path, f in found if f.partition in partitions)
+
+    def history(self, base_snapshot_id: str | None, partitions: Sequence[str]) -> History:
+        """From the head back to the base, or to where an expiry cut it."""
+        commits: list[Commit] = []
+        at: Snapshot | None = self.at
+        while at is not None and at.id != base_snapshot_id:
+            before = self.known.get(at.parent or "")
+            if before is None:
+                return History(tuple(commits), complete=False)
+            touched = {name: touch for name in partitions if (touch := _touch(before, at, name))}
+            commits.append(Commit(at.id, at.operation, 0, "live", touched, summary=at.summary))
+            at = before
+        return History(tuple(commits), complete=at is not None)
+
+    def commit(self, publication: PublicationCommit) -> str:
+        """The one compare-and-swap on this version."""
+        assert self.commit_on is not None
+        return self.commit_on(self.at.id, publication)
+
+
+def _touch(before: Snapshot, after: Snapshot, partition: str) -> Touch | None:
+    added = [f for path, f in after.files.items() if f.partition == partition and path not in before.files]
+    removed = [f for path, f in before.files.items() if f.partition == partition and path not in after.files]
+    if not added and not removed:
+        return None
+    return Touch(sum(len(f.rows) for f in added), sum(len(f.rows) for f in removed))
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """The publisher's ports, each call one request that the simulation may delay, lose or fail."""
+
+    catalog: Catalog
+    io: Callable[..., Any]
+
+    def version(self, _target: TargetPin) -> Version:
+        """The newest metadata version."""
+        found: Version = self.io("table.version", self.catalog.version)
+        return replace(found, commit_on=self._commit)
+
+    def _commit(self, on: str, publication: PublicationCommit) -> str:
+        made: str = self.io("table.commit", lambda: self.catalog.commit(on, publication))
+        return made
+
+    def look(self, _target: TargetPin, publication_id: str) -> Landed:
+        """What became of it."""
+        found: Landed = self.io("table.look", lambda: self.catalog.look(publication_id))
+        return found
+
+    def fence(self, _target: TargetPin, publication_id: str) -> None:
+        """Keep a late commit out."""
+        self.io("table.fence", lambda: self.catalog.fence(publication_id))
+
+    def write_undo(self, _t: TargetPin, pub: str, source: str, _n: Sequence[str], paths: Sequence[str], _d: int) -> str:
+        """Keep what will be removed."""
+        made: str = self.io("table.undo", lambda: self.catalog.write_undo(pub, source, paths))
+        return made
+
+    def ensure_guard(self, _target: TargetPin) -> tuple[str, bool]:
+        """The guard."""
+        found: tuple[str, bool] = self.io("table.guard", self.catalog.guard)
+        return found
+
+    def content(self, _t: TargetPin, snapshot_id: str, partitions: Sequence[str], _c: Sequence[str]) -> dict[str, str]:
+        """Contents, when files cannot tell."""
+        found: dict[str, str] = self.io("table.content", lambda: self.catalog.content(snapshot_id, partitions))
+        return found
+
+    def files_of(self, *_: Any) -> tuple[DataFile, ...]:
+        """Not asked for: nothing carries deletes here."""
+        raise AssertionError
+
+    def rewrite(self, *_: Any) -> str:
+        """Not asked for: nothing carries deletes here."""
+        raise AssertionError

@@ -1,0 +1,141 @@
+"""What must hold after a simulated history: reads the ledger's database and the catalog, never product code."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from support.invariants import ledger_violations
+
+if TYPE_CHECKING:
+    from faults.simulated_table import Snapshot
+    from faults.simulation import World
+
+
+def violations(world: World, db: sqlite3.Connection) -> list[str]:
+    """What is wrong, in words."""
+    db.row_factory = sqlite3.Row
+    return [
+        *ledger_violations(db),
+        *_leases(db),
+        *_adopted(world, db),
+        *_carried(world, db),
+        *_contents(world, db),
+        *_accepted(world, db),
+        *_at_rest(db),
+    ]
+
+
+def _leases(db: sqlite3.Connection) -> list[str]:
+    """I3, and leases by the ledger's time: nobody is taken over before."""
+    found = []
+    for row in db.execute("SELECT * FROM attempt WHERE error_code = 'lease-expired'"):
+        ended = datetime.fromisoformat(row["ended_at"]).timestamp() * 1000
+        if ended + 1 < row["lease_until"]:
+            found.append(
+                f"I3 {row['run_id']}/{row['chunk_id']}/{row['fence']} was taken over before its lease was over"
+            )
+    return found
+
+
+def _adopted(world: World, db: sqlite3.Connection) -> list[str]:
+    """I1, I3: what a chunk points at was written by the attempt of its fence."""
+    by_snapshot = {s.id: s.summary.get("errata.attempt") for s in world.catalog.snapshots.values()}
+    done = db.execute("SELECT * FROM chunk WHERE state = 'done'").fetchall()
+    names = {row["snapshot_id"]: f"{row['run_id']}/{row['chunk_id']}/{row['fence']}" for row in done}
+    return [
+        f"I3 {name} points at the output of {by_snapshot.get(snapshot)}"
+        for snapshot, name in names.items()
+        if by_snapshot.get(snapshot) != name
+    ]
+
+
+def _carried(world: World, db: sqlite3.Connection) -> list[str]:
+    """I6, I7: a publication is on one commit or on none, and the ledger says which."""
+    on = Counter(s.summary["errata.publication"] for s in world.catalog.landed if s.summary)
+    at = {s.summary["errata.publication"]: s.id for s in world.catalog.landed if s.summary}
+    found = [f"I6 {pub} is on {n} commits" for pub, n in on.items() if n > 1]
+    known = {row["pub_id"]: row for row in db.execute("SELECT * FROM publication")}
+    found += [f"I7 the table carries {pub}, which the ledger does not know" for pub in on if pub not in known]
+    for pub, row in known.items():
+        expected = ("committed", at[pub]) if pub in at else ("abandoned", None)
+        if (row["state"], row["result_snapshot_id"]) != expected:
+            found.append(f"I7 the ledger says {row['state']} {row['result_snapshot_id']} of {pub}, found {expected}")
+    return found
+
+
+def _contents(world: World, db: sqlite3.Connection) -> list[str]:
+    """I4, I5, I9, I11: each commit of ours did what was planned, wholly, and lost nobody's write."""
+    found: list[str] = []
+    by_id = {s.id: s for s in world.catalog.landed}
+    before_publication: dict[tuple[str, str], list[frozenset[str]]] = {}
+    digests = dict(db.execute("SELECT run_id, manifest_digest FROM run").fetchall())
+    scopes = {row["pub_id"]: json.loads(row["partitions"]) for row in db.execute("SELECT * FROM publication")}
+    for made in world.catalog.landed:
+        if not made.summary:
+            continue
+        pub, run_id, before = made.summary["errata.publication"], made.summary["errata.run"], by_id[made.parent or ""]
+        if made.summary["errata.manifest"] != digests[run_id]:
+            found.append(f"I9 {pub} was published under another digest")
+        changed = {f.partition for path, f in {**before.files, **made.files}.items()
+                   if (path in before.files) != (path in made.files)}  # fmt: skip
+        if not changed <= set(scopes.get(pub, ())):
+            found.append(f"I5 {pub} changed files of {sorted(changed - set(scopes.get(pub, ())))}")
+        for name in scopes.get(pub, ()):
+            new = frozenset({f"{run_id} {name}"})
+            stack = before_publication.setdefault((run_id, name), [])
+            if made.summary["errata.kind"] == "publish":
+                stack.append(before.rows(name))
+                expected = (world.plans[run_id].rows[name], new)
+            else:
+                expected = (new, stack.pop() if stack else frozenset())
+            found += _rows(pub, name, (before.rows(name), made.rows(name)), expected)
+            found += _twice(made, name, pub)
+    return found
+
+
+def _rows(
+    pub: str, name: str, seen: tuple[frozenset[str], ...], expected: tuple[frozenset[str], ...]
+) -> list[str]:  # fmt: skip
+    if seen == expected:
+        return []
+    told = [[sorted(rows) for rows in pair] for pair in (seen, expected)]
+    return [f"I4 {pub} {name}: before and after {told[0]}, expected {told[1]}"]
+
+
+def _twice(made: Snapshot, name: str, pub: str) -> list[str]:
+    rows = [row for f in made.files.values() if f.partition == name for row in f.rows]
+    return [f"I4 {pub} {name}: rows twice"] if len(rows) != len(set(rows)) else []
+
+
+def _accepted(world: World, db: sqlite3.Connection) -> list[str]:
+    """What the ledger calls the truth of a partition is what stands on top of our commits."""
+    scopes = {row["pub_id"]: json.loads(row["partitions"]) for row in db.execute("SELECT * FROM publication")}
+    stacks: dict[str, list[str]] = {}
+    for made in world.catalog.landed:
+        for name in scopes.get(made.summary.get("errata.publication", ""), ()):
+            stack = stacks.setdefault(name, [])
+            if made.summary["errata.kind"] == "publish":
+                stack.append(made.summary["errata.run"])
+            else:
+                stack.pop()
+    query = "SELECT partition, run_id FROM acceptance WHERE seq IN (SELECT max(seq) FROM acceptance GROUP BY partition)"
+    says = {row["partition"]: row["run_id"] for row in db.execute(query)}
+    return [
+        f"I7 the truth of {name} is {says.get(name)}, the table says {stack[-1:]}"
+        for name, stack in stacks.items()
+        if says.get(name) != (stack[-1] if stack else None)
+    ]
+
+
+def _at_rest(db: sqlite3.Connection) -> list[str]:
+    """I12: no chunk in flight, no open intent, no lock."""
+    counts = {
+        "chunks in flight": "SELECT count(*) FROM chunk WHERE state = 'running'",
+        "open intents": "SELECT count(*) FROM publication WHERE state = 'intended'",
+        "locks": "SELECT count(*) FROM scope_lock",
+    }
+    return [f"I12 {n} {what} are left" for what, sql in counts.items() if (n := db.execute(sql).fetchone()[0])]

@@ -1,0 +1,86 @@
+"""Ledger, workers, publishers, live writers and faults under one seed: the invariants hold, and every run ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from errata.ledger import Ledger
+from faults.simulation import Clock, Ground, World, approved_ground, simulate, validated_ground
+from faults.simulation_checks import violations
+
+SEEDS = int(os.environ.get("CHAOS_SEEDS", "2000"))
+FIRST = int(os.environ.get("CHAOS_SEED", "0"))
+IN_CI = 40
+
+
+@pytest.fixture(scope="module")
+def grounds() -> Iterator[tuple[Ground, ...]]:
+    """Two beginnings, in memory where there is any: each step is a commit that waits for its disk."""
+    memory = Path("/dev/shm")  # noqa: S108
+    with tempfile.TemporaryDirectory(prefix="errata-sim-", dir=memory if memory.is_dir() else None) as made:
+        approved = approved_ground(Path(made) / "approved.db")
+        # publishing is where there is most to lose
+        yield (approved, *[validated_ground(approved, Path(made) / "validated.db")] * 2)
+
+
+def run_seed(grounds: tuple[Ground, ...], seed: int) -> World:
+    """One history; a failure prints its trace."""
+    ground = grounds[seed % len(grounds)]
+    database = Path(shutil.copy(ground.database, ground.database.with_name(f"{seed}.db")))
+    clock, trace = Clock(), list[str]()
+    with (
+        clock.under_sqlite(),
+        Ledger.open(f"sqlite:///{database}", create=False) as ledger,
+        closing(sqlite3.connect(database)) as rows,
+    ):
+        try:
+            world = simulate(ledger, clock, ground, seed, rows, trace)
+            found = violations(world, rows)
+            assert not found, "\n".join(found)
+        except BaseException:
+            print("\n".join([f"seed {seed}", *trace]))  # noqa: T201  to be read by whoever repeats it
+            raise
+    for file in database.parent.glob(f"{seed}.db*"):
+        file.unlink()
+    return world
+
+
+def several(grounds: tuple[Ground, ...], seeds: range) -> Counter[str]:
+    """Many histories, and what happened in them."""
+    figures: Counter[str] = Counter()
+    for seed in seeds:
+        figures.update(run_seed(grounds, seed).figures)
+    print(f"\n{len(seeds)} seeds from {seeds.start}: {dict(sorted(figures.items()))}")  # noqa: T201
+    return figures
+
+
+def test_the_invariants_hold_in_simulated_histories(grounds: tuple[Ground, ...]) -> None:
+    """Every fault happened, publications landed, were refused and were taken back; nothing was lost or doubled."""
+    figures = several(grounds, range(IN_CI))
+    expected = {"killed before", "killed after", "frozen", "failed", "answer lost", "held back", "late commit refused"}
+    assert not expected - set(figures), "the histories are too tame to prove anything"
+    assert figures["publish committed"] >= IN_CI
+    assert figures["rollback committed"] >= 1
+
+
+def test_a_seed_is_a_history(grounds: tuple[Ground, ...]) -> None:
+    """The same seed is the same history, so that a failure can be looked at again."""
+    assert run_seed(grounds, 7).trace == run_seed(grounds, 7).trace
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(7200)
+def test_the_invariants_hold_in_many_simulated_histories(grounds: tuple[Ground, ...]) -> None:
+    """CHAOS_SEEDS of them."""
+    figures = several(grounds, range(FIRST, FIRST + SEEDS))
+    assert figures["late commit lands"]
+    assert figures["late commit refused"]
