@@ -312,7 +312,7 @@ class Client:
 
     def erase_person(self, name: str, *, reason: str, as_: str | None = None) -> ErasedView:
         """Forget the name behind a pseudonym and what they wrote; the chain stays valid."""
-        return erasing.erase_person(self._desk, self._actor(as_), name, reason)
+        return erasing.erase_person(self._desk, self._actor(as_), said("NAME", name), said("--reason", reason))
 
     def audit_log(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
         """Entries of the chain, oldest first."""

@@ -66,6 +66,28 @@ PLACES: dict[str, Command] = {
     "cleanup --run": lambda _, x: ("cleanup", "--dry-run", f"--run={x}"),
     "adopt TABLE": lambda _, x: ("adopt", "--", x),
     "submit --print": lambda run, x: ("submit", run, f"--print={x}"),
+    "plan --restore": lambda _, x: (
+        "plan", "fin.sales", "--partitions", "2026-01-01", "--reason", "r", "--dry-run", f"--restore={x}"),
+    "approve --break-glass": lambda run, x: ("approve", run, "--digest", "0" * 64, f"--break-glass={x}", "--as", "bo"),
+    "release RUN": lambda _, x: ("release", "--as", "bo", "--", x),
+    "release --digest": lambda run, x: ("release", run, f"--digest={x}", "--as", "bo"),
+    "release --note": lambda run, x: ("release", run, "--digest", "0" * 64, f"--note={x}", "--as", "bo"),
+    "publish --break-glass": lambda run, x: ("publish", run, f"--break-glass={x}", "--as", "bo", "--yes"),
+    "runs PRODUCT": lambda _, x: ("runs", "--", x),
+    "runs --state": lambda _, x: ("runs", f"--state={x}"),
+    "runs --by": lambda _, x: ("runs", f"--by={x}"),
+    "runs --since": lambda _, x: ("runs", f"--since={x}"),
+    "runs --accepted-at": lambda _, x: ("runs", "fin.sales", f"--accepted-at={x}"),
+    "history TABLE": lambda _, x: ("history", "--", x, "2026-01-01"),
+    "history PARTITION": lambda _, x: ("history", "--", "lake.fin.regions", x),
+    "audit erase-person": lambda _, x: ("audit", "erase-person", "--reason", "r", "--yes", "--as", "bo", "--", x),
+    "audit erase-person --reason": lambda _, x: (
+        "audit", "erase-person", "nobody", f"--reason={x}", "--yes", "--as", "bo"),
+    "ledger roles --owner": lambda _, x: ("ledger", "roles", f"--owner={x}"),
+    "ledger roles --schema": lambda _, x: ("ledger", "roles", f"--schema={x}"),
+    "evidence export --output": lambda run, x: ("evidence", "export", run, f"--output={x}", "--without-diff"),
+    "evidence verify FILE": lambda _, x: ("evidence", "verify", "--key", "no-such-key.pub", "--", x),
+    "evidence verify --key": lambda _, x: ("evidence", "verify", "no-such-bundle", f"--key={x}"),
     "an unknown command": lambda _, x: ("--", x),
     "an unknown option": lambda _, x: ("status", f"--{x}"),
 }  # fmt: skip
@@ -151,18 +173,18 @@ def test_a_range_of_all_time_is_refused_before_it_fills_the_memory(lab: Lab):
 @pytest.mark.parametrize("name", ["errata.yaml", ".errata/ledger.db", "products/sales.yaml", ".", "no/such/dir/x.html"])
 def test_a_report_replaces_reports_only(lab: Lab, tmp_path: Path, name: str):
     """``-o`` writes a new file or a report of before; a ledger or a project file is not lost to a slip."""
-    from errata.cli.reviewing import _write
+    from errata.cli.writing import write_whole
     from errata.errors import UsageError
 
     place = lab.root / name
     before = place.read_bytes() if place.is_file() else None
     with pytest.raises(UsageError):
-        _write(place, "<!doctype html>\n")
+        write_whole(place, b"<!doctype html>\n", "a report", b"<!doctype html>")
     assert (place.read_bytes() if place.is_file() else None) == before
-    assert not list(lab.root.glob(".report-*"))
+    assert not list(lab.root.glob(".errata-*"))
     ours = tmp_path / "report.html"
-    _write(ours, "<!doctype html>\n1")
-    _write(ours, "<!doctype html>\n2")
+    for n in (b"1", b"2"):
+        write_whole(ours, b"<!doctype html>\n" + n, "a report", b"<!doctype html>")
     assert ours.read_text() == "<!doctype html>\n2"
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 

@@ -55,14 +55,14 @@ def _words(seed: int) -> str:
 
 
 def test_any_arrangement_of_words_is_refused_or_understood():
-    """1,000 inputs: parse, print and parse again agree, and nothing outside the language gets through."""
-    assert sum(_judge(_words(seed)) for seed in range(1_000)) > 5
+    """400 inputs: parse, print and parse again agree, and nothing outside the language gets through."""
+    assert sum(_judge(_words(seed)) for seed in range(400)) > 2
 
 
 @pytest.mark.slow
 def test_ten_thousand_arrangements_of_words():
     """The same with ten times as many, other seeds."""
-    assert sum(_judge(_words(seed)) for seed in range(1_000, 11_000)) > 50
+    assert sum(_judge(_words(seed)) for seed in range(400, 10_400)) > 50
 
 
 @pytest.mark.parametrize("payload", CORPUS, ids=label)

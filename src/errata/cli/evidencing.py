@@ -96,5 +96,6 @@ def _read(session: Session, name: str, most: int) -> bytes:
     try:
         with place.open("rb") as stream:
             return stream.read(most + 1)
-    except OSError as problem:
-        raise UsageError(f"{place} cannot be read: {problem.strerror}", state="nothing was changed") from problem
+    except (OSError, ValueError) as problem:
+        why = getattr(problem, "strerror", None) or "not the name of a file"
+        raise UsageError(f"{place} cannot be read: {why}", state="nothing was changed") from problem

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from errata.cli.options import Partitions, Run
 from errata.cli.session import Session
-from errata.errors import UsageError
+from errata.cli.writing import write_whole
 from errata.model.human import size
 
 __all__ = ["report"]
@@ -46,39 +43,8 @@ def report(
         session.world.out.write(text)
         return
     place = session.directory / output
-    _write(place, text)
+    write_whole(place, text.encode(), "a report", _BEGIN)
     if session.json:
         session.write_json({**view.data(), "file": output})
     else:
         session.page([f"wrote {place}   {size(len(text.encode()))}"])
-
-
-def _write(place: Path, text: str) -> None:
-    """Whole or not at all; a report of an earlier moment is replaced, and nothing else."""
-    draft: Path | None = None
-    try:
-        _refuse_other(place)
-        handle, name = tempfile.mkstemp(dir=place.parent, prefix=".report-", suffix=".html")
-        draft = Path(name)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        draft.chmod(0o644)
-        os.replace(draft, place)
-    except (OSError, ValueError) as problem:
-        if draft is not None:
-            draft.unlink(missing_ok=True)
-        why = getattr(problem, "strerror", None) or "not the name of a file"
-        raise UsageError(f"{place} cannot be written: {why}", state="nothing was changed") from problem
-
-
-def _refuse_other(place: Path) -> None:
-    """A slip of the hand must not cost someone a table, a ledger or a project file."""
-    if not place.exists():
-        return
-    with place.open("rb") as stream:
-        if stream.read(len(_BEGIN)) == _BEGIN:
-            return
-    raise UsageError(
-        f"{place} was refused; expected a new file or a report of before, found another kind of file",
-        state="nothing was changed",
-    )

@@ -140,7 +140,7 @@ def _asked(table: Table, name: str, asked: str) -> Snapshot:
     if text in metadata.refs:
         kind = "a fence" if text in tags else "a branch"
         raise _refused(table, name, asked, f"{text} is {kind}: main never held it")
-    if text.isascii() and text.isdecimal():
+    if text.isascii() and text.isdecimal() and len(text) < 20:
         number = int(text)
         if number in known or (number in tags.values() and number != guard):
             return _there(table, number)
