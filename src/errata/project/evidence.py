@@ -21,8 +21,6 @@ def evidence_of(file: EvidenceFile, root: Path, report: Report) -> EvidenceSetti
         report.at_key(("evidence", "heads"), 'missing key "key" in evidence, which signs the heads')
     if file.heads is not None and has_scheme(file.heads):
         report.at(("evidence", "heads"), "expected a directory, such as one of a mounted write-once store")
-    if not file.max_lag:
-        report.at(("evidence", "max_lag"), "expected longer than nothing, such as 1d")
     return EvidenceSettings(
         key=file.key,
         heads=None if file.heads is None else absolute(root, file.heads),
