@@ -145,6 +145,10 @@ class Ledger(
         """Rules that the database no longer enforces; empty when all is well."""
         return self._read(lambda conn: missing_triggers(conn, self._database.dialect))
 
+    def owns_tables(self) -> bool:
+        """Whether this user could lift the rules: whoever writes a file, or owns the tables."""
+        return self._read(self._database.dialect.is_owner)
+
     def database(self) -> str:
         """Which database this is, and where; for people."""
         return f"{self._read(self._database.dialect.version)} at {self._database.place}"

@@ -77,6 +77,10 @@ class Dialect(Protocol):
         """Remove every trigger of the ledger."""
         ...
 
+    def is_owner(self, conn: Connection) -> bool:
+        """Whether this user could lift the rules: whoever writes a file, or owns the tables."""
+        ...
+
     def scrub(self, engine: Engine) -> str:
         """Take what was deleted from ``subject`` out of the database's files; says what is left to do."""
         ...

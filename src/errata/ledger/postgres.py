@@ -175,8 +175,14 @@ class Postgres:
             if row.proname.startswith(PREFIX):
                 conn.exec_driver_sql(f"DROP FUNCTION {quote(row.proname)}()")
 
+    def is_owner(self, conn: Connection) -> bool:
+        return bool(conn.exec_driver_sql(_OWNS).scalar())
+
     def scrub(self, engine: Engine) -> str:
         return _scrub(engine)
+
+
+_OWNS = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'subject'::regclass"
 
 
 def _scrub(engine: Engine) -> str:
@@ -184,7 +190,7 @@ def _scrub(engine: Engine) -> str:
     raw = engine.raw_connection()
     try:
         cursor = raw.cursor()
-        cursor.execute("SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'subject'::regclass")
+        cursor.execute(_OWNS)
         is_owner = cursor.fetchone() == (True,)
         if is_owner:
             cursor.execute("VACUUM (FULL) subject")

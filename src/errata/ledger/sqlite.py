@@ -102,6 +102,9 @@ class Sqlite:
         for name in self.found_triggers(conn):
             conn.exec_driver_sql(f"DROP TRIGGER {conn.dialect.identifier_preparer.quote(name)}")
 
+    def is_owner(self, conn: Connection) -> bool:  # noqa: ARG002
+        return True
+
     def scrub(self, engine: Engine) -> str:
         return _scrub(engine)
 

@@ -98,9 +98,15 @@ def _in_java(catalog: Catalog, engines: ProjectEngines) -> str:
 def _rules(ledger: Ledger) -> DoctorCheck:
     missing = ledger.missing_triggers()
     return DoctorCheck(
-        "ledger rules", not missing, "all enforced" if not missing else f"missing: {', '.join(missing)}",
+        "ledger rules", not missing, _enforced(ledger) if not missing else f"missing: {', '.join(missing)}",
         "" if not missing else "someone changed the ledger's schema: errata audit verify",
     )  # fmt: skip
+
+
+def _enforced(ledger: Ledger) -> str:
+    """A SQLite file has one owner; a server has roles, and workers need not be the one that owns the tables."""
+    could = ledger.owns_tables() and ledger.database().startswith("PostgreSQL")
+    return "all enforced" + ("; this role owns the tables and could lift them: errata ledger roles" if could else "")
 
 
 def _audit(ledger: Ledger) -> DoctorCheck:

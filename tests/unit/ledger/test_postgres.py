@@ -142,6 +142,9 @@ def test_an_application_role_works_but_cannot_lift_the_rules(url: str, postgres:
             assert "bo" not in ledger.people().values()
             assert ledger.verify_audit().ok
             assert ledger.missing_triggers() == ()
+            assert not ledger.owns_tables()
+        with Ledger.open(postgres.url(name, role=owner)) as owned:
+            assert owned.owns_tables()
         shell = Shell(mine)
         for statement in (
             "ALTER TABLE audit DISABLE TRIGGER USER", "DROP TRIGGER audit_no_update ON audit", "TRUNCATE audit",
