@@ -56,7 +56,6 @@ NAMES = (
     "cleanup.after_remove",
     "audit.before_head",
     "evidence.before_write",
-    "evidence.before_write",
 )
 
 _PAUSE_LIMIT_SECONDS = 60.0

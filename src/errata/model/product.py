@@ -362,9 +362,9 @@ class Project:
     attempts: int = 5  # at one chunk, before it is quarantined
     throttle: Throttle = field(default_factory=Throttle)
     health: tuple[Signal, ...] = ()
+    evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
     approval: Approval = field(default_factory=Approval)
     alarm: Alarm | None = None
-    evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # what each ``${NAME}`` stood for
     credentials: tuple[str, ...] = field(default=(), repr=False)  # passwords that errata.yaml spells out
 

@@ -240,9 +240,9 @@ class ProjectFile(_File):
     chunk_bytes: Bytes | None = Field(default=None, description="Older spelling of chunks.bytes.")
     throttle: ThrottleFile = ThrottleFile()
     health: list[SignalFile] = []
+    evidence: EvidenceFile = EvidenceFile()
     approval: ApprovalFile = ApprovalFile()
     alarm: AlarmFile | None = None
-    evidence: EvidenceFile = EvidenceFile()
 
 
 class PartitionFile(_File):

@@ -71,9 +71,9 @@ def project_of(file: ProjectFile, root: Path, report: Report) -> Project:
         attempts=file.chunks.attempts,
         throttle=throttle_of(file.throttle, report),
         health=signals_of(file.health, report),
+        evidence=evidence_of(file.evidence, root, report),
         approval=approval,
         alarm=alarm_of(file),
-        evidence=evidence_of(file.evidence, root, report),
     )
 
 
