@@ -547,9 +547,9 @@ class PublicationContract:
         with pytest.raises(UsageError):
             ledger.settle_publication(pub.pub_id, "committed", actor=BO)
         settle(ledger, pub)
-        with pytest.raises(StateRefused):
+        with pytest.raises(StateRefused, match="expected an open intent, found committed as snapshot"):
             settle(ledger, pub, "abandoned")
-        with pytest.raises(StateRefused):
+        with pytest.raises(StateRefused, match="expected an open intent, found committed as snapshot"):
             ledger.update_intent(pub.pub_id, {"try": 2}, actor=BO)
         assert not ledger.renew_publication(pub.pub_id, 60)
         assert actions(ledger)[-2:] == ["refused", "refused"]

@@ -35,6 +35,13 @@ def test_anything_but_a_rewrite_is_a_write_even_beside_one() -> None:
     assert found.written == {DAY: (write,)}
 
 
+def test_an_overwrite_whose_rows_balance_is_still_a_write() -> None:
+    """As many rows as before are not the same rows; only who rewrites says that nothing changed."""
+    for operation in ("overwrite", "append", "delete"):
+        commit = _commit(operation, Touch(5, 5))
+        assert judge([DAY], History((commit,), complete=True)).written == {DAY: (commit,)}, operation
+
+
 def test_a_rewrite_that_does_not_balance_is_settled_by_content() -> None:
     """Applied deletes change the counts and not the rows."""
     for touch in (Touch(4, 5), Touch(5, 5, added_deletes=1)):

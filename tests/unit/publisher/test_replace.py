@@ -182,14 +182,15 @@ def test_a_write_between_check_and_commit_is_a_conflict_behind_a_fence() -> None
     """The next try sees it; the intent is closed with the fence in place, and main keeps the live file."""
     table, log = Table(), Log()
 
-    def live_write(at: Table) -> bool:
-        at.files.add("live")
-        at.head += 1
-        at.writes.append(Commit("77", "append", 0, "daily", {DAY: Touch(1, 0)}))
+    def live_write_once(at: Table) -> bool:
+        if not at.writes:
+            at.files.add("live")
+            at.head += 1
+            at.writes.append(Commit("77", "append", 0, "daily", {DAY: Touch(1, 0)}))
         return True
 
-    table.on_commit = live_write
-    with pytest.raises(PublishConflict):
+    table.on_commit = live_write_once
+    with pytest.raises(PublishConflict, match="snapshot 77 \\(daily"):
         carry_out(ORDER, table, SameContent(), log)
     assert table.files == {"old", "live"}
     assert table.tag == "guard"
@@ -281,6 +282,37 @@ def test_settling_fences_before_it_says_no_and_finds_what_landed_meanwhile() -> 
     assert log.events == ["abandoned"]
 
 
+def test_a_publication_that_another_process_closed_is_not_tried_any_more() -> None:
+    """Its partitions are free again and may be somebody else's: no undo set is written, no commit is sent."""
+    table, log = Table(), Log()
+    intend = log.intend
+
+    def closed_at_once(detail: Mapping[str, object]) -> str:
+        table.tag = "guard"
+        return intend(detail)
+
+    log.intend = closed_at_once  # type: ignore[method-assign]
+    with pytest.raises(PublishConflict, match="another process closed this publication"):
+        carry_out(ORDER, table, SameContent(), log)
+    assert (table.commits, table.undo, log.events) == ([], [], ["intended", "abandoned"])
+
+
+def test_a_partition_that_is_empty_now_loses_its_old_rows() -> None:
+    """The declared scope is replaced, not what is found in the new files: nothing to add still means all to remove."""
+    table = Table()
+    carry_out(replace(ORDER, add={DAY: ()}), table, SameContent(), Log())
+    assert (table.commits[0].remove, table.commits[0].add, table.files) == (("old",), (), set())
+
+
+def test_a_rollback_does_not_take_a_later_write_along() -> None:
+    """What somebody wrote after the publication stays, and the rollback is refused."""
+    table, log = Table(files={"old", "live"}), Log()
+    table.writes.append(Commit("77", "append", 0, "daily", {DAY: Touch(1, 0)}))
+    with pytest.raises(PublishConflict, match="after they were published"):
+        carry_out(replace(ORDER, kind="rollback", own=frozenset({"p0"})), table, SameContent(), log)
+    assert (table.files, table.commits, log.events) == ({"old", "live"}, [], [])
+
+
 def test_an_error_of_ours_closes_the_intent() -> None:
     """Files that cannot be found stop the publication; the locks do not stay."""
     table, log = Table(), Log()
@@ -369,13 +401,14 @@ def test_a_live_write_between_the_check_and_the_commit_of_an_append_is_a_conflic
     """The next try sees it, and the intent is closed behind a fence."""
     table, log = Table(files=set()), Log()
 
-    def live_write(at: Table) -> bool:
-        at.files.add("live")
-        at.head += 1
-        at.writes.append(Commit("77", "append", 0, "daily", {DAY: Touch(1, 0)}))
+    def live_write_once(at: Table) -> bool:
+        if not at.writes:
+            at.files.add("live")
+            at.head += 1
+            at.writes.append(Commit("77", "append", 0, "daily", {DAY: Touch(1, 0)}))
         return True
 
-    table.on_commit = live_write
-    with pytest.raises(PublishConflict):
+    table.on_commit = live_write_once
+    with pytest.raises(PublishConflict, match="snapshot 77 \\(daily"):
         carry_out(APPEND, table, SameContent(), log)
     assert (table.files, table.tag, log.events[-1]) == ({"live"}, "guard", "abandoned")

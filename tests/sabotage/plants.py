@@ -1,0 +1,216 @@
+"""Bugs to plant: each is one change of the source that the named tests, and nobody else, are relied on to notice.
+
+A plant stands for a whole way of going wrong. Its text must be found in the file exactly once, so that a plant that
+the code has outgrown is repaired and not skipped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+CONTRACT = "tests/unit/ledger/test_contract.py::TestLedger::test_"
+REPLACE = "tests/unit/publisher/test_replace.py::test_"
+CONFLICT = "tests/unit/publisher/test_conflict.py::test_"
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """What is changed where, and who must notice."""
+
+    name: str
+    file: str  # below src/errata
+    find: str
+    put: str
+    noticed_by: tuple[str, ...]
+
+
+PLANTS = (
+    # ----------------------------------------------------------------------------------------------------- attempts
+    Plant(
+        "an attempt is adopted without a look at its fence",
+        "ledger/chunks.py",
+        '            _need_hold(tx, attempt, "chunk.adopted")\n',
+        "",
+        (f"{CONTRACT}an_expired_lease_is_taken_over_with_a_higher_fence[sqlite]",),
+    ),
+    Plant(
+        "a worker that was taken over prolongs its lease",
+        "ledger/chunks.py",
+        "            if not holds(tx.conn, attempt):\n                return False\n            values = {",
+        "            values = {",
+        (f"{CONTRACT}an_expired_lease_is_taken_over_with_a_higher_fence[sqlite]",),
+    ),
+    Plant(
+        "leases are judged by the worker's clock",
+        "ledger/chunks.py",
+        "if held.lease_until <= now_ms:",
+        'if held.lease_until <= __import__("time").time() * 1000:',
+        ("tests/unit/ledger/test_contention.py::test_a_worker_s_own_clock_decides_nothing",),
+    ),
+    # -------------------------------------------------------------------------------------------------- publications
+    Plant(
+        "the undo set is not written",
+        "publisher/replace.py",
+        "            table.write_undo(\n",
+        "            (lambda *_: None)(\n",
+        (f"{REPLACE}a_try_that_lands_is_recorded_once_with_its_undo_set",),
+    ),
+    Plant(
+        "an intent that another process closed is tried all the same",
+        "publisher/replace.py",
+        "        if table.look(order.target, publication_id).outcome is not Outcome.ABSENT:\n",
+        "        if False:\n",
+        (f"{REPLACE}a_publication_that_another_process_closed_is_not_tried_any_more",),
+    ),
+    Plant(
+        "not published is concluded without a fence",
+        "publisher/replace.py",
+        "        table.fence(target, publication_id)\n",
+        "",
+        (f"{REPLACE}settling_fences_before_it_says_no_and_finds_what_landed_meanwhile",),
+    ),
+    Plant(
+        "behind the fence nobody looks again",
+        "publisher/replace.py",
+        '        failpoint("settle.after_fence")\n        found = table.look(target, publication_id)\n',
+        '        failpoint("settle.after_fence")\n',
+        (f"{REPLACE}settling_fences_before_it_says_no_and_finds_what_landed_meanwhile",),
+    ),
+    Plant(
+        "partitions found in the data are replaced, not those declared",
+        "publisher/replace.py",
+        "        remove=found.paths,\n",
+        '        remove=tuple(file.path for file in found.remove if order.add.get(file.partition or "")),\n',
+        (f"{REPLACE}a_partition_that_is_empty_now_loses_its_old_rows",),
+    ),
+    Plant(
+        "a live write in the scope is no conflict",
+        "publisher/replace.py",
+        "    if verdict.written:\n",
+        "    if False:\n",
+        (f"{REPLACE}a_write_between_check_and_commit_is_a_conflict_behind_a_fence",),
+    ),
+    Plant(
+        "a rollback takes a later write along",
+        "publisher/replace.py",
+        "    if verdict.written:\n",
+        '    if verdict.written and order.kind == "publish":\n',
+        (f"{REPLACE}a_rollback_does_not_take_a_later_write_along",),
+    ),
+    Plant(
+        "compaction counts as a write",
+        "publisher/conflict.py",
+        'elif any(commit.operation != "replace" for commit in commits):',
+        "elif commits:",
+        (f"{CONFLICT}a_balanced_rewrite_is_compaction",),
+    ),
+    Plant(
+        "an overwrite that balances counts as compaction",
+        "publisher/conflict.py",
+        'elif any(commit.operation != "replace" for commit in commits):',
+        'elif any(commit.operation == "append" for commit in commits):',
+        (f"{CONFLICT}an_overwrite_whose_rows_balance_is_still_a_write",),
+    ),
+    Plant(
+        "partitions are not locked",
+        "ledger/publications.py",
+        "            tx.conn.execute(scope_lock.insert(), locks)\n",
+        "",
+        (f"{CONTRACT}partitions_under_publication_are_locked[sqlite]",),
+    ),
+    Plant(
+        "a late completion overrides what was settled",
+        "ledger/publications.py",
+        "            if known.state is not PublicationState.INTENDED:\n"
+        '                raise _settled_already(known, f"{known.kind}.{outcome}")\n',
+        "",
+        (f"{CONTRACT}an_outcome_is_final[sqlite]",),
+    ),
+    Plant(
+        "acceptance is not written",
+        "ledger/publications.py",
+        "        accept(tx, known, tx.head_seq + 1)\n",
+        "        pass\n",
+        (f"{CONTRACT}a_publication_moves_the_run_and_accepts_its_partitions[sqlite]",),
+    ),
+    # ------------------------------------------------------------------------------------------------------ decisions
+    Plant(
+        "an approval is not compared with the digest",
+        "ledger/decisions.py",
+        "            if digest != run.manifest_digest:\n",
+        "            if False:\n",
+        (f"{CONTRACT}a_decision_over_another_digest_is_refused[sqlite]",),
+    ),
+    Plant(
+        "the requester may approve",
+        "model/approval.py",
+        "    if _same(one.person, requester):\n",
+        "    if False:\n",
+        ("tests/unit/test_approval.py::test_what_does_not_count",),
+    ),
+    Plant(
+        "one approval fills any quorum",
+        "model/approval.py",
+        "return len(self.counted) >= self.quorum",
+        "return len(self.counted) >= 1",
+        ("tests/unit/test_approval.py::test_met_means_enough_others_and_the_owner",),
+    ),
+    Plant(
+        "a release is not bound to its candidate",
+        "publisher/releases.py",
+        '    ("there is a new candidate", ("candidate", "candidate_digest")),\n',
+        "",
+        ("tests/unit/publisher/test_releases.py::test_each_part_of_the_subject_is_signed",),
+    ),
+    Plant(
+        "a verdict is not bound to its candidate",
+        "publisher/requirements.py",
+        "    if facts.candidate_digest != facts.found_digest:\n",
+        "    if False:\n",
+        ("tests/unit/publisher/test_requirements.py::test_every_failure_is_answered",),
+    ),
+    Plant(
+        "a publication goes ahead under an overtaken verdict",
+        "ledger/releases.py",
+        "    if newest == expected:\n",
+        "    if True:\n",
+        ("tests/unit/ledger/test_releases.py::test_a_publication_under_an_overtaken_release_is_refused[sqlite]",),
+    ),
+    # ---------------------------------------------------------------------------------------------- numbers and proof
+    Plant(
+        "what cannot be audited is done all the same",
+        "ledger/audit.py",
+        "    tx.conn.execute(\n        audit.insert(),\n",
+        '    with __import__("contextlib").suppress(Exception): tx.conn.execute(\n        audit.insert(),\n',
+        ("tests/unit/ledger/test_audit.py::test_without_an_audit_entry_nothing_happens[sqlite]",),
+    ),
+    Plant(
+        "the audit is not held against exported heads",
+        "ledger/audit.py",
+        "        if denied := witness.denies(seq, last):\n",
+        "        if denied := None:\n",
+        ("tests/unit/ledger/test_witnessed.py::test_a_log_that_was_written_anew_from_the_start_is_found",),
+    ),
+    Plant(
+        "the signature of a head is not verified",
+        "evidence/heads.py",
+        "if keys is None else opened(envelope, HEAD_TYPE, keys)",
+        "if True else opened(envelope, HEAD_TYPE, keys)",
+        ("tests/unit/evidence/test_heads.py",),
+    ),
+    Plant(
+        "rows in quarantine need not add up",
+        "validator/judge_rows.py",
+        "if account.read != account.used + account.quarantined + account.suppressed:",
+        "if account.read < account.used:",
+        ("tests/unit/validator/test_rows.py::test_any_single_number_that_is_off_blocks",
+         "tests/unit/validator/test_rows.py::test_books_that_do_not_balance_block"),
+    ),
+    Plant(
+        "a checksum does not see which columns are NULL",
+        "engines/spark/content.py",
+        "    parts += [_null_flags(columns[start : start + _FLAGS]) for start in range(0, len(columns), _FLAGS)]\n",
+        "",
+        ("tests/unit/engines/test_content.py::test_a_row_s_hash_is_also_over_which_columns_are_null",),
+    ),
+)  # fmt: skip
