@@ -281,6 +281,7 @@ def test_a_rollback_takes_a_restore_back_and_not_what_it_superseded(make_world: 
     assert truths == [run, restore, run]
 
 
+@pytest.mark.slow
 def test_a_rollback_that_would_lose_a_later_live_write_is_refused_for_that_day_only(make_world: Make) -> None:
     """The refusal names the day and who wrote it; the other days go back, again and again the same."""
     world = make_world(days=3)

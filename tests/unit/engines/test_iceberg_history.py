@@ -9,7 +9,7 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IntegerType, LongType, StringType
 
-from errata.engines.iceberg.history import IcebergHistory
+from errata.engines.iceberg.history import IcebergHistory, _application
 from errata.engines.iceberg.metadata import TableLoader
 from errata.errors import NotFound
 from errata.model.partition import Grain
@@ -114,3 +114,17 @@ def test_a_wider_type_fits(reader: IcebergHistory, lake: Lake):
     held = reader.held(NAME, "day", Grain.DAY, DAYS, second)
     assert held.problems == ()
     assert held.columns["small"] == "small"
+
+
+@pytest.mark.parametrize(
+    "summary,told",
+    [
+        ({"app-name": "nightly", "app-id": "app-7", "spark.app.id": "app-7"}, "nightly (app-7)"),
+        ({"spark.app.id": "app-7"}, "app-7"),
+        ({"engine-name": "trino"}, "trino"),
+        ({}, "unknown"),
+    ],
+)
+def test_whoever_wrote_is_told_by_name_and_id(summary: dict[str, str], told: str):
+    """As far as the engine says."""
+    assert _application(summary) == told

@@ -92,18 +92,25 @@ def _commit(table: Table, snapshot: Snapshot, column: str, grain: Grain, partiti
         if partition in partitions:
             touched[partition] = _touch(touched.get(partition, Touch()), status, content, rows)
     summary: dict[str, str] = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
-    application = summary.get("app-name") or summary.get("spark.app.id") or summary.get("engine-name") or "unknown"
     parent = snapshot.parent_snapshot_id
     return Commit(
         snapshot_id=str(snapshot.snapshot_id),
         operation=snapshot.summary.operation.value if snapshot.summary else "unknown",
         at_ms=snapshot.timestamp_ms,
-        application=application,
+        application=_application(summary),
         touched=touched,
         touches_everything=everything,
         summary=summary,
         parent_id=str(parent) if parent is not None and table.metadata.snapshot_by_id(parent) else None,
     )
+
+
+def _application(summary: Mapping[str, str]) -> str:
+    """Name and id of who wrote, as far as engines say: a name tells people what it was, an id which time."""
+    name, number = summary.get("app-name"), summary.get("app-id") or summary.get("spark.app.id")
+    if name and number and name != number:
+        return f"{name} ({number})"
+    return name or number or summary.get("engine-name") or "unknown"
 
 
 def _changes(table: Table, snapshot: Snapshot, column: str, grain: Grain) -> Iterator[tuple[str | None, int, int, int]]:
