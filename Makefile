@@ -13,7 +13,7 @@ export SPARK_LOCAL_IP := 127.0.0.1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo demo-clv demo-case-sla test test-slow chaos check fix bench bench-quick bench-sqlmesh lock clean
+.PHONY: help setup demo demo-clv demo-case-sla test test-slow chaos sabotage check fix bench bench-quick bench-sqlmesh lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ test-slow: setup ## the tests marked slow: minutes rather than seconds
 
 chaos: setup ## kills, faults and readers in numbers that prove something; prints figures and seeds
 	$(BIN)/python -m pytest -m chaos -s $(PYTEST_ARGS)
+
+sabotage: setup ## plant bugs in a copy of the source, one by one, and see that the tests notice each
+	$(BIN)/python -m pytest -m chaos -s tests/sabotage $(PYTEST_ARGS)
 
 check: setup ## formatting, lint, types, import contracts, no addresses in locks
 	$(BIN)/ruff format --check .
