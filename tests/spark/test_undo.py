@@ -270,6 +270,8 @@ def test_a_rollback_takes_a_restore_back_and_not_what_it_superseded(make_world: 
     assert world.rows() == world.expected()
     told = [(event.action, event.run_id) for event in world.client.why(TABLE, world.days[0]).history]
     assert told == [("live", None), ("published", run), ("published", restore), ("rolled_back", restore)]
+    told = [event.restored for event in world.client.why(TABLE, world.days[0]).history]
+    assert told == [None, None, str(before), None]
     view = world.client.history(TABLE, world.days[0])
     assert [(one.writer, one.run_id) for one in view.commits] == [
         ("errata", restore), ("errata", restore), ("errata", run), ("job", None),

@@ -33,6 +33,8 @@ def _event(event: HistoryView, telling: set[str], width: int) -> Iterator[str]:
     head = f"{moment(event.published_at or event.at)}  {pad(action, 11)} "
     who = event.run_id or event.application or (f"snapshot {event.snapshot_id}" if event.snapshot_id else "")
     yield from flow([who, *_values(event, telling)], width, head, INDENT)
+    if event.restored:
+        yield from wrap(f"restored what snapshot {event.restored} held", width, INDENT)
     if event.reason:
         yield from wrap(event.reason, width, INDENT)
     people = []

@@ -274,6 +274,7 @@ def _history(
         released_by=released_by(_under(publication, desk.ledger.releases(run.run_id))),
         break_glass=_broken(desk, publication),
         single_user=bool(publication.release.get("single_user", manifest.single_user)),
+        restored=manifest.restored.snapshot_id if manifest.restored and record.action == "published" else None,
     )  # fmt: skip
     if not is_first:
         return [item]

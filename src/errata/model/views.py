@@ -500,6 +500,7 @@ class HistoryView:
     released_by: str | None = None
     break_glass: BreakGlassView | None = None
     single_user: bool = False
+    restored: str | None = None  # the snapshot whose rows a restore put back
 
 
 @dataclass(frozen=True, slots=True)

@@ -549,6 +549,12 @@ def restoring() -> PlanView:
     return replace(made, kind="restore", restored=at, verdicts=(*made.verdicts, verdict))
 
 
+def why_restored() -> WhyView:
+    live, published = why().history
+    event = replace(published, restored="5500000000000000001", reason="adhoc-fix wrote zeros (INC-77)")
+    return replace(why(), history=(live, event))
+
+
 def why_alone() -> WhyView:
     live, published = why().history
     event = replace(published, released_by="bo", published_by="airflow", break_glass=BROKEN, single_user=True)

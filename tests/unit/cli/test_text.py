@@ -206,6 +206,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
         ("plan", "p", "--partitions", "a", "--restore", "month_end", "--reason", "x"),
         {"plan": samples.restoring()},
     ),
+    "why-restored": (("why", "lake.fin.daily_revenue", "2026-01-17"), {"why": samples.why_restored()}),
     "why": (("why", "lake.fin.daily_revenue", "2026-01-17", "--key", "account_id=A-10033"), {}),
     "audit-verify": (("audit", "verify"), {}),
     "audit-broken": (("audit", "verify"), {"audit_verify": samples.audit(ok=False)}),
