@@ -93,7 +93,7 @@ PLACES: dict[str, Command] = {
 }  # fmt: skip
 
 
-STORED = {"plan --reason", "plan --partitions by value", "why PARTITION by value", "status RUN", "plan --as"}
+STORED = {"plan --reason", "plan --partitions by value", "status RUN"}
 """Where text goes on to a table or the ledger: all payloads."""
 
 

@@ -123,18 +123,18 @@ def _trees() -> dict[str, ast.Module]:
     }
 
 
-def _nodes(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
+def _nodes(tree: ast.Module) -> list[tuple[ast.AST, str]]:
     """Every node with the qualified name of the function or class around it."""
-
-    def walk(node: ast.AST, around: str) -> Iterator[tuple[ast.AST, str]]:
+    found: list[tuple[ast.AST, str]] = []
+    waiting: list[tuple[ast.AST, str]] = [(tree, "")]
+    while waiting:
+        node, around = waiting.pop()
         for child in ast.iter_child_nodes(node):
-            inner = around
-            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                inner = f"{around}.{child.name}".removeprefix(".")
-            yield child, inner
-            yield from walk(child, inner)
-
-    return walk(tree, "")
+            is_scope = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+            inner = f"{around}.{child.name}".removeprefix(".") if is_scope else around  # type: ignore[attr-defined]
+            found.append((child, inner))
+            waiting.append((child, inner))
+    return found
 
 
 def _name(function: ast.expr) -> tuple[str, str]:
@@ -248,13 +248,13 @@ def test_the_rules_see_what_they_are_for():
 
 def test_yaml_is_read_in_one_place_by_events():
     """ruamel's loaders, which build objects, are used nowhere; its parser is, in one module."""
-    using = {file for file, tree in _trees().items() for node, _ in _nodes(tree) if _is_ruamel(node)}
+    using = {file for file, tree in _trees().items() for node in ast.walk(tree) if _is_ruamel(node)}
     assert using == {"project/tree.py"}
     text = (SOURCE / "project/tree.py").read_text()
     assert not re.search(r"\.load(_all)?\(|yaml_object|register_class|add_constructor", text)
 
 
 def _is_ruamel(node: ast.AST) -> bool:
-    module = getattr(node, "module", None) or ""
-    names = [name.name for name in getattr(node, "names", ())] if isinstance(node, ast.Import) else []
-    return any(name.split(".")[0] == "ruamel" for name in (module, *names) if name)
+    if isinstance(node, ast.ImportFrom):
+        return (node.module or "").split(".")[0] == "ruamel"
+    return isinstance(node, ast.Import) and any(name.name.split(".")[0] == "ruamel" for name in node.names)
