@@ -7,11 +7,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-import pytest
-
 from errata.evidence.keys import generate
 from errata.evidence.verifier import verify
-from spark.test_mode_guarantees import MODES, Mode
 from support.world import PRODUCT_FILE, World
 from unit.evidence.forging import packed, unpacked
 
@@ -54,18 +51,3 @@ def test_a_published_run_is_proven_by_one_file(make_world: Make) -> None:
     done = subprocess.run(command, cwd=world.root, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert "manifest.json: is not what was signed" in done.stdout
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES, ids=str)
-def test_every_publication_mode_has_evidence(make_world: Make, mode: Mode) -> None:
-    """Published whichever way, then taken back in part: the bundle verifies each time."""
-    world = mode.world(make_world)
-    public = generate(world.root / "errata.key").pem
-    world.configure("project: test", "project: test\nevidence: {key: errata.key}")
-    run = world.to("published", mode.scope(world))
-    assert verify(world.client.evidence(run, as_="bo")[1], [public]).problems == []
-    world.client.rollback(run, partitions=world.days[1], reason="not yet", as_="bo")
-    found = verify(world.client.evidence(run, as_="bo")[1], [public])
-    assert found.problems == []
-    assert tuple(name for name, _ in reversed(found.facts[-2:])) == ("rolled back", "published")

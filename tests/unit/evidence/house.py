@@ -79,6 +79,7 @@ class House:
     key: SigningKey
     measurer: Measurer
     made: int = 0
+    written_anew: bool = False  # publications have no files of the candidate
     plans: dict[str, Manifest] = field(default_factory=dict)
 
     @classmethod
@@ -221,6 +222,8 @@ class House:
             for file in self.files(run_id)
             if file.partition in days
         }
+        if self.written_anew:
+            new = {}
         release: dict[str, Any] = {}
         if kind == "publish":
             release = self.release(run_id, person, break_glass)

@@ -21,6 +21,7 @@ from errata.evidence.verifier import INDEX, MOVES, lines, verify
 from errata.ledger.audit import older_hash
 from errata.model.audit import GENESIS
 from errata.model.evidence import EvidenceSettings
+from errata.model.product import Publish
 from errata.model.run import RUN_MOVES, RunState
 from unit.evidence.forging import packed, unpacked, with_lines
 from unit.evidence.house import BLOCKED, DAYS, OK, SECRET_ROW, House
@@ -81,6 +82,23 @@ def test_broken_glass_is_said_loudly(new_house: NewHouse):
     assert "BREAK-GLASS: dana approved alone: regulator waits" in found.warnings
     assert "BREAK-GLASS: dana released alone: regulator still waits" in found.warnings
     assert "regulator still waits" in unpacked(bundle)["cover.html"].decode()
+
+
+@pytest.mark.parametrize("mode, fits", [("corrections", True), ("version", True), ("replace_partitions", False)])
+def test_modes_beside_the_target_have_other_files_than_the_candidate(new_house: NewHouse, mode: str, fits: bool):
+    """There rows are written anew; a publication on the target itself has exactly the candidate's files."""
+    house = new_house()
+    beside = {"corrections": "lake.fin.corrections", "versions": "lake.fin.versions", "view": "lake.fin.current"}
+    product = replace(house.product, publish=Publish(mode=mode, **({} if mode == "replace_partitions" else beside)))
+    house.desk = replace(house.desk, project=replace(house.project, products={product.name: product}))
+    run_id = house.judged()
+    assert house.plans[run_id].publish.mode == mode
+    house.written_anew = True
+    house.publish(run_id)
+    house.roll_back(run_id, DAYS[:1])
+    found = verify(house.export(run_id), [house.public])
+    assert found.ok is fits
+    assert fits or {one.member for one in found.problems} == {"records/publications.json"}
 
 
 def test_a_second_candidate_is_the_one_that_counts(new_house: NewHouse):
