@@ -22,6 +22,8 @@ from errata.publisher.ports import Landed, Outcome, PublicationCommit
 
 TABLE = "lake.fin.daily_revenue"
 DAYS = ("2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04", "2026-01-05")
+EMPTIED = ("bf-b", DAYS[3])
+"""A run and the partition in which it computes no rows: the old ones must go all the same."""
 PIN = TargetPin(
     TABLE, "uuid", "1", 0, 0, "d", "date", "identity", Grain.DAY, {"d": "date"}, (), "part", dict.fromkeys(DAYS, "x"), 1
 )
@@ -99,7 +101,8 @@ class Catalog:
 
     def stage(self, attempt: str, partitions: Sequence[str], run_id: str) -> str:
         """An attempt's output: on nobody's branch, read by whoever knows its number."""
-        files = {f"{attempt}/{p}": File(p, frozenset({f"{run_id} {p}"})) for p in partitions}
+        full = [name for name in partitions if (run_id, name) != EMPTIED]
+        files = {f"{attempt}/{name}": File(name, frozenset({f"{run_id} {name}"})) for name in full}
         made = self._keep(Snapshot(self._next(), None, files, "append", {"errata.attempt": attempt}))
         self.refs[f"staged_{attempt}"] = made
         return made

@@ -8,6 +8,7 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from faults.simulated_table import EMPTIED
 from support.invariants import ledger_violations
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ def violations(world: World, db: sqlite3.Connection) -> list[str]:
     db.row_factory = sqlite3.Row
     return [
         *ledger_violations(db),
+        *_last_line(db),
         *_leases(db),
         *_adopted(world, db),
         *_carried(world, db),
@@ -27,6 +29,13 @@ def violations(world: World, db: sqlite3.Connection) -> list[str]:
         *_accepted(world, db),
         *_at_rest(db),
     ]
+
+
+def _last_line(db: sqlite3.Connection) -> list[str]:
+    """The database's own rules are the last line: nothing that the product does may get as far as that."""
+    rows = db.execute("SELECT seq, run_id, body FROM audit WHERE action = 'refused'").fetchall()
+    ruled = [(row["seq"], json.loads(row["body"]).get("rule")) for row in rows]
+    return [f"I3 entry {seq}: only a trigger refused it: {rule}" for seq, rule in ruled if rule]
 
 
 def _leases(db: sqlite3.Connection) -> list[str]:
@@ -85,7 +94,7 @@ def _contents(world: World, db: sqlite3.Connection) -> list[str]:
         if not changed <= set(scopes.get(pub, ())):
             found.append(f"I5 {pub} changed files of {sorted(changed - set(scopes.get(pub, ())))}")
         for name in scopes.get(pub, ()):
-            new = frozenset({f"{run_id} {name}"})
+            new = frozenset({f"{run_id} {name}"}) if (run_id, name) != EMPTIED else frozenset()
             stack = before_publication.setdefault((run_id, name), [])
             if made.summary["errata.kind"] == "publish":
                 stack.append(before.rows(name))

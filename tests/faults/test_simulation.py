@@ -19,7 +19,7 @@ from faults.simulation_checks import violations
 
 SEEDS = int(os.environ.get("CHAOS_SEEDS", "2000"))
 FIRST = int(os.environ.get("CHAOS_SEED", "0"))
-IN_CI = 40
+IN_CI = 32
 
 
 @pytest.fixture(scope="module")
