@@ -331,9 +331,7 @@ class MergeFile(_File):
 class PublishFile(_File):
     """How the correction reaches readers."""
 
-    mode: Literal["replace_partitions", "append", "merge", "swap_view", "version", "corrections"] = (
-        "replace_partitions"
-    )
+    mode: Literal["replace_partitions", "append", "merge", "swap_view", "version", "corrections"] = "replace_partitions"
     rollback_window: Duration = "30d"
     manual: YesNo = Field(default=True, description="false: what the gate finds nothing in publishes by itself.")
     merge: MergeFile | None = Field(default=None, description="mode merge: which row of a key stays.")

@@ -128,8 +128,13 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
         ("show", RUN),
         {
             "show": samples.plan(
-                state="validated", approvals=(samples.APPROVAL,), release_digest=samples.R, release=samples.VOID,
-                break_glass=samples.BROKEN, quorum=samples.OLD, manual=False,
+                state="validated",
+                approvals=(samples.APPROVAL,),
+                release_digest=samples.R,
+                release=samples.VOID,
+                break_glass=samples.BROKEN,
+                quorum=samples.OLD,
+                manual=False,
             )
         },
     ),
@@ -150,7 +155,8 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
         {
             "publish": samples.publication(
                 break_glass=replace(samples.BROKEN, deed="publish", alarm="failed: the alarm command ended with 1"),
-                release=replace(samples.RELEASED, person="dana", kind="publish", note=""), single_user=True,
+                release=replace(samples.RELEASED, person="dana", kind="publish", note=""),
+                single_user=True,
             )
         },
     ),
@@ -162,7 +168,10 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
         ("status", RUN),
         {
             "status": replace(
-                samples.published_status(), release=samples.RELEASED, break_glass=samples.BROKEN, single_user=True,
+                samples.published_status(),
+                release=samples.RELEASED,
+                break_glass=samples.BROKEN,
+                single_user=True,
                 publications=({**samples.PUBLICATION, "break_glass": "market opens"},),
             )
         },
