@@ -58,7 +58,7 @@ These options may stand before or after the command:
 | code | meaning |
 |---|---|
 | 0 | done, or it was already so |
-| 1 | failed; also: `check` or `doctor` found a problem, the audit chain is broken, a bundle does not verify, you said no |
+| 1 | failed; also: `check` or `doctor` found a problem, the audit or a bundle does not verify, you answered no |
 | 2 | wrong usage, or a project file that Errata does not understand |
 | 3 | refused by a rule: guardrail, state, approval, permission, something that expired or does not exist |
 | 4 | validation rejected the candidate |
