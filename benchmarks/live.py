@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from benchmarks.lake import Lake, Shape, make, write_project
-from benchmarks.process import errata, pinned
+from benchmarks.process import errata, family, pinned
 from benchmarks.report import Goal, goals, heading, lines
 from benchmarks.rounds import Ratio
 
@@ -56,7 +56,7 @@ def main(root: Path, *, quick: bool) -> None:
         # the job's JVM goes on warming up: what it takes alone at the end is the harder measure
         alone = min(alone, _alone(live, lake.root, 5 if quick else ALONE_JOBS), key=median)
     finally:
-        for pid in _family(live.pid):
+        for pid in family(live.pid):
             os.kill(pid, signal.SIGKILL)
         live.wait()
     heading(
@@ -144,13 +144,5 @@ def _ratio(times: list[float], alone: list[float], quantile: float) -> Ratio:
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    for pid in _family(process.pid):
+    for pid in family(process.pid):
         os.kill(pid, number)
-
-
-def _family(pid: int) -> list[int]:
-    pids = [pid]
-    for one in pids:
-        for task in Path(f"/proc/{one}/task").glob("*/children"):
-            pids += [int(child) for child in task.read_text().split()]
-    return pids

@@ -16,7 +16,7 @@ from typing import Any
 
 _SET_CHILD_SUBREAPER = 36
 
-__all__ = ["Done", "errata", "pinned", "run"]
+__all__ = ["Done", "errata", "family", "pinned", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +73,12 @@ def errata(root: Path, *words: str, core: int | None = None) -> Done:
 def pinned(core: int | None) -> list[str]:
     """The words that pin a command to one core."""
     return [] if core is None else ["taskset", "-c", str(core)]
+
+
+def family(pid: int) -> list[int]:
+    """A process and its descendants."""
+    pids = [pid]
+    for one in pids:
+        for task in Path(f"/proc/{one}/task").glob("*/children"):
+            pids += [int(child) for child in task.read_text().split()]
+    return pids

@@ -12,7 +12,7 @@ from pathlib import Path
 import errata as api
 from benchmarks.clock import sample
 from benchmarks.lake import Lake, Shape, make
-from benchmarks.process import Done, errata
+from benchmarks.process import Done, errata, family
 from benchmarks.report import Goal, goals, heading, lines
 from benchmarks.rounds import Ratio
 
@@ -75,16 +75,7 @@ def _killed(lake: Lake, run_id: str, chunks: int) -> tuple[float, int]:
     with api.open(str(lake.root)) as watching:
         while watching._desk.ledger.counts(run_id).done < chunks and worker.poll() is None:  # noqa: SLF001
             time.sleep(0.1)
-    for pid in _family(worker.pid):
+    for pid in family(worker.pid):
         os.kill(pid, signal.SIGKILL)
     worker.wait()
     return time.monotonic() - started, lake.client._desk.ledger.counts(run_id).done  # noqa: SLF001
-
-
-def _family(pid: int) -> list[int]:
-    """A process and its descendants."""
-    pids = [pid]
-    for one in pids:
-        for task in Path(f"/proc/{one}/task").glob("*/children"):
-            pids += [int(child) for child in task.read_text().split()]
-    return pids
