@@ -56,7 +56,7 @@ class SparkBeside:
         """See the port."""
         cut = in_partitions(target.column, target.column_type, target.grain, partitions)
         old, new = (
-            with_later_columns(snapshot_frame(self._session, table, snapshot), target).where(cut)
+            with_later_columns(snapshot_frame(self._session, table, snapshot, len(partitions)), target).where(cut)
             for table, snapshot in (before, after)
         )
         _append(correction_rows(old, new, target, columns, stamp), place)
@@ -76,7 +76,7 @@ class SparkBeside:
         self, place: tuple[str, str], target: TargetPin, snapshot_id: str, numbers: Mapping[str, int], run_id: str
     ) -> None:
         """See the port."""
-        rows = snapshot_frame(self._session, target.staging.table, snapshot_id)
+        rows = snapshot_frame(self._session, target.staging.table, snapshot_id, len(numbers))
         by_number: dict[int, list[str]] = {}
         for partition, number in numbers.items():
             by_number.setdefault(number, []).append(partition)

@@ -69,7 +69,7 @@ def own_frame(
             f"{pin.name}: {', '.join(missing)} is not staged yet; a product that reads itself runs in order"
         )
     base = [name for name in partitions if name not in scope]
-    rows = with_later_columns(snapshot_frame(session, target.table, target.base_snapshot_id), target)
+    rows = with_later_columns(snapshot_frame(session, target.table, target.base_snapshot_id, len(base)), target)
     rows = rows.where(in_partitions(target.column, target.column_type, target.grain, base))
     for snapshot in dict.fromkeys(earlier[name] for name in partitions if name in scope):
         staged = _appended(session, target.staging.table, snapshot)
@@ -148,7 +148,7 @@ def _table(session: SparkSession, pin: InputPin, partitions: Sequence[str], grai
     return rows if pin.partition is None else rows.where(in_partitions(pin.partition, kind, grain, partitions))
 
 
-def snapshot_frame(session: SparkSession, table: str, snapshot_id: str | None, partitions: int = 1) -> DataFrame:
+def snapshot_frame(session: SparkSession, table: str, snapshot_id: str | None, partitions: int) -> DataFrame:
     """A table as of a snapshot, to be cut to so many partitions; None is a table that had no snapshot, and is empty."""
     try:
         if snapshot_id is None:

@@ -24,7 +24,7 @@ def restored_rows(
 ) -> DataFrame:
     """The rows as they read then, deletes applied; columns added since are NULL, renamed ones have today's name."""
     target = manifest.target
-    rows = snapshot_frame(session, target.table, restored.snapshot_id)
+    rows = snapshot_frame(session, target.table, restored.snapshot_id, len(partitions))
     named = rows.select(*[F.col(f"`{then}`").alias(now) for now, then in restored.columns.items()])
     cut = named.where(in_partitions(target.column, target.column_type, target.grain, partitions))
     return conform(with_later_columns(cut, target), target)
