@@ -71,20 +71,20 @@ def publish(
     by = warrant(desk, actor, run, manifest, break_glass=break_glass or "", by_itself=by_itself)
     candidate, files = by.candidate, by.files
     mark = require_judged(desk, actor, run, candidate)
-    order = _publication(desk, run, manifest, candidate, scope, files)
     verdict = desk.ledger.latest_verdict(run.run_id)
     log = LedgerLog(
         desk, actor, run.run_id, "publish", run.table, scope, manifest.reason,
         {"candidate": candidate.n, "snapshot_id": candidate.snapshot_id, "digest": candidate.digest,
          "accepted": [one.check for one in accepted_in_verdict(desk, run)],
          "checks": len(verdict.checks) if verdict else 0, **kept(mark), **by.told},
+        owes=owed_by(desk, run, manifest, "publish", scope),
         last_look=lambda: require_judged(desk, actor, run, candidate),
     )  # fmt: skip
-    log = replace(log, owes=owed_by(desk, run, manifest, "publish", scope))
     with conflicts_told(desk, actor, run, "publish"), log.kept_alive():
         if is_beside(manifest.publish):
             done = publish_beside(desk, run, manifest, candidate, scope, log)
         else:
+            order = _publication(desk, run, manifest, candidate, scope, files)
             done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
     followed = follow_up(desk, actor, run.table)
     run = desk.ledger.run(run.run_id)
