@@ -102,7 +102,7 @@ CAUSES = (
     OSError(28, "No space left on device", "/var/lib/secret-place"),
     ConnectionResetError("peer"),
     TimeoutError(),
-    PermissionError(13, "Permission denied", "/root/.aws/credentials"),
+    PermissionError(13, "Permission denied", "/srv/keys/credentials"),
     MemoryError(),
     RecursionError("too deep"),
     RuntimeError("boom\x1b[2J\nTraceback (most recent call last):"),

@@ -25,7 +25,7 @@ from errata.cli.session import World as Outside
 from errata.model.partition import value_text
 from errata.model.visible import is_plain
 from errata.report.page import page
-from security.conftest import Kept, make_project
+from security.conftest import PROJECT, Kept, make_project
 from security.corpus import (
     CONTROLS,
     FORMULAS,
@@ -67,17 +67,7 @@ VALUES = tuple(
     )
 )
 LISTED = [one for one in VALUES if is_plain(one) and "${" not in one]
-PROJECT = """
-project: test
-ledger: sqlite:///.errata/ledger.db
-catalogs:
-  lake: {type: jdbc, uri: "sqlite:///.errata/catalog.db", warehouse: .errata/warehouse}
-people:
-  ana: {roles: [requester, operator]}
-  bo: {roles: [approver, publisher]}
-limits: {max_partitions: 400}
-chunk_bytes: 1GiB
-"""
+ONE_CHUNK = f"{PROJECT}chunk_bytes: 1GiB\n"
 PRODUCT = f"""
 product: fin.regions
 owner: finance
@@ -128,7 +118,9 @@ def _expected(times: int) -> list[tuple[str, str, Decimal]]:
 @pytest.fixture(scope="module")
 def lake(base_spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
     """A validated correction of every hostile partition; the history is twice as high as it should be."""
-    root = make_project(tmp_path_factory.mktemp("outside") / "project", project=PROJECT, products={"regions": PRODUCT})
+    root = make_project(
+        tmp_path_factory.mktemp("outside") / "project", project=ONE_CHUNK, products={"regions": PRODUCT}
+    )
     with closing(_catalog(root)) as catalog:
         catalog.create_namespace("fin")
         schema = Schema(
