@@ -181,7 +181,7 @@ def test_a_sampled_median_looks_at_the_same_keys_every_time(spark: SparkSession,
 
 
 def _frames(spark: SparkSession, ids: tuple[str, str]) -> tuple[DataFrame, DataFrame]:
-    return snapshot_frame(spark, "lake.diffed", ids[0]), snapshot_frame(spark, "lake.diffed", ids[1])
+    return snapshot_frame(spark, "lake.diffed", ids[0], 1), snapshot_frame(spark, "lake.diffed", ids[1], 1)
 
 
 def test_distributions_have_both_sides(found: Diff) -> None:
