@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from errata.engines.spark import aggregates
+from errata.engines.spark.aggregates import ByPartition, measure_scan
 from errata.engines.spark.measure import SparkMeasurer
 from errata.errors import RunExpired, UsageError
 from errata.model.manifest import ExpectedFile, Manifest
@@ -186,6 +188,58 @@ def test_rows_are_counted_from_metadata_where_that_is_exact(spark: SparkSession,
         jobs[name] = len(spark.sparkContext.statusTracker().getJobIdsForGroup(name))
     assert jobs["whole"] == 0
     assert jobs["deleted"] == jobs["scattered"] > 0
+
+
+def test_a_partition_of_many_rows_is_looked_through_by_one_task(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copies in two files meet without being sent around; a key with the partition column is the key without it."""
+    monkeypatch.setattr(aggregates, "_WORTH_A_TASK", 1)
+    spark.sql("CREATE TABLE lake.twice (d date, k int) USING iceberg PARTITIONED BY (d)")
+    for values in (
+        "('2026-01-01', 1), ('2026-01-01', 2), ('2026-01-02', 1)",
+        "('2026-01-01', 1), ('2026-01-02', 8), ('2026-01-02', 9)",
+    ):
+        spark.sql(f"INSERT INTO lake.twice SELECT CAST(d AS date), k FROM VALUES {values} AS t(d, k)")
+    asked = {"check.k": ("k",), "check.dk": ("d", "k")}
+    scan = Scan(CANDIDATE, {ROW_COUNT: "COUNT(*)"})
+    by, rows, days = ByPartition("d", "date", Grain.DAY), spark.table("lake.twice"), ("2026-01-01", "2026-01-02")
+    before, at_first = spark.conf.getAll, _shuffled(spark)
+    measure_scan(scan, rows, by, days)
+    plain = _shuffled(spark)
+    found = measure_scan(replace(scan, unique=asked), rows, by, days)
+    assert _values(found, CANDIDATE)["2026-01-01"] == {ROW_COUNT: "3", "check.k": "1", "check.dk": "1"}
+    assert _values(found, CANDIDATE)["2026-01-02"] == {ROW_COUNT: "3", "check.k": "0", "check.dk": "0"}
+    assert spark.conf.getAll == before
+    assert _shuffled(spark) - plain == plain - at_first > 0
+
+
+def _shuffled(spark: SparkSession) -> int:
+    """Records that were ever sent from task to task."""
+    context: Any = spark.sparkContext
+    details = summaries = False
+    quantiles, status = context._gateway.new_array(context._jvm.double, 0), context._jvm.java.util.ArrayList()
+    stages = context._jsc.sc().statusStore().stageList(None, details, summaries, quantiles, status)
+    return sum(stages.apply(n).shuffleWriteRecords() for n in range(stages.size()))
+
+
+@pytest.mark.parametrize(
+    "counts, is_worth_it",
+    [
+        ([50_000] * 45, True),
+        ([50_000] * 2, True),
+        ([50_000], False),
+        ([500_000] + [50_000] * 4, False),
+        ([100] * 45, False),
+        ([0] * 45, False),
+        ([], False),
+    ],
+)
+def test_a_task_for_each_partition_leaves_no_core_waiting_and_has_rows_enough(
+    counts: list[int], is_worth_it: bool
+) -> None:
+    """On two cores the largest partition is at most half of the rows, and the mean is worth starting a task."""
+    assert aggregates._each_is_a_task(counts, 2) is is_worth_it
 
 
 def _jobs(spark: SparkSession, lake: dict[str, Any], checks: tuple[Check, ...], days: int) -> int:

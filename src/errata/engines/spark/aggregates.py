@@ -13,10 +13,10 @@ from decimal import Decimal
 from typing import Any
 
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.columns import partition_text, partition_unit, quoted
+from errata.engines.spark.columns import is_its_own_unit, partition_text, partition_unit, quoted
 from errata.engines.spark.content import hash_sum, hash_texts
 from errata.engines.spark.lookups import with_lookups
 from errata.errors import EngineError, SourceChanged, UsageError
@@ -36,6 +36,9 @@ _SAYS_NO_VALUE = {
 }
 """What of Spark's message parameters may be told: types and functions. The others may be values of a row."""
 _UNIT, _PARTITION, _ALL = "__errata_unit", "__errata_partition", "__errata_all"
+_AS_STORED = ("spark.sql.iceberg.planning.preserve-data-grouping", "spark.sql.sources.v2.bucketing.enabled")
+_WORTH_A_TASK = 20_000
+"""Rows of a partition. Starting a task costs about what sending 6,000 keys to another one does."""
 
 
 def content_of(
@@ -54,8 +57,13 @@ class ByPartition:
 
     def __init__(self, column: str, column_type: str, grain: Grain) -> None:
         self.unit = partition_unit(column, column_type, grain).alias(_UNIT)
+        self.column = column if is_its_own_unit(column_type, grain) else None
         unit_type = "date" if grain is Grain.DAY and column_type != "string" else column_type
         self.text = partition_text(_UNIT, unit_type, grain).alias(_PARTITION)
+
+    def within(self, key: Sequence[str]) -> tuple[str, ...]:
+        """The columns of a key that tell rows of one partition apart."""
+        return tuple(name for name in key if name != self.column)
 
 
 def measure_scan(
@@ -79,14 +87,15 @@ def measure_scan(
         if missing:
             nothing = wide.limit(0).agg(together).collect()[0][_ALL]
             found |= dict.fromkeys(missing, nothing)
-        duplicates = _duplicates(scan, rows, by)
+        counts = [group[list(aggregates).index(ROW_COUNT)] for group in found.values() if ROW_COUNT in aggregates]
+        duplicates = _duplicates(scan, rows, by, counts)
     result: list[Measurement] = []
     for partition in (*partitions, *sorted(set(found) - set(partitions))):
         for name, value in zip(aggregates, found[partition], strict=True):
             is_exact = not isinstance(value, float)
             result.append(Measurement(scan.scope, partition, name, value_text(value), exact=is_exact))
         for name, key in scan.unique.items():
-            count = duplicates[key, True].get(partition, 0)
+            count = duplicates[by.within(key), True].get(partition, 0)
             result.append(Measurement(scan.scope, partition, name, str(count)))
     for name, key in scan.unique_in_run.items():
         result.append(Measurement(scan.scope, "", name, str(sum(duplicates[key, False].values()))))
@@ -120,15 +129,18 @@ def value_text(value: Any) -> str | None:
             return str(value)
 
 
-def _duplicates(scan: Scan, rows: DataFrame, by: ByPartition) -> dict[tuple[tuple[str, ...], bool], dict[str, int]]:
+def _duplicates(
+    scan: Scan, rows: DataFrame, by: ByPartition, counts: Sequence[int]
+) -> dict[tuple[tuple[str, ...], bool], dict[str, int]]:
     """Rows beyond the first of each key, by key (within partitions, or over all of them) and partition: one scan."""
-    keys = sorted({(key, True) for key in scan.unique.values()} | {(key, False) for key in scan.unique_in_run.values()})
+    within = {(by.within(key), True) for key in scan.unique.values()}
+    keys = sorted(within | {(key, False) for key in scan.unique_in_run.values()})
     if not keys:
         return {}
     columns = sorted({name for key, _ in keys for name in key})
     names = {_UNIT: _UNIT} | {name: f"__errata_key_{n}" for n, name in enumerate(columns)}
     narrow = rows.select(by.unit, *(F.col(quoted(name)).alias(names[name]) for name in columns))
-    sets = [[names[name] for name in ((_UNIT, *key) if within else key)] for key, within in keys]
+    sets = [[names[name] for name in ((_UNIT, *key) if inside else key)] for key, inside in keys]
     if len(keys) == 1:
         counted = narrow.groupBy(*sets[0]).agg(F.count("*").alias("n"), F.lit(0).alias("gid"))
         if _UNIT not in sets[0]:
@@ -141,9 +153,34 @@ def _duplicates(scan: Scan, rows: DataFrame, by: ByPartition) -> dict[tuple[tupl
     everything = list(names.values())
     by_id = {_grouping_id(one, everything) if len(keys) > 1 else 0: key for one, key in zip(sets, keys, strict=True)}
     result: dict[tuple[tuple[str, ...], bool], dict[str, int]] = {key: {} for key in keys}
-    for row in extra.collect():
+    with _as_stored(rows.sparkSession, counts if by.column else ()):
+        found = extra.collect()
+    for row in found:
         result[by_id[row["gid"]]][row[_PARTITION]] = int(row["extra"])
     return result
+
+
+@contextmanager
+def _as_stored(session: SparkSession, counts: Sequence[int]) -> Iterator[None]:
+    """Has each partition, of so many rows, read by one task, so that equal keys meet there: where that is worth it."""
+    wanted = _AS_STORED if _each_is_a_task(counts, session.sparkContext.defaultParallelism) else ()
+    before = {name: session.conf.get(name, None) for name in wanted}
+    for name in wanted:
+        session.conf.set(name, "true")
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, value)
+
+
+def _each_is_a_task(counts: Sequence[int], cores: int) -> bool:
+    """Whether no core would wait for the largest partition, and no task be started for a handful of rows."""
+    total = sum(counts)
+    return total > 0 and max(counts) * cores <= total and total >= _WORTH_A_TASK * len(counts)
 
 
 def _grouping_id(key: Sequence[str], columns: Sequence[str]) -> int:

@@ -23,6 +23,7 @@ __all__ = [
     "content_hashes",
     "every",
     "in_partitions",
+    "is_its_own_unit",
     "partition_text",
     "partition_unit",
     "quoted",
@@ -68,9 +69,14 @@ def partition_unit(column: str, column_type: str, grain: Grain) -> Column:
     """A cheap value to group by: equal for two rows exactly when their partition text is."""
     _refuse_mismatch(column, column_type, grain)
     value = F.col(quoted(column))
-    if not grain.is_time or column_type == "string" or (column_type == "date" and grain is Grain.DAY):
+    if is_its_own_unit(column_type, grain):
         return value
     return value.cast("date") if grain is Grain.DAY else F.date_trunc(str(grain), value)
+
+
+def is_its_own_unit(column_type: str, grain: Grain) -> bool:
+    """Whether two rows of one partition have the same value in the partition column."""
+    return not grain.is_time or column_type == "string" or (column_type == "date" and grain is Grain.DAY)
 
 
 def partition_text(column: str, column_type: str, grain: Grain) -> Column:
