@@ -30,8 +30,8 @@ demo-clv: setup ## correct 1,825 days of customer value, with a kill at day 1,20
 demo-case-sla: setup ## restate a year of regulatory deadlines: wrong time zone, late holidays, disputed cases
 	@$(BIN)/python examples/case_sla/demo.py
 
-test: setup ## the default test suite
-	$(BIN)/python -m pytest -m "not slow and not chaos" $(PYTEST_ARGS)
+test: setup ## the default test suite: one process for the shared Spark session, one for the rest
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not chaos" $(PYTEST_ARGS)
 
 test-slow: setup ## the tests marked slow: minutes rather than seconds
 	$(BIN)/python -m pytest -m "slow and not chaos" $(PYTEST_ARGS)

@@ -21,6 +21,15 @@ if TYPE_CHECKING:
     from support.world import World
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Spread over processes, the tests of the shared session stay in one, and come first because they take longest."""
+    shared = {id(item) for item in items if "base_spark" in getattr(item, "fixturenames", ())}
+    for item in items:
+        if id(item) in shared:
+            item.add_marker(pytest.mark.xdist_group("session"))
+    items.sort(key=lambda item: id(item) not in shared)
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """One PostgreSQL server for all tests; each makes its own databases. Restarting it is for servers of one's own."""
