@@ -6,7 +6,6 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import Popen
 from typing import Any
 
 from errata.failpoints import NAMES
@@ -65,7 +64,7 @@ COMMANDS = (
 )  # fmt: skip
 
 
-def start(command: Command, world: World, run: str, failpoints: str) -> Popen[str]:
+def start(command: Command, world: World, run: str, failpoints: str) -> attached.Attached:
     """The command as a process of its own, with these failpoints."""
     place = ("-C", str(world.root), "--as", command.person)
     return attached.start(world.spark, *place, *command.arguments(world, run), ERRATA_FAILPOINTS=failpoints)
@@ -78,7 +77,7 @@ def killed(command: Command, world: World, run: str, point: str, nth: str = "") 
     assert process.returncode == -signal.SIGKILL, f"{point} was not reached: {process.returncode}\n{error}"
 
 
-def paused(command: Command, world: World, run: str, point: str, marker: Path) -> Popen[str]:
+def paused(command: Command, world: World, run: str, point: str, marker: Path) -> attached.Attached:
     """The command, waiting at the point until the marker is deleted."""
     return start(command, world, run, f"{point}=pause:{marker}")
 

@@ -1,15 +1,18 @@
-"""The command line as a process of its own in a JVM that runs already: ``python -m support.attached run RUN``.
+"""The command line as a process of its own in a JVM that runs already.
 
-Starting a JVM is most of the time a killed command takes. Here the Python that is killed is a real process with its
-own connections to ledger and catalog; what it asks of Java is served by the JVM of the tests. A gateway call waits for
-its answer, so a process that dies at a failpoint leaves nothing running there.
+Starting a JVM, and importing Spark's and Iceberg's Python, is most of the time a killed command takes. Here the Python
+that is killed is a real process with its own connections to ledger and catalog, forked from one that has imported
+everything and opened nothing; what it asks of Java is served by the JVM of the tests. A gateway call waits for its
+answer, so a process that dies at a failpoint leaves nothing running there.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,26 +20,68 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["start"]
+__all__ = ["Attached", "start"]
 
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(
+    ["support.attached", "errata.cli.main", "errata.wiring.engines", "pyspark.sql", "pyiceberg.catalog.sql"]
+)
 
 
-def start(session: SparkSession, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+class Attached:
+    """As much of a ``Popen`` as tests use."""
+
+    def __init__(self, environment: dict[str, str], arguments: tuple[str, ...]) -> None:
+        handle, name = tempfile.mkstemp(prefix="errata-attached-")
+        os.close(handle)
+        self._said = Path(name)
+        self._process = _FORKS.Process(target=_command, args=(environment, arguments, name), daemon=True)
+        self._process.start()
+
+    @property
+    def returncode(self) -> int | None:
+        """Minus the signal, where one ended it."""
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        """None while it runs."""
+        return self._process.exitcode
+
+    def communicate(self, timeout: float = 180) -> tuple[str, str]:
+        """Nothing, and what it said on standard error, when it has ended."""
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            self._process.kill()
+            raise subprocess.TimeoutExpired("errata", timeout, stderr=self._said.read_bytes())
+        said = self._said.read_text("utf-8")
+        self._said.unlink()
+        return "", said
+
+
+def start(session: SparkSession, *arguments: str, **environment: str) -> Attached:
     """The command in a process that uses the JVM of this session."""
     gateway: Any = session.sparkContext._gateway
     served = {_PORT: str(gateway.java_parameters.port), _SECRET: gateway.java_parameters.auth_token}
-    paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-    return subprocess.Popen(
-        [sys.executable, "-m", "support.attached", *arguments],
-        env={**os.environ, **served, "PYTHONPATH": paths, **environment},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return Attached({**os.environ, **served, **environment}, arguments)
 
 
-def _attached() -> SparkSession:
+def _command(environment: dict[str, str], arguments: tuple[str, ...], said: str) -> None:
+    import errata
+    from errata import failpoints
+    from errata.cli.main import main
+    from errata.cli.session import World
+
+    os.environ.clear()
+    os.environ.update(environment)
+    failpoints._from_environment(environment.get("ERRATA_FAILPOINTS", ""))  # read at import, which was before the fork
+    with Path(said).open("w") as errors, Path(os.devnull).open("w") as nothing:
+        os.dup2(nothing.fileno(), sys.stdout.fileno())
+        os.dup2(errors.fileno(), sys.stderr.fileno())
+    sys.exit(main(list(arguments), World(open_project=partial(errata.open, spark=_session()))))
+
+
+def _session() -> SparkSession:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
@@ -46,11 +91,3 @@ def _attached() -> SparkSession:
         del os.environ[name]
     java = gateway.jvm.JavaSparkContext(gateway.jvm.org.apache.spark.SparkContext.getOrCreate())
     return SparkSession(SparkContext(gateway=gateway, jsc=java, conf=SparkConf(_jconf=java.getConf())))
-
-
-if __name__ == "__main__":
-    import errata
-    from errata.cli.main import main
-    from errata.cli.session import World
-
-    sys.exit(main(sys.argv[1:], World(open_project=partial(errata.open, spark=_attached()))))
