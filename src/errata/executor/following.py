@@ -6,10 +6,10 @@ it twice. So a process that dies in between leaves a debt, which the next comman
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from errata.errors import RunExpired
+from errata.errors import EngineError, RunExpired
 from errata.executor.desk import Desk
 from errata.failpoints import failpoint
 from errata.ledger import PublicationRecord, RunRecord
@@ -50,18 +50,31 @@ def origins(desk: Desk, run: RunRecord, scope: Sequence[str]) -> dict[str, list[
 def follow_up(desk: Desk, actor: Actor, table: str | None = None) -> tuple[str, ...]:
     """Pay what committed publications owe; answers what could not be paid. What is left stays owed."""
     warnings = []
+    unpaid: set[str] = set()
     for run_id, pub_id, owed in desk.ledger.debts(table):
         publication = desk.ledger.publication(pub_id)
         try:
+            _need_told(desk, owed, unpaid)
             paid = _pay(desk, actor, publication, owed)
         except Exception as error:  # noqa: BLE001  the publication stands, whatever it is
+            unpaid.add(pub_id)
             warnings.append(
                 f"{pub_id} landed, but what follows it is not done ({', '.join(owed)}): {first_line(error)}; "
                 "the next command on the table does it"
             )
             continue
+        if lost := paid.get("corrections", {}).get("lost"):
+            warnings.append(f"{pub_id} landed without its corrections: {lost}")
         desk.ledger.record_fact(run_id, f"done.{pub_id}", paid, actor)
     return tuple(warnings)
+
+
+def _need_told(desk: Desk, owed: Mapping[str, Any], unpaid: Collection[str]) -> None:
+    """A reversal is made of the rows that it takes back: before they are there it would find nothing, and be done."""
+    table, reverses = owed.get("corrections", ""), owed.get("reverses") or {}
+    first = [pub_id for pub_id in reverses if pub_id in unpaid and not desk.engines.beside.landed(table, pub_id)]
+    if first:
+        raise EngineError(f"the corrections of {', '.join(first)} come first")
 
 
 def _pay(desk: Desk, actor: Actor, publication: PublicationRecord, owed: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,13 +107,13 @@ def _correct(
     if reverses is not None:
         writer.reversals(place, target.key, reverses, stamp)
     else:
-        try:
-            before = _before(desk, publication)
-        except RunExpired as gone:
-            return {"table": table, "lost": gone.message}
         after = (target.table, publication.result_snapshot_id or "")
         columns = content_columns(manifest)
-        writer.corrections(place, target, before, after, publication.partitions, columns, stamp)
+        try:
+            before = _before(desk, publication)
+            writer.corrections(place, target, before, after, publication.partitions, columns, stamp)
+        except RunExpired as gone:
+            return {"table": table, "lost": gone.message}
     failpoint("follow.before_commit")
     properties = {"errata.publication": pub_id, "errata.run": publication.run_id, "errata.kind": "corrections"}
     return {"table": table, "snapshot_id": beside.land(table, pub_id, place[1], properties)}

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from errata.errors import RunExpired
 from errata.executor.following import follow_up
 from errata.model.audit import Actor
 
@@ -18,8 +21,10 @@ class World:
     """A desk of stubs: one committed publication and its debt."""
 
     owed: dict[str, Any]
+    later: dict[str, Any] | None = None  # what its rollback owes
     landed: str | None = None
     base_is_there: bool = True
+    result_is_there: bool = True
     with_deletes: list[str] = field(default_factory=list)
     broken: bool = False
     accepted: list[dict[str, int]] = field(default_factory=lambda: [{DAY: 1}])
@@ -28,17 +33,19 @@ class World:
 
     @property
     def desk(self) -> Any:
-        publication = SimpleNamespace(
-            pub_id="bf-1-p1", run_id="bf-1", table="lake.t", partitions=(DAY,), reason="why", settled_at="2026-03-01Z",
-            base_snapshot_id="1", result_snapshot_id="2",
-        )  # fmt: skip
+        def publication(pub_id: str) -> SimpleNamespace:
+            return SimpleNamespace(
+                pub_id=pub_id, run_id="bf-1", table="lake.t", partitions=(DAY,), reason="why",
+                settled_at="2026-03-01Z", base_snapshot_id="1", result_snapshot_id="2",
+            )  # fmt: skip
+
         target = SimpleNamespace(table="lake.t", key=("k",), columns={"k": "string", "d": "date"}, column="d",
                                  column_type="date", grain=SimpleNamespace(is_time=False))  # fmt: skip
         publish = SimpleNamespace(creates=("CREATE …",), versions="lake.v", mode="version")
         manifest = SimpleNamespace(target=target, publish=publish, lineage_columns=())
         ledger = SimpleNamespace(
-            debts=lambda _table=None: (("bf-1", "bf-1-p1", self.owed),) if not self.paid else (),
-            publication=lambda _pub: publication,
+            debts=lambda _table=None: self._debts(),
+            publication=publication,
             manifest=lambda _run, _actor: manifest,
             publication_detail=lambda _pub: {"with_deletes": self.with_deletes, "versions": self._versions()},
             accepted=lambda _table: {DAY: SimpleNamespace(run_id="bf-1", origin_pub_id="bf-1-p1", pub_id="bf-1-p1")},
@@ -62,12 +69,18 @@ class World:
         engines = SimpleNamespace(beside=beside, writer=writer, pins=pins)
         return SimpleNamespace(ledger=ledger, engines=engines)
 
+    def _debts(self) -> list[tuple[str, str, dict[str, Any]]]:
+        owed = {"bf-1-p1": self.owed, "bf-1-r2": self.later}
+        return [("bf-1", name, debt) for name, debt in owed.items() if debt and f"done.{name}" not in self.paid]
+
     def _versions(self) -> dict[str, int]:
         return self.accepted.pop(0) if len(self.accepted) > 1 else self.accepted[0]
 
     def _corrections(self, _place: Any, _target: Any, before: tuple[str, str], *_: Any) -> None:
         if self.broken:
             raise RuntimeError("no space left\nat Java")
+        if not self.result_is_there:
+            raise RunExpired("lake.t: snapshot 2 is gone")
         self.done.append(f"corrections from {before[1]}")
 
 
@@ -102,9 +115,16 @@ def test_old_rows_come_from_the_undo_set_when_the_snapshot_before_has_expired() 
     world = World({"corrections": "lake.c"}, base_is_there=False)
     follow_up(world.desk, ANA)
     assert "corrections from 7" in world.done
-    lost = World({"corrections": "lake.c"}, base_is_there=False, with_deletes=[DAY])
-    follow_up(lost.desk, ANA)
-    assert "expired" in lost.paid["done.bf-1-p1"]["corrections"]["lost"]
+
+
+@pytest.mark.parametrize("gone", [{"base_is_there": False, "with_deletes": [DAY]}, {"result_is_there": False}])
+def test_corrections_that_can_never_be_told_are_closed_and_said(gone: dict[str, Any]) -> None:
+    """What was before, or what came after, has expired: the debt ends, and whoever runs the command hears of it."""
+    lost = World({"corrections": "lake.c"}, **gone)
+    (warning,) = follow_up(lost.desk, ANA)
+    assert warning.startswith("bf-1-p1 landed without its corrections: ")
+    assert lost.paid["done.bf-1-p1"]["corrections"]["lost"] in warning
+    assert follow_up(lost.desk, ANA) == ()
 
 
 def test_a_rollback_owes_the_reverse_of_what_was_told() -> None:
@@ -112,6 +132,20 @@ def test_a_rollback_owes_the_reverse_of_what_was_told() -> None:
     world = World({"corrections": "lake.c", "reverses": {"bf-1-p1": [DAY]}})
     follow_up(world.desk, ANA)
     assert f"reverse {{'bf-1-p1': ['{DAY}']}}" in world.done
+
+
+def test_a_reversal_waits_for_the_rows_that_it_takes_back() -> None:
+    """Made before them it would find nothing, and the corrections would stand for ever once they land."""
+    back = {"corrections": "lake.c", "reverses": {"bf-1-p1": [DAY]}}
+    world = World({"corrections": "lake.c"}, later=back, broken=True)
+    warnings = follow_up(world.desk, ANA)
+    assert "the corrections of bf-1-p1 come first" in warnings[1]
+    assert (world.paid, [one for one in world.done if "reverse" in one]) == ({}, [])
+    world.broken = False
+    assert follow_up(world.desk, ANA) == ()
+    assert [one for one in world.done if "create" not in one] == [
+        "corrections from 1", "land", f"reverse {{'bf-1-p1': ['{DAY}']}}", "land",
+    ]  # fmt: skip
 
 
 def test_a_view_is_replaced_until_it_shows_what_is_accepted_now() -> None:
