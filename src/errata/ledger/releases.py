@@ -27,6 +27,7 @@ __all__ = ["Releases", "need_release"]
 
 _FROM = (RunState.VALIDATED, RunState.PART_PUBLISHED)
 Kind = Literal["release", "publish", "automatic"]
+_BY_ITSELF: Kind = "automatic"
 
 
 class Releases(Store):
@@ -54,8 +55,7 @@ class Releases(Store):
         def work(tx: Tx) -> tuple[ReleaseRecord, bool]:
             run = find_run(tx.conn, run_id)
             newest = _newest(tx.conn, run_id)
-            mine = (digest, person, break_glass)
-            is_same = newest is not None and (newest.digest, newest.person, newest.break_glass) == mine
+            is_same = newest is not None and _says(newest) == (digest, person, break_glass, kind == _BY_ITSELF)
             if newest is not None and is_same and (since is None or datetime.fromisoformat(newest.at) >= since):
                 return newest, True
             need_state(run, _FROM, "release")
@@ -120,6 +120,11 @@ def _newest(conn: Connection, run_id: str) -> ReleaseRecord | None:
     query = select(released).where(released.c.run_id == run_id).order_by(released.c.id.desc()).limit(1)
     row = conn.execute(query).first()
     return None if row is None else _record(row)
+
+
+def _says(release: ReleaseRecord) -> tuple[str, str, str, bool]:
+    """What makes two releases the same; a clean gate that someone started is not that person's decision."""
+    return release.digest, release.person, release.break_glass, release.kind == _BY_ITSELF
 
 
 def _record(row: Row[Any]) -> ReleaseRecord:

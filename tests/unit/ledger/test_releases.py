@@ -231,3 +231,14 @@ def test_someone_with_a_shell_cannot_forge_a_release(ledger: Ledger, shell: Shel
     before = ledger.releases("bf-1")
     refused(lambda: shell.execute(statement), "released: ")
     assert ledger.releases("bf-1") == before
+
+
+def test_a_person_s_release_is_not_the_one_that_a_clean_gate_gave_for_them(ledger: Ledger):
+    """Whoever started an automatic publication did not look; once the product wants a person, their word is a row."""
+    validated(ledger)
+    options = {"candidate_n": 1, "person": "bo", "actor": Actor("bo", "u", "h")}
+    by_itself, _ = ledger.record_release("bf-1", {"of": "s"}, kind="automatic", **options)
+    assert ledger.record_release("bf-1", {"of": "s"}, kind="automatic", **options) == (by_itself, True)
+    decided, already = release(ledger, "bo")
+    assert (already, decided.kind) == (False, "release")
+    assert ledger.record_release("bf-1", {"of": "s"}, kind="publish", **options) == (decided, True)
