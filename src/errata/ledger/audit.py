@@ -224,7 +224,8 @@ class _Told:
 
     def hear(self, row: Row[Any]) -> None:
         body = json.loads(row.body)
-        self.account.hear(Entry(row.seq, row.run_id, row.action, body), (row.person, row.os_user))
+        entry = Entry(row.seq, row.run_id, row.action, body, row.at, row.person)
+        self.account.hear(entry, (row.person, row.os_user))
         if row.run_id is not None and MOVE in body:
             self.states[row.run_id] = body[MOVE]["to"]
             if body[MOVE]["from"] is None:

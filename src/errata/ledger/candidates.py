@@ -46,7 +46,8 @@ class Candidates(Store):
             n = (last or 0) + 1
             branch = f"errata_{run_id}_c{n}"
             body = {"n": n, "branch": branch, "digest": digest}
-            seq = append(tx, actor, "candidate.intended", run_id, body).seq
+            told = body | {"detail": digest_of(detail or {})}
+            seq = append(tx, actor, "candidate.intended", run_id, told).seq
             row = body | {"run_id": run_id, "state": "intended", "detail": json_text(detail or {})}
             tx.conn.execute(candidate.insert(), row | {"at": tx.at, "audit_seq": seq})
             return _find(tx.conn, run_id, n)
@@ -189,7 +190,9 @@ def _move(
             state="nothing was changed",
         )
         raise Refusal(error, run_id=known.run_id, action=action, body={"n": known.n, "found": known.state.value})
-    facts = {key: value for key, value in values.items() if key != "detail"} | ({"why": why} if why else {})
+    facts = dict(values) | ({"why": why} if why else {})
+    if "detail" in facts:
+        facts["detail"] = digest_of(json.loads(facts["detail"]))
     seq = append(tx, actor, action, known.run_id, {"n": known.n, **facts}).seq
     where = (candidate.c.run_id == known.run_id) & (candidate.c.n == known.n)
     tx.conn.execute(candidate.update().where(where).values(state=to.value, audit_seq=seq, **values))

@@ -8,7 +8,7 @@ one or takes one away, is found here. Text from which a secret was taken out in 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,23 +61,29 @@ def _table(conn: Connection, table: Table, account: Account) -> Iterator[Differe
             found["stands_on"] = None if row.stands_on is None else keys.get(row.stands_on, row.stands_on)
         if table is not schema.run and row.audit_seq != said.seq:
             yield Difference(said.seq, f"{_told(table, row)} names entry {row.audit_seq} as its last, not {said.seq}")
-        for name, value in said.values.items():
-            if not _is_same(value, found.get(name)):
-                told = f"{_told(table, row)} has {name} {found.get(name)!r}, not {value!r} as entry {said.seq} says"
-                yield Difference(said.seq, told)
+        yield from _unlike(table, row, said.seq, said.values, found)
     for key, said in missing.items():
         yield Difference(said.seq, f"entry {said.seq} wrote {table.name} {'/'.join(map(str, key))}, which is not there")
 
 
+def _unlike(
+    table: Table, row: Row[Any], seq: int, said: Mapping[str, Any], found: Mapping[str, Any]
+) -> Iterator[Difference]:
+    for name, value in said.items():
+        if not _is_same(value, found.get(name)):
+            told = f"{_told(table, row)} has {name} {found.get(name)!r}, not {value!r} as entry {seq} says"
+            yield Difference(seq, told)
+
+
 def _decisions(conn: Connection, account: Account) -> Iterator[Difference]:
-    missing = dict(account.decided)
+    missing, told = dict(account.decided), dict(account.decisions)
     for row in _stream(conn, schema.approval):
-        key = (row.run_id, row.person, row.digest)
-        wanted = ("run.declined",) if row.decision == "declined" else ("run.approved", "approval.recorded")
-        run, action = account.entries.get(row.audit_seq, (None, ""))
-        if key not in account.decided or run != row.run_id or action not in wanted:
+        said = told.pop(row.audit_seq, None)
+        if said is None or any(said[name] != getattr(row, name) for name in ("run_id", "person", "digest", "decision")):
             yield Difference(None, f"{_told(schema.approval, row)} is there, but no entry speaks of it")
-        missing.pop(key, None)
+            continue
+        missing.pop((row.run_id, row.person, row.digest), None)
+        yield from _unlike(schema.approval, row, row.audit_seq, said, _values(schema.approval, row))
     for (run, person, _), seq in missing.items():
         yield Difference(seq, f"entry {seq} wrote a decision of {person} on {run}, which is not there")
 
@@ -107,14 +113,19 @@ def _others(conn: Connection, account: Account) -> Iterator[Difference]:
 
 
 def _plans(conn: Connection, _: Account) -> Iterator[Difference]:
-    """The chunks of a plan are those of its manifest, before any was cut or packed anew."""
+    """Scope and reason of a run, and the chunks of its plan before any was cut or packed anew, are its manifest's."""
     chunk, manifest, run = schema.chunk, schema.manifest, schema.run
-    query = select(run.c.run_id, manifest.c.content).join(manifest, manifest.c.digest == run.c.manifest_digest)
+    wanted = select(run.c.run_id, run.c.partitions, run.c.reason, manifest.c.content)
+    query = wanted.join(manifest, manifest.c.digest == run.c.manifest_digest)
     for row in conn.execute(query.order_by(run.c.run_id)).all():
         try:
-            planned = {one["chunk_id"]: list(one["partitions"]) for one in json.loads(row.content)["chunks"]}
+            sealed = json.loads(row.content)
+            planned = {one["chunk_id"]: list(one["partitions"]) for one in sealed["chunks"]}
         except (ValueError, KeyError, TypeError):
             continue  # not the bytes of a plan any more: whoever reads the manifest is told
+        for name, stored in (("partitions", _json(row.partitions)), ("reason", row.reason)):
+            if name in sealed and sealed[name] != stored:
+                yield Difference(None, f"run {row.run_id} has other {name} than its manifest")
         own = select(chunk.c.chunk_id, chunk.c.partitions).where(chunk.c.run_id == row.run_id, chunk.c.origin.is_(None))
         found = {one.chunk_id: json.loads(one.partitions) for one in conn.execute(own)}
         for name in sorted(found.keys() | planned.keys()):
@@ -158,11 +169,30 @@ def _values(table: Table, row: Row[Any]) -> dict[str, Any]:
     found = {column.name: getattr(row, column.name) for column in table.columns}
     if table is schema.publication:
         found |= {"partitions": json.loads(row.partitions), "release": json.loads(row.release) or None}
-    if table is schema.hazard:
-        found["open"] = row.closed_at is None
-    if table is schema.verdict:
-        found["checks_digest"] = digest_of(json.loads(row.checks))
+    # what entries name by its digest, or as data
+    for wanted, name, read in _READ:
+        if table is wanted:
+            found[name] = read(row)
     return found
+
+
+_READ: tuple[tuple[Table, str, Callable[[Row[Any]], Any]], ...] = (
+    (schema.verdict, "checks_digest", lambda row: _digest(row.checks)),
+    (schema.released, "subject", lambda row: _digest(row.subject)),
+    (schema.candidate, "detail", lambda row: _digest(row.detail)),
+    (schema.fact, "value", lambda row: _json(row.value)),
+)
+
+
+def _digest(stored: str) -> str:
+    return digest_of(_json(stored))
+
+
+def _json(stored: str) -> Any:
+    try:
+        return json.loads(stored)
+    except ValueError:
+        return stored  # not what Errata writes, and so not what an entry says
 
 
 def _is_planned(table: Table, row: Row[Any]) -> bool:

@@ -33,6 +33,8 @@ class Entry:
     run: Any
     action: str
     body: Mapping[str, Any]
+    at: str
+    person: str
 
     @property
     def what(self) -> str:
@@ -59,6 +61,9 @@ class Account:
         self.rows: dict[str, dict[Key, Expected]] = {name: {} for name in TABLES}
         self.decided: dict[Key, int] = {}
         """Decisions by run, person and digest; one may be told again when it suffices later."""
+        self.decisions: dict[int, dict[str, Any]] = {}
+        """What each entry of a decision says."""
+        self.glass: dict[Key, Any] = {}  # why it was broken last, by run, person and digest
         self.people: dict[str, int] = {}
         """Pseudonyms and the first entry that names each; below zero, the entry that erased them."""
         self.entries: dict[int, tuple[str | None, str]] = {}
@@ -82,32 +87,49 @@ class Account:
 
 
 def _planned(account: Account, entry: Entry) -> None:
-    account.put("run", (entry.run,), entry.seq, **entry.those("manifest_digest"))
+    told = entry.those("manifest_digest", "product") | {"planned_by": entry.person, "planned_at": entry.at}
+    if "table" in entry.body:
+        told["table_name"] = entry.body["table"]
+    account.put("run", (entry.run,), entry.seq, **told)
 
 
 def _decided(account: Account, entry: Entry) -> None:
     if "digest" in entry.body and "person" in entry.body:
         account.decided.setdefault((entry.run, entry.body["person"], entry.body["digest"]), entry.seq)
+        told = entry.those("person", "digest", "note") | {"at": entry.at, "break_glass": _glass_in(account, entry)}
+        decision = "declined" if entry.action == "run.declined" else "approved"
+        account.decisions[entry.seq] = {"run_id": entry.run, "decision": decision, **told}
+
+
+def _broke_glass(account: Account, entry: Entry) -> None:
+    account.glass[entry.run, entry.body["person"], entry.body["digest"]] = entry.body["why"]
+
+
+def _glass_in(account: Account, entry: Entry) -> Any:
+    """Why whoever decided did so alone: the entry before says it; empty for a decision like any other."""
+    key = (entry.run, entry.body.get("person"), entry.body.get("digest"))
+    return account.glass.get(key, "") if entry.body.get("break_glass") else ""
 
 
 def _verdict(account: Account, entry: Entry) -> None:
     if "thresholds_digest" in entry.body:
-        told = entry.those("passed", "thresholds_digest", "checks_digest")
+        told = entry.those("passed", "thresholds_digest", "checks_digest") | {"person": entry.person, "at": entry.at}
         account.put("verdict", (entry.seq,), entry.seq, run_id=entry.run, candidate_n=entry.body["n"], **told)
 
 
 def _accepted_warning(account: Account, entry: Entry) -> None:
-    told = entry.those("why", "person", "findings") | {"check_name": entry.body["check"]}
+    told = entry.those("why", "person", "findings") | {"check_name": entry.body["check"], "at": entry.at}
     account.put("warning_acceptance", (entry.seq,), entry.seq, run_id=entry.run, **told)
 
 
 def _released(account: Account, entry: Entry) -> None:
-    told = entry.those("digest", "person", "kind", "note") | {"candidate_n": entry.body["candidate"]}
+    told = entry.those("digest", "person", "kind", "note") | {"candidate_n": entry.body["candidate"], "at": entry.at}
+    told |= {"subject": entry.body["digest"], "break_glass": _glass_in(account, entry)}
     account.put("released", (entry.seq,), entry.seq, run_id=entry.run, **told)
 
 
 def _fact(account: Account, entry: Entry) -> None:
-    account.put("fact", (entry.run, entry.what), entry.seq)
+    account.put("fact", (entry.run, entry.what), entry.seq, value=entry.body, at=entry.at)
 
 
 def _guarded(account: Account, entry: Entry) -> None:
@@ -116,7 +138,9 @@ def _guarded(account: Account, entry: Entry) -> None:
 
 def _candidate(account: Account, entry: Entry) -> None:
     if entry.what in ("intended", "made", "abandoned"):
-        told = entry.those("branch", "digest", "snapshot_id", "base_snapshot_id")
+        told = entry.those("branch", "digest", "snapshot_id", "base_snapshot_id", "detail")
+        if entry.what == "intended":
+            told["at"] = entry.at
         account.put("candidate", (entry.run, entry.body["n"]), entry.seq, state=entry.what, **told)
 
 
@@ -126,18 +150,21 @@ def _publication(account: Account, entry: Entry) -> None:
         return
     if what == "intended":
         told = entry.those("partitions", "person", "reason") | {"table_name": entry.body["table"]}
-        told["release"] = entry.body.get("release") or None
+        told |= {"release": entry.body.get("release") or None, "intended_at": entry.at, "settled_at": None}
         account.put("publication", (pub,), entry.seq, run_id=entry.run, kind=kind, state=what, **told)
     if what in ("intended", "updated"):
         account.put("publication", (pub,), entry.seq, **entry.those("base_snapshot_id"))
-        account.put("publication_detail", (entry.seq,), entry.seq, pub_id=pub, part_digest=entry.body["detail"])
+        told = {"pub_id": pub, "part_digest": entry.body["detail"], "at": entry.at}
+        account.put("publication_detail", (entry.seq,), entry.seq, **told)
     if what in ("committed", "abandoned"):
         told = entry.those("data_files_written") | {"result_snapshot_id": entry.body["snapshot_id"]}
+        told["settled_at"] = entry.at
         account.put("publication", (pub,), entry.seq, state=what, **told)
     if what == "committed":
         table = account.rows["publication"][pub,].values["table_name"]
         if kind == "rollback":
-            told = {"table_name": table, "snapshot_id": entry.body["snapshot_id"], "open": True}
+            told = {"table_name": table, "snapshot_id": entry.body["snapshot_id"], "closed_at": None}
+            told["opened_at"] = entry.at
             account.put("hazard", (pub,), entry.seq, **told)
         for partition in entry.body["partitions"]:
             _accepted(account, entry, table, pub, partition, rollback=kind == "rollback")
@@ -150,15 +177,15 @@ def _accepted(account: Account, entry: Entry, table: str, pub: str, partition: s
         under = known[top].values["stands_on"] if top else None
         below = known[under].values if under else {}
         told = {name: below.get(name) for name in ("run_id", "origin_pub_id", "stands_on")}
-        account.put("acceptance", key, entry.seq, table_name=table, action="rolled_back", **told)
     else:
         told = {"run_id": entry.run, "origin_pub_id": pub, "stands_on": top}
-        account.put("acceptance", key, entry.seq, table_name=table, action="published", **told)
+    told |= {"table_name": table, "action": "rolled_back" if rollback else "published", "at": entry.at}
+    account.put("acceptance", key, entry.seq, **told)
     account.tops[table, partition] = key
 
 
 def _hazard_closed(account: Account, entry: Entry) -> None:
-    account.put("hazard", (entry.body["publication"],), entry.seq, open=False)
+    account.put("hazard", (entry.body["publication"],), entry.seq, closed_at=entry.at)
 
 
 def _chunk(account: Account, entry: Entry) -> None:
@@ -214,5 +241,6 @@ _HEARS: dict[str, Callable[[Account, Entry], None]] = {
     "chunks.": _chunk,
     "attempt.": _attempt,
     "person.erased": _erased,
+    "break_glass.": _broke_glass,
 }
 """By action, or by what it begins with."""

@@ -24,7 +24,7 @@ from unit.ledger.test_audit import Tampered, _disarm
 def governed(ledger: Ledger) -> Iterator[Connection]:
     """A connection on a ledger with a row in every table, and with every trigger gone."""
     run = plan(ledger)
-    ledger.decide("bf-1", run.manifest_digest, "bo", "approved", "fine", BO)
+    ledger.decide("bf-1", run.manifest_digest, "bo", "approved", "fine", BO, break_glass="market opens")
     ledger.move("bf-1", RunState.RUNNING, actor=ANA)
     ledger.fail(
         must_claim(ledger), error_code="poison", message="x", actor=ANA,
@@ -62,23 +62,35 @@ def test_a_ledger_that_nobody_touched_is_explained(governed: Connection):
 
 
 COLUMNS = {
-    "approval": ("person", "digest", "decision", "run_id"),
-    "warning_acceptance": ("person", "why", "check_name", "findings", "run_id"),
-    "verdict": ("thresholds_digest", "checks", "run_id"),
-    "released": ("person", "digest", "kind", "note", "run_id"),
-    "fact": ("name", "run_id"),
+    "run": ("planned_by", "planned_at", "product", "table_name"),
+    "approval": ("person", "digest", "decision", "run_id", "note", "at", "break_glass"),
+    "warning_acceptance": ("person", "why", "check_name", "findings", "run_id", "at"),
+    "verdict": ("thresholds_digest", "checks", "run_id", "person", "at"),
+    "released": ("person", "digest", "kind", "note", "run_id", "subject", "break_glass", "at"),
+    "fact": ("name", "run_id", "value", "at"),
     "guard": ("table_uuid", "snapshot_id"),
-    "candidate": ("state", "digest", "branch", "snapshot_id"),
-    "publication": ("state", "person", "partitions", "result_snapshot_id", "reason", "release", "table_name"),
-    "publication_detail": ("part_digest", "pub_id"),
-    "acceptance": ("run_id", "partition", "action", "origin_pub_id", "table_name"),
-    "hazard": ("snapshot_id", "closed_at"),
+    "candidate": ("state", "digest", "branch", "snapshot_id", "detail", "at"),
+    "publication": (
+        "state",
+        "person",
+        "partitions",
+        "result_snapshot_id",
+        "reason",
+        "release",
+        "table_name",
+        "intended_at",
+        "settled_at",
+    ),
+    "publication_detail": ("part_digest", "pub_id", "at"),
+    "acceptance": ("run_id", "partition", "action", "origin_pub_id", "table_name", "at"),
+    "hazard": ("snapshot_id", "opened_at", "closed_at"),
     "chunk": ("state", "snapshot_id"),
     "attempt": ("state", "snapshot_id"),
 }
 OTHER = {
     "decision": "declined", "partitions": '["2026-01-09"]', "checks": "[]", "release": '{"x":1}',
-    "state": "abandoned", "action": "rolled_back",
+    "state": "abandoned", "action": "rolled_back", "subject": '{"candidate":2}', "detail": '{"rows":{}}',
+    "value": '{"person":"bo","why":"other"}',
 }  # fmt: skip
 REFERENCES = ("run_id", "pub_id", "origin_pub_id", "part_digest")
 
@@ -171,7 +183,7 @@ def test_every_row_that_was_slipped_in_is_found(governed: Connection):
 def test_chunks_are_those_of_the_manifest(ledger: Ledger):
     """A chunk that was added to a plan, or that computes other partitions, is not what was approved."""
     chunks = [Chunk("c0000", ("2026-01-01",), 1, 1), Chunk("c0001", ("2026-01-02",), 1, 1)]
-    content = canonical_bytes({"reason": "r", "chunks": chunks})
+    content = canonical_bytes({"reason": "r", "partitions": DAYS, "chunks": chunks})
     common = {"product": "p", "table": TABLE, "partitions": DAYS, "parts": {}, "actor": ANA}
     ledger.record_run("bf-1", content, chunks=chunks, **common)
     assert ledger.verify_audit().ok
@@ -179,6 +191,19 @@ def test_chunks_are_those_of_the_manifest(ledger: Ledger):
     edit = text("UPDATE chunk SET partitions = '[\"2026-01-09\"]' WHERE chunk_id = 'c0001'")
     ledger._database.bare(lambda conn: conn.execute(edit))
     assert ledger.verify_audit().reason == "chunk c0001 of bf-1 is not as its manifest has it"
+
+
+@pytest.mark.parametrize("column,value", [("partitions", '["2026-01-09"]'), ("reason", "another")])
+def test_scope_and_reason_are_those_of_the_manifest(ledger: Ledger, column: str, value: str):
+    """Both stand in the row for those who list runs, and govern what may be published."""
+    content = canonical_bytes({"reason": "r", "partitions": DAYS, "chunks": []})
+    common = {"product": "p", "table": TABLE, "partitions": DAYS, "parts": {}, "actor": ANA}
+    ledger.record_run("bf-1", content, chunks=(), **common)
+    assert ledger.verify_audit().ok
+    ledger._database.bare(lambda conn: _disarm(conn, "run"))
+    edit = text(f"UPDATE run SET {column} = :value").bindparams(value=value)
+    ledger._database.bare(lambda conn: conn.execute(edit))
+    assert ledger.verify_audit().reason == f"run bf-1 has other {column} than its manifest"
 
 
 def test_every_table_with_an_entry_has_a_rule_of_its_own_or_the_common_one(ledger: Ledger):
