@@ -93,7 +93,6 @@ class LedgerLog:
 
     def update(self, publication_id: str, detail: Mapping[str, object]) -> None:
         """What the next try will do."""
-        self.last_look()
         ledger = self.desk.ledger
         if ledger.publication_detail(publication_id) != detail:
             base = str(detail.get("base_snapshot_id") or "") or None

@@ -48,6 +48,7 @@ def append_beside(
         # the last look before the commit: it is on another table, so the two cannot be one
         found = _looked_at(order, table, content)
         log.update(publication_id, {**detail_of(order, found), **told, "data_files": staged.files})
+        log.last_look()
         failpoint(f"{order.kind}.before_commit")
         landed = beside.land(rows.table, publication_id, branch, _properties(order, publication_id))
         failpoint(f"{order.kind}.after_commit")

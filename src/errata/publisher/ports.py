@@ -222,6 +222,9 @@ class IntentLog(Protocol):
     def update(self, publication_id: str, detail: Mapping[str, object]) -> None:
         """What the next try will do, when that has changed; also renews the lease on the locks."""
 
+    def last_look(self) -> object:
+        """Right before each try to commit; raises when what was judged may not be shown any more."""
+
     def committed(self, publication_id: str, snapshot_id: str) -> None:
         """It landed: outcome, acceptance and the release of the locks."""
 

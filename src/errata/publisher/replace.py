@@ -180,6 +180,7 @@ def _until_landed(
             kept = found.paths
             failpoint(f"{order.kind}.after_undo")
             continue
+        log.last_look()
         failpoint(f"{order.kind}.before_commit")
         landed, trouble = _try(order, publication_id, found, version, table)
         if landed is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from errata.errors import EngineError, PublishConflict
+from errata.errors import EngineError, PublishConflict, StateRefused
 from errata.model.columns import TableSchema
 from errata.model.manifest import ExpectedFile, NewColumn, TargetPin
 from errata.model.partition import Grain
@@ -113,6 +113,10 @@ class Log:
     """The ledger as a list."""
 
     events: list[str] = field(default_factory=list)
+    may: Callable[[], object] = lambda: None
+
+    def last_look(self) -> None:
+        self.may()
 
     def intend(self, detail: Mapping[str, object]) -> str:
         self.events.append("intended")
@@ -145,6 +149,26 @@ def test_a_try_that_lands_is_recorded_once_with_its_undo_set() -> None:
     assert table.files == {"new"}
     assert table.undo == [("old",)]
     assert log.events == ["intended", "updated", f"committed {done.snapshot_id}"]
+
+
+def test_the_last_look_is_taken_before_every_try() -> None:
+    """What was judged may turn out not to be shown while others move the table; the try after that is not made."""
+    table, looks = Table(), list[int]()
+
+    def moved(found: Table) -> bool:
+        found.head += 1
+        return False
+
+    def look() -> None:
+        looks.append(len(table.commits))
+        if len(table.commits) == 2:
+            raise StateRefused("the list has moved")
+
+    table.on_commit = moved
+    log = Log(may=look)
+    with pytest.raises(StateRefused, match="the list has moved"):
+        carry_out(ORDER, table, SameContent(), log)
+    assert (looks, log.events[-1], table.files) == ([0, 1, 2], "abandoned", {"old"})
 
 
 def test_an_answer_that_got_lost_is_looked_up_and_not_published_twice() -> None:
