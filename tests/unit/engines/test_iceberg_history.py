@@ -71,6 +71,21 @@ def test_a_tag_and_a_time_name_a_snapshot(reader: IcebergHistory, table: Table):
     assert reader.held(NAME, "day", Grain.DAY, DAYS, when).snapshot_id == first
 
 
+def when(table: Table, entry: int) -> str:
+    """The time at which main came to hold what the log names there."""
+    at = table.metadata.snapshot_log[entry].timestamp_ms
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def test_a_time_before_main_was_set_back_names_what_it_held_then(reader: IcebergHistory, table: Table):
+    """Someone set main to an older snapshot: that one counts for two times, and the one between for its own."""
+    first, second, _ = ids(table)
+    table.manage_snapshots().set_current_snapshot(snapshot_id=int(first)).commit()
+    table.refresh()
+    found = [reader.held(NAME, "day", Grain.DAY, DAYS, when(table, entry)).snapshot_id for entry in (0, 1, 3)]
+    assert found == [first, second, first]
+
+
 @pytest.mark.parametrize("asked", ["1", "2001-01-01T00:00Z", "last tuesday", "2026-01-03", "side", "errata_x_pub"])
 def test_what_main_never_held_is_refused_with_what_there_is(reader: IcebergHistory, table: Table, asked: str):
     """A number that is unknown, a time before all of it, a branch, and a fence are no content of main."""

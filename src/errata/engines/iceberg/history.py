@@ -157,10 +157,10 @@ def _asked(table: Table, name: str, asked: str) -> Snapshot:
         at = instant(text)
     except UsageError:
         raise _refused(table, name, asked, f"{text!r} is no snapshot, tag or time (2026-02-14T03:00Z)") from None
-    before = [number for number, at_ms in known.items() if at_ms <= at.timestamp() * 1000]
-    if not before:
+    then = _at(table, int(at.timestamp() * 1000))
+    if then is None or metadata.snapshot_by_id(then) is None:
         raise _refused(table, name, asked, f"nothing of {moment(at.astimezone(UTC).isoformat())} UTC is there any more")
-    return _there(table, max(before, key=lambda number: known[number]))
+    return _there(table, then)
 
 
 def _there(table: Table, number: int) -> Snapshot:
@@ -170,15 +170,29 @@ def _there(table: Table, number: int) -> Snapshot:
     return found
 
 
+def _at(table: Table, at_ms: int) -> int | None:
+    """What main held at that time; it may hold a snapshot again that it held before, when someone sets it back."""
+    log = [(entry.timestamp_ms, entry.snapshot_id) for entry in table.metadata.snapshot_log]
+    # parents that the log does not name were written to a branch, unless they are older than the log itself
+    older = [(at, number) for number, at in _ancestors(table).items() if not log or at < log[0][0]]
+    held = sorted((entry for entry in (*older, *log) if entry[0] <= at_ms), key=lambda entry: entry[0])
+    return held[-1][1] if held else None  # of two in one millisecond the later: some writers take rows out first
+
+
+def _ancestors(table: Table) -> dict[int, int]:
+    found: dict[int, int] = {}
+    current = table.metadata.current_snapshot()
+    while current is not None:
+        found[current.snapshot_id] = current.timestamp_ms
+        parent = current.parent_snapshot_id
+        current = table.metadata.snapshot_by_id(parent) if parent is not None else None
+    return found
+
+
 def _of_main(table: Table) -> dict[int, int]:
     """Every snapshot that main is known to have held, with the time from which on; oldest first."""
     metadata = table.metadata
-    found = {entry.snapshot_id: entry.timestamp_ms for entry in metadata.snapshot_log}
-    current = metadata.current_snapshot()
-    while current is not None:
-        found.setdefault(current.snapshot_id, current.timestamp_ms)
-        parent = current.parent_snapshot_id
-        current = metadata.snapshot_by_id(parent) if parent is not None else None
+    found = _ancestors(table) | {entry.snapshot_id: entry.timestamp_ms for entry in reversed(metadata.snapshot_log)}
     there = {number: at for number, at in found.items() if metadata.snapshot_by_id(number) is not None}
     return dict(sorted(there.items(), key=lambda item: item[1]))
 
