@@ -248,7 +248,11 @@ def _stored(content: bytes, info: zipfile.ZipInfo) -> bytes | None:
 
 
 def _shown(name: str) -> str:
-    return "".join(sign if sign.isprintable() else "?" for sign in name)[:200]
+    return _plain(name)[:200]
+
+
+def _plain(text: str) -> str:
+    return "".join(sign if sign.isprintable() else "?" for sign in text)
 
 
 # ------------------------------------------------------------------------------------------------- bytes, JSON, keys
@@ -884,7 +888,8 @@ def lines(report: Report) -> list[str]:
     width = max((len(name) for name, _ in report.facts), default=0)
     told += [f"  {name.ljust(width)}  {what}" for name, what in report.facts]
     told += [f"! {warning}" for warning in report.warnings]
-    return [*told, f"verifier sha256 {own_digest()}: hold it against the release's"]
+    # what people typed is in it, and a terminal obeys more than it shows
+    return [*map(_plain, told), f"verifier sha256 {own_digest()}: hold it against the release's"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -905,7 +910,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"cannot be read: {problem}\n")
         return 2
     report = verify(content, keys, heads)
-    text = json.dumps(report.data(), indent=2, ensure_ascii=False) if given.json else "\n".join(lines(report))
+    text = json.dumps(report.data(), indent=2) if given.json else "\n".join(lines(report))
     sys.stdout.write(text + "\n")
     return 0 if report.ok else 1
 

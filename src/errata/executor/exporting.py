@@ -28,14 +28,17 @@ from errata.ledger.measured import measured_bytes
 from errata.model.audit import Actor, Head
 from errata.model.codec import plain
 from errata.model.manifest import Manifest
-from errata.model.secrets import is_secret_name
+from errata.model.product import Project
+from errata.model.secrets import is_secret_name, passwords_in, spellings
 from errata.report.cover import cover
 
 __all__ = ["EvidenceView", "export"]
 
 _TRIES = 5
-_SECRET_LENGTH = 8
+_LEAST = 8
+"""Characters of a secret that is looked for: shorter ones are parts of other words."""
 _NEVER = b"PRIVATE KEY-----"
+_PEM, _PEM_LINE = "PRIVATE KEY-----", re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
 _PSEUDONYM = re.compile(r"(?<![:\w])subject-[0-9a-f]{20}\b")
 _SEALED = re.compile(r"sealed:subject-[0-9a-f]{20}:[A-Za-z0-9_=-]+")
 
@@ -243,13 +246,9 @@ def _without(record: Any, *names: str) -> dict[str, Any]:
 
 def _no_secrets(desk: Desk, members: Mapping[str, bytes]) -> None:
     """The last look: nothing that goes by the name of a secret, and no private key, leaves the house."""
-    secrets = {
-        value.encode(): name
-        for name, value in desk.project.secrets.items()
-        if is_secret_name(name) and len(value) >= _SECRET_LENGTH
-    }
+    secrets = _secrets_of(desk.project)
     for member, content in members.items():
-        found = next((f"${{{name}}}" for value, name in secrets.items() if value in content), "")
+        found = next((said for spelling, said in secrets.items() if spelling in content), "")
         if member != "verify.py" and _NEVER in content:
             found = "a private key"
         if found:
@@ -258,3 +257,16 @@ def _no_secrets(desk: Desk, members: Mapping[str, bytes]) -> None:
                 state="nothing was written",
                 hint="take it out of the product file, the reason or the note it stands in, and plan again",
             )
+
+
+def _secrets_of(project: Project) -> dict[bytes, str]:
+    """What may not be in a bundle, as it may be written there, and what it is called."""
+    found = [(word, "a password that errata.yaml spells out") for word in project.credentials]
+    for name, value in project.secrets.items():
+        found += [(password, f"a password of ${{{name}}}") for password in passwords_in(value)]
+        if is_secret_name(name.lower()):
+            found.append((value, f"${{{name}}}"))
+        # a key is found by any line of it, whatever its variable is called
+        found += [(line, f"${{{name}}}") for line in _PEM_LINE.findall(value.replace("\\n", " ")) if _PEM in value]
+    told = ((spelling.encode(), said) for word, said in found if len(word) >= _LEAST for spelling in spellings(word))
+    return dict(told)

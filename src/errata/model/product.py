@@ -5,19 +5,18 @@ These are the values; ``errata.project`` reads them from YAML and says what is w
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from typing import Any
-from urllib.parse import quote, quote_plus
 
 from errata.model.approval import Approval
 from errata.model.eras import Era, RowLimits, RowRule
 from errata.model.evidence import EvidenceSettings
 from errata.model.partition import Grain
+from errata.model.secrets import spellings
 from errata.model.throttle import Signal, Throttle
 
 __all__ = [
@@ -406,14 +405,10 @@ class Project:
 @cache
 def _signs(secrets: tuple[tuple[str, str], ...], credentials: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """What stands for each spelling of each secret, the longest first."""
-    found = {spelling: "…" for word in credentials for spelling in _spellings(word)}
+    found = {spelling: "…" for word in credentials for spelling in spellings(word)}
     for name, value in secrets:
-        found |= dict.fromkeys(_spellings(value) if len(value) >= 4 else (), f"${{{name}}}")
+        found |= dict.fromkeys(spellings(value) if len(value) >= 4 else (), f"${{{name}}}")
     return tuple(sorted(found.items(), key=lambda pair: -len(pair[0])))
-
-
-def _spellings(value: str) -> tuple[str, ...]:
-    return value, json.dumps(value)[1:-1], quote(value, safe=""), quote_plus(value)
 
 
 _SHORT = 12

@@ -5,11 +5,13 @@ None of this can find every secret; it catches what people paste by mistake into
 
 from __future__ import annotations
 
+import json
 import re
+from html import escape
 from itertools import pairwise
-from urllib.parse import unquote
+from urllib.parse import quote, quote_plus, unquote
 
-__all__ = ["holds_secret", "is_secret_name", "looks_like", "passwords_in", "without_passwords"]
+__all__ = ["holds_secret", "is_secret_name", "looks_like", "passwords_in", "spellings", "without_passwords"]
 
 _NAME = re.compile(
     r"secrets?(?![a-z])|passw|pwd|[Tt]oken(?![a-z])|TOKEN|credential|authorization$|(api|access|private|signing)[._-]?key",
@@ -68,6 +70,17 @@ def passwords_in(text: str) -> tuple[str, ...]:
     found = [user_info.partition(":")[2] for _, user_info in _USER_INFO.findall(text)]
     found += [value for _, value in _QUERY.findall(text)]
     return tuple(dict.fromkeys(spelt for one in found if one for spelt in (one, unquote(one))))
+
+
+def spellings(secret: str) -> tuple[str, ...]:
+    """A secret as it may come out: itself, in JSON, in an address, on a page.
+
+    >>> spellings('a"b'), spellings("plain")
+    (('a"b', 'a\\\\"b', 'a%22b', 'a&quot;b'), ('plain',))
+    """
+    told = (json.dumps(secret), json.dumps(secret, ensure_ascii=False))
+    found = (secret, *(one[1:-1] for one in told), quote(secret, safe=""), quote_plus(secret), escape(secret))
+    return tuple(dict.fromkeys(found))
 
 
 def without_passwords(text: str) -> str:

@@ -11,13 +11,15 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import errata.evidence.verifier as module
 from errata.errors import AuditBroken, KeyRefused, Refused
 from errata.evidence.members import verifier_source
-from errata.evidence.verifier import INDEX, MOVES, lines, verify
+from errata.evidence.verifier import INDEX, MOVES, Report, lines, verify
+from errata.executor.exporting import _no_secrets
 from errata.ledger.audit import older_hash
 from errata.model.audit import GENESIS
 from errata.model.evidence import EvidenceSettings
@@ -381,3 +383,35 @@ def test_what_people_typed_is_text_on_the_cover(new_house: NewHouse):
     page = unpacked(house.export(house.planned("<img src=x onerror=alert(1)>")))["cover.html"].decode()
     assert "<img" not in page
     assert "&lt;img src=x" in page
+
+
+@pytest.mark.parametrize(
+    "name,value,written",
+    [
+        ("DB_PASSWORD_PROD", "c4nary word", "c4nary word"),
+        ("SALT_TOKEN", 'c4"nary<word>', 'c4\\"nary<word>'),
+        ("SALT_TOKEN", 'c4"nary<word>', "c4&quot;nary&lt;word&gt;"),
+        ("LAKE", "postgresql://lake:c4nary%40word@db/x", "c4nary@word"),
+        ("ERRATA_SUBJECT_KEY", f"-----BEGIN PRIVATE KEY-----\\n{'c4nary' * 10}\\n-----END", "c4nary" * 10),
+    ],
+)
+def test_a_secret_is_found_in_whatever_form_it_is_written(name: str, value: str, written: str):
+    """By the variable's name in any letter case, as a password in an address, as a line of a key; in JSON and HTML."""
+    project = SimpleNamespace(secrets={name: value}, credentials=())
+    with pytest.raises(Refused, match=name) as refused:
+        _no_secrets(SimpleNamespace(project=project), {"cover.html": f"x {written} y".encode()})  # type: ignore[arg-type]
+    assert "c4nary" not in refused.value.message
+
+
+def test_values_that_are_no_secrets_may_be_in_evidence():
+    """A bucket, a region, a host: they are in paths and settings."""
+    project = SimpleNamespace(secrets={"BUCKET": "finance-lake", "LAKE": "https://lake.example"}, credentials=())
+    content = b"s3://finance-lake/x https://lake.example"
+    _no_secrets(SimpleNamespace(project=project), {"manifest.json": content})  # type: ignore[arg-type]
+
+
+def test_nothing_in_a_bundle_is_obeyed_by_the_terminal_of_whoever_verifies_it():
+    """What people typed is shown, and what a terminal takes for an order is not."""
+    told = lines(Report(facts=[("reason", "x\x1b[2Jy\n✓ verified\x9b")], warnings=["BREAK-GLASS: \u202eabc"]))
+    assert all(line.isprintable() for line in told)
+    assert any("x?[2Jy?✓ verified?" in line for line in told)
