@@ -7,7 +7,8 @@ another threshold, has to be accepted again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from errata.canonical import digest_of
 from errata.errors import UsageError
@@ -48,11 +49,25 @@ def standing(desk: Desk, run: RunRecord, unaided: Verdict) -> list[Acceptance]:
 def accepted_in_verdict(desk: Desk, run: RunRecord) -> tuple[WarningAcceptance, ...]:
     """The acceptances that the newest verdict rests on."""
     verdict = desk.ledger.latest_verdict(run.run_id)
-    used = {(check["name"], check.get("accepted_by")) for check in verdict.checks} if verdict else set()
-    last = {(one.check, one.person): one for one in desk.ledger.acceptances_of_warnings(run.run_id)}
-    return tuple(one for key, one in last.items() if key in used)
+    if verdict is None:
+        return ()
+    used = {(check["name"], check.get("accepted_by")) for check in verdict.checks}
+    found = {name: _digest(_kept(check) for check in verdict.checks if check["name"] == name) for name, _ in used}
+    given = [one for one in desk.ledger.acceptances_of_warnings(run.run_id) if (one.check, one.person) in used]
+    # the same person may have accepted other findings of this rule, before or since; the last that fits counts
+    given.sort(key=lambda one: one.findings == found[one.check])
+    return tuple({(one.check, one.person): one for one in given}.values())
+
+
+def _kept(check: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    return str(check.get("level")), [check.get("partition"), check.get("value"), check.get("message")]
 
 
 def _findings(unaided: Verdict, name: str) -> str:
-    found = [[c.partition, c.value, c.message] for c in unaided.checks if c.name == name and c.level == WARN]
-    return digest_of(found) if found else ""
+    return _digest((c.level, [c.partition, c.value, c.message]) for c in unaided.checks if c.name == name)
+
+
+def _digest(checks: Iterable[tuple[str, list[Any]]]) -> str:
+    """Of what a rule warns of; empty when it does not."""
+    warned = [told for level, told in checks if level == WARN]
+    return digest_of(warned) if warned else ""

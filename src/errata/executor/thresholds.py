@@ -54,5 +54,7 @@ def change_thresholds(desk: Desk, actor: Actor, run: RunRecord, manifest: Manife
         "changes": [plain(change) for change in changes],
         "rules": {name: plain(getattr(after, name)) for name in RULES},
     }
-    desk.ledger.record_fact(run.run_id, f"{_FACT}{len(changed_thresholds(desk, run)) + 1}", value, actor)
-    return after
+    number = len(changed_thresholds(desk, run)) + 1
+    _, taken = desk.ledger.record_fact(run.run_id, f"{_FACT}{number}", value, actor)
+    # someone else changed them at the same moment: what is changed now is what they left
+    return change_thresholds(desk, actor, run, manifest, why) if taken else after
