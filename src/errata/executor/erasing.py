@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from errata.errors import UsageError
 from errata.executor.desk import Desk
 from errata.model.audit import Actor
@@ -21,6 +23,11 @@ def erase_person(desk: Desk, actor: Actor, name: str, reason: str) -> ErasedView
     if done.older_entries:
         warnings.append(
             f"{done.older_entries} entries from before there were pseudonyms go on naming them, because they are hashed"
+        )
+    if done.accounts:
+        warnings.append(
+            f"they alone acted through the account {', '.join(done.accounts)}, which is a name of its own and still "
+            f"known: errata audit erase-person {shlex.quote(done.accounts[0])}"
         )
     if name in desk.project.people:
         warnings.append("errata.yaml still lists them under people")

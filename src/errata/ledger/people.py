@@ -91,7 +91,8 @@ class People(Store):
             seq = append(tx, actor, _ERASED, None, {"subject": row.pseudonym, "reason": reason}).seq
             forgotten = subject.update().where(subject.c.pseudonym == row.pseudonym)
             tx.conn.execute(forgotten.values(handle=None, secret=None, audit_seq=seq))
-            return ErasedRecord(row.pseudonym, count, _older_rows(tx, row.handle), already=False)
+            accounts = _accounts_of(tx, row.pseudonym)
+            return ErasedRecord(row.pseudonym, count, _older_rows(tx, row.handle), already=False, accounts=accounts)
 
         done = self._write(actor, work)
         return replace(done, remains=self._scrub())
@@ -116,6 +117,14 @@ def _readable(entry: AuditEntry) -> AuditEntry:
 def _entries_of(tx: Tx, pseudonym: str) -> int:
     query = select(func.count()).select_from(audit).where(audit.c.person == pseudonym)
     return int(tx.conn.execute(query).scalar_one())
+
+
+def _accounts_of(tx: Tx, pseudonym: str) -> tuple[str, ...]:
+    """Accounts that are still known and that this person alone used, as far as the audit tells."""
+    others = select(audit.c.os_user).where(audit.c.person != pseudonym)
+    own = select(audit.c.os_user).where(audit.c.person == pseudonym, audit.c.os_user != pseudonym)
+    wanted = subject.c.pseudonym.in_(own) & subject.c.pseudonym.not_in(others) & subject.c.handle.is_not(None)
+    return tuple(tx.conn.execute(select(subject.c.handle).where(wanted).order_by(subject.c.handle)).scalars())
 
 
 def _older_rows(tx: Tx, name: str) -> int:

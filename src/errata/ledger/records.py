@@ -323,6 +323,7 @@ class ErasedRecord:
     older_entries: int  # entries from before there were pseudonyms, which go on naming the person
     already: bool
     remains: str = ""  # what could not be taken out of the database's files yet
+    accounts: tuple[str, ...] = ()  # of the operating system, through which nobody else acted: names of their own
 
 
 @dataclass(frozen=True, slots=True)

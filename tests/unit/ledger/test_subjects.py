@@ -276,3 +276,13 @@ def test_as_stored_shows_what_is_hashed(ledger: Ledger):
     told = next(one for one in ledger.audit_entries("bf-1") if one.action == "fact.thresholds.1")
     assert json.loads(canonical_bytes(fact)) == dict(told.body)
     assert replace(approval, note="") != approval
+
+
+def test_an_account_that_nobody_else_used_is_named_when_its_person_is_erased(ledger: Ledger):
+    """It is a name of its own, and often says who it was; one that others share says nothing about one of them."""
+    decided(ledger)
+    ledger.note(None, Actor(WHO.person, "shared", "desk"), "noted")
+    ledger.note(None, Actor("ana", "shared", "desk"), "noted")
+    done = ledger.erase_person(WHO.person, "asked for it", ANA)
+    assert done.accounts == (WHO.os_user,)
+    assert ledger.erase_person(WHO.os_user, "asked for it", ANA).accounts == ()
