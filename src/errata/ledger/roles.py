@@ -51,8 +51,8 @@ REVOKE CREATE ON SCHEMA {schema} FROM PUBLIC, {app};
 GRANT USAGE, CREATE ON SCHEMA {schema} TO {owner};
 GRANT USAGE ON SCHEMA {schema} TO {app};
 {owners}
-REVOKE ALL ON ALL TABLES IN SCHEMA {schema} FROM PUBLIC, {app};
-GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {app};
+REVOKE ALL ON {all} FROM PUBLIC, {app};
+GRANT SELECT ON {all} TO {app};
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {app};
 GRANT INSERT ON {inserted} TO {app};
 GRANT UPDATE ON {updated} TO {app};
@@ -79,6 +79,8 @@ def roles_sql(owner: str = "errata_owner", app: str = "errata_app", schema: str 
         app=app,
         schema=schema,
         prefix=PREFIX.replace("_", r"\_"),
+        # only the ledger's: in a shared schema there are tables of others
+        all=_listed(schema, {*tables, _VERSION}),
         owners="\n".join(f"ALTER TABLE {schema}.{name} OWNER TO {owner};" for name in (*tables, _VERSION)),
         inserted=_listed(schema, set(tables) - fixed - {"audit_head"}),
         updated=_listed(schema, set(tables) - never["update"] - {"subject"}),
