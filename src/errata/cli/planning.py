@@ -28,6 +28,44 @@ class Order(StrEnum):
     SEQUENTIAL = "sequential"
 
 
+Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it stands in every record.")]
+Start = Annotated[str | None, typer.Option("--from", metavar="D", help="First partition.")]
+End = Annotated[str | None, typer.Option("--to", metavar="D", help="First partition after the range.")]
+Instead = Annotated[
+    str | None,
+    typer.Option("--partitions", metavar="LIST", help="Instead: 2026-01-03,2026-01-10..2026-01-14 (inclusive)."),
+]
+Kind = Annotated[str, typer.Option("--kind", metavar="KIND", help="What kind of correction.")]
+First = Annotated[
+    Order | None,
+    typer.Option(
+        "--order",
+        help="Which partitions come first: newest, or sequential when the product reads its own output.",
+        show_default=False,
+    ),
+]
+Canary = Annotated[
+    str, typer.Option("--canary", metavar="N|LIST", help="So many partitions, or these, go first and must pass.")
+]
+Proven = Annotated[
+    int, typer.Option("--prove-determinism", metavar="N", min=0, help="Compute N sample chunks twice, and compare.")
+]
+Deadline = Annotated[
+    str | None,
+    typer.Option("--deadline", metavar="WHEN", help="8h, or 2026-11-17T06:00Z: how many cores, for how much?"),
+]
+Restore = Annotated[
+    str | None,
+    typer.Option("--restore", metavar="WHEN", help="Put back what the table held: a snapshot, a tag or a time."),
+]
+Supersede = Annotated[str | None, typer.Option("--supersede", metavar="RUN", help="The run this replaces.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--override", metavar="RULE=WHY", help="Set a guardrail aside, by name; repeatable."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Judge and show; fix nothing.")]
+
+
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     command(app, "try", PANEL)(try_)
@@ -60,43 +98,19 @@ def try_(
 def plan(
     session: Session,
     product: Annotated[str, typer.Argument(metavar="PRODUCT", help="The product to correct.")],
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it stands in every record.")],
-    start: Annotated[str | None, typer.Option("--from", metavar="D", help="First partition.")] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="D", help="First partition after the range.")] = None,
-    partitions: Annotated[
-        str | None,
-        typer.Option("--partitions", metavar="LIST", help="Instead: 2026-01-03,2026-01-10..2026-01-14 (inclusive)."),
-    ] = None,
-    kind: Annotated[str, typer.Option("--kind", metavar="KIND", help="What kind of correction.")] = "restate",
-    order: Annotated[
-        Order | None,
-        typer.Option(
-            "--order",
-            help="Which partitions come first: newest, or sequential when the product reads its own output.",
-            show_default=False,
-        ),
-    ] = None,
-    canary: Annotated[
-        str, typer.Option("--canary", metavar="N|LIST", help="So many partitions, or these, go first and must pass.")
-    ] = "0",
-    prove_determinism: Annotated[
-        int,
-        typer.Option("--prove-determinism", metavar="N", min=0, help="Compute N sample chunks twice, and compare."),
-    ] = 0,
-    deadline: Annotated[
-        str | None,
-        typer.Option("--deadline", metavar="WHEN", help="8h, or 2026-11-17T06:00Z: how many cores, for how much?"),
-    ] = None,
-    restore: Annotated[
-        str | None,
-        typer.Option("--restore", metavar="WHEN", help="Put back what the table held: a snapshot, a tag or a time."),
-    ] = None,
-    supersede: Annotated[str | None, typer.Option("--supersede", metavar="RUN", help="The run this replaces.")] = None,
-    override: Annotated[
-        list[str] | None,
-        typer.Option("--override", metavar="RULE=WHY", help="Set a guardrail aside, by name; repeatable."),
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Judge and show; fix nothing.")] = False,
+    reason: Reason,
+    start: Start = None,
+    end: End = None,
+    partitions: Instead = None,
+    kind: Kind = "restate",
+    order: First = None,
+    canary: Canary = "0",
+    prove_determinism: Proven = 0,
+    deadline: Deadline = None,
+    restore: Restore = None,
+    supersede: Supersede = None,
+    override: Overrides = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Resolve, judge and fix a correction for approval.
 
