@@ -241,20 +241,23 @@ class Client:
         run_id: str,
         *,
         partitions: Partitions = None,
+        digest: str | None = None,
         break_glass: str | None = None,
         by_itself: bool = False,
         as_: str | None = None,
     ) -> PublishView:
         """Publish the candidate in one commit.
 
-        ``break_glass`` is why no second person can be waited for. ``by_itself``: not as a decision of the person who
-        acts; only under a release, or where the product publishes what its gate found nothing in.
+        ``digest`` is the release digest of what a person looked at; anything else is refused. ``break_glass`` is why no
+        second person can be waited for. ``by_itself``: not as a decision of the person who acts; only under a release,
+        or where the product publishes what its gate found nothing in.
         """
         return publishing.publish(
             self._desk,
             self._actor(as_),
             run_id,
             partitions,
+            digest=digest,
             break_glass=None if break_glass is None else said("--break-glass", break_glass),
             by_itself=by_itself,
         )

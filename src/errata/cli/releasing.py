@@ -107,13 +107,18 @@ def publish(session: Session, run: Run, partitions: Partitions = None, break_gla
 
     Example: errata publish bf-20260214-daily-revenue-7f3a21c0 --partitions 2026-01-01..2026-02-12
     """
+    digest = None
     with session.client() as client:
         if session.asks:
-            shown = preview_lines("publish", client.show(run), client.status(run), session.width, partitions=partitions)
+            plan = client.show(run)
+            shown = preview_lines("publish", plan, client.status(run), session.width, partitions=partitions)
             if not session.confirm(shown, f"publish {run}?"):
                 return DECLINED
+            digest = plan.release_digest  # a yes is to what was shown
         with session.busy(f"publishing {run}"):
-            view = client.publish(run, partitions=partitions, break_glass=break_glass, as_=session.person)
+            view = client.publish(
+                run, partitions=partitions, digest=digest, break_glass=break_glass, as_=session.person
+            )  # fmt: skip
     session.answer(view, lambda width: publish_lines(view, width))
     return 0
 

@@ -45,13 +45,15 @@ def publish(
     run_id: str,
     partitions: str | Sequence[str] | None,
     *,
+    digest: str | None = None,
     break_glass: str | None = None,
     by_itself: bool = False,
 ) -> PublishView:
     """Publish the candidate: one metadata-only commit of the chosen partitions.
 
-    ``break_glass`` says why no second person can be waited for. ``by_itself``: no person looks at it, so only a
-    release that was given before or a clean gate of a product that wants none lets it go.
+    ``digest`` is what a person looked at, as a release would sign it. ``break_glass`` says why no second person can be
+    waited for. ``by_itself``: no person looks at it, so only a release that was given before or a clean gate of a
+    product that wants none lets it go.
     """
     started = time.monotonic()
     run = desk.ledger.run(run_id)
@@ -68,7 +70,7 @@ def publish(
     scope = tuple(name for name in asked if states[name] is PartitionState.UNPUBLISHED)
     if not scope:
         return _already(desk, run, manifest, asked, states)
-    by = warrant(desk, actor, run, manifest, break_glass=break_glass or "", by_itself=by_itself)
+    by = warrant(desk, actor, run, manifest, looked_at=digest, break_glass=break_glass or "", by_itself=by_itself)
     candidate, files = by.candidate, by.files
     mark = require_judged(desk, actor, run, candidate)
     verdict = desk.ledger.latest_verdict(run.run_id)

@@ -85,12 +85,21 @@ def require_unattended(desk: Desk, actor: Actor, run_id: str) -> None:
 
 
 def warrant(
-    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, *, break_glass: str = "", by_itself: bool = False
+    desk: Desk,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    *,
+    looked_at: str | None = None,
+    break_glass: str = "",
+    by_itself: bool = False,
 ) -> Warrant:
     """What may be published now; refuses, with every reason at once, when something promised no longer holds."""
     found = judged(desk, run)
     if run.state not in OPEN or found is None or found.candidate.snapshot_id is None:
         raise audited(desk, actor, run, "publish", not_validated(run, "publish", found))
+    if looked_at is not None and looked_at != found.subject.digest:
+        raise audited(desk, actor, run, "publish", _judged_since(run, looked_at, found))
     candidate = found.candidate
     files = desk.engines.publishing.files_of(
         manifest.target.staging, found.candidate.snapshot_id, manifest.partitions
@@ -137,6 +146,16 @@ def warrant(
         failpoint("publish.after_release")
     raise_alarm(desk, actor, run)
     return Warrant(candidate, files, record, _told(record, found, actor))
+
+
+def _judged_since(run: RunRecord, looked_at: str, found: Judged) -> ApprovalRefused:
+    """Whoever publishes releases by that, and nobody releases what they have not seen."""
+    return ApprovalRefused(
+        f"publish of {run.run_id} was refused; expected what you looked at, {looked_at}, found {found.subject.digest}: "
+        "it was judged or assembled again meanwhile",
+        state="main is unchanged; the staged output is kept",
+        hint=f"errata show {run.run_id}; then errata publish {run.run_id}",
+    )
 
 
 def _authority(

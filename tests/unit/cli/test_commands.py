@@ -154,7 +154,7 @@ def test_options_of_work_and_release_reach_the_client():
     assert client.called("retry") == {"chunk": "c0003", "as_": "ana"}
     assert client.called("validate") == {"accept": {"empty": "holiday"}, "thresholds": "too tight", "as_": "ana"}
     assert client.called("diff") == {"partitions": "a,b", "sample": 3}
-    assert client.called("publish") == {"partitions": "a..b", "break_glass": None, "as_": "ana"}
+    assert client.called("publish") == {"partitions": "a..b", "digest": None, "break_glass": None, "as_": "ana"}
     assert client.called("why") == {"key": {"a": "1", "b": "x"}}
 
 
@@ -201,6 +201,13 @@ def test_yes_goes_ahead(deed: str, answer: str):
     client = FakeClient()
     assert errata(deed, RUN, *DEEDS[deed], client=client, answer=answer).code == 0
     assert client.calls[-1][0] == deed
+
+
+def test_a_yes_to_publish_is_to_what_was_shown():
+    """The release digest of the preview goes along, so that a verdict that arrives meanwhile is not published."""
+    client = FakeClient({"show": replace(samples.plan(), release_digest=samples.R)})
+    assert errata("publish", RUN, client=client, answer="y").code == 0
+    assert client.called("publish")["digest"] == samples.R
 
 
 @pytest.mark.parametrize("deed", DEEDS)

@@ -20,3 +20,4 @@ def test_a_verdict_rests_on_the_acceptance_of_its_own_findings(tmp_path: Path):
         made.ledger.accept_warning(made.run.run_id, "moved", why, "bo", BO, findings)
     made.judged({**WARNED, "accepted_by": "bo"})
     assert [one.why for one in accepted_in_verdict(made.desk, made.run)] == ["known campaign"]
+    made.ledger.close()

@@ -346,3 +346,15 @@ def test_in_single_user_mode_one_person_releases_and_every_record_says_so(make: 
     view = signed(desk, "ana")
     assert view.single_user
     assert warranted(desk, "ana").told["single_user"]
+
+
+def test_nobody_publishes_what_they_have_not_seen(ready: Office):
+    """Publishing is a release: a verdict that arrived after the look refuses it, on the record; a new look mends it."""
+    seen = digest(ready)
+    ready.verdict({**OK, "message": "fine, too"})
+    with pytest.raises(ApprovalRefused, match="expected what you looked at") as refused:
+        warranted(ready, "bo", looked_at=seen)
+    assert digest(ready) in refused.value.message
+    assert ready.ledger.releases(ready.run.run_id) == ()
+    assert ready.actions()[-1] == "refused"
+    assert warranted(ready, "bo", looked_at=digest(ready)).release.person == "bo"

@@ -46,3 +46,4 @@ def test_a_change_that_was_overtaken_is_made_on_what_the_other_left(tmp_path: Pa
     kept = changed_thresholds(made.desk, made.run)
     assert [(one["person"], one["rules"]["compare"][0]["warn"]) for one in kept] == [("dana", "7%"), ("bo", "9%")]
     assert kept[1]["changes"] == [{"name": "gross", "before": {"warn": "7%"}, "after": {"warn": "9%"}}]
+    made.ledger.close()
