@@ -126,9 +126,12 @@ def accept(tx: Tx, publication: PublicationRecord, audit_seq: int) -> None:
 
 
 def runs_under(conn: Connection, publication: PublicationRecord) -> tuple[str, ...]:
-    """Other runs that ever stood in the partitions of this publication."""
-    touched = select(acceptance.c.partition).where(acceptance.c.pub_id == publication.pub_id)
-    where = (acceptance.c.table_name == publication.table) & acceptance.c.partition.in_(touched)
+    """Other runs whose state may change with this publication: those it stands on, or those it brought back.
+
+    Runs further down were taken over before and still are.
+    """
+    own = (acceptance.c.table_name == publication.table) & (acceptance.c.pub_id == publication.pub_id)
+    where = own if publication.kind == "rollback" else acceptance.c.seq.in_(select(acceptance.c.stands_on).where(own))
     query = select(acceptance.c.run_id).where(where).distinct().order_by(acceptance.c.run_id)
     found = conn.execute(query).scalars().all()
     return tuple(run_id for run_id in found if run_id is not None and run_id != publication.run_id)
