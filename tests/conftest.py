@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from support.world import World
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Spread over processes, the tests of the shared session stay in one, and come first because they take longest."""
     shared = {id(item) for item in items if "base_spark" in getattr(item, "fixturenames", ())}
