@@ -48,12 +48,24 @@ class Attached:
         """None while it runs."""
         return self._process.exitcode
 
-    def communicate(self, timeout: float = 180) -> tuple[str, str]:
-        """Nothing, and what it said on standard error, when it has ended."""
+    def wait(self, timeout: float | None = None) -> int:
+        """Its return code."""
         self._process.join(timeout)
         if self._process.exitcode is None:
-            self._process.kill()
-            raise subprocess.TimeoutExpired("errata", timeout, stderr=self._said.read_bytes())
+            raise subprocess.TimeoutExpired("errata", timeout or 0, stderr=self._said.read_bytes())
+        return self._process.exitcode
+
+    def kill(self) -> None:
+        """``kill -9``."""
+        self._process.kill()
+
+    def communicate(self, timeout: float = 180) -> tuple[str, str]:
+        """Nothing, and what it said on standard error, when it has ended."""
+        try:
+            self.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
         said = self._said.read_text("utf-8")
         self._said.unlink()
         return "", said
