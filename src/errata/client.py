@@ -17,6 +17,7 @@ from typing import Protocol, Self
 from errata.errors import UsageError
 from errata.executor import (
     cleaning,
+    dark,
     deciding,
     erasing,
     exporting,
@@ -26,6 +27,7 @@ from errata.executor import (
     quarantining,
     releasing,
     reporting,
+    stepping,
     undoing,
     validating,
     warranting,
@@ -44,6 +46,7 @@ from errata.model.views import (
     AuditView,
     CleanupView,
     CommitsView,
+    DarkView,
     DecisionView,
     ErasedView,
     HeadView,
@@ -244,23 +247,47 @@ class Client:
         digest: str | None = None,
         break_glass: str | None = None,
         by_itself: bool = False,
+        wait: bool = False,
+        early: str | None = None,
         as_: str | None = None,
     ) -> PublishView:
-        """Publish the candidate in one commit.
+        """Publish the candidate in one commit, or its next group where the product publishes in groups.
 
         ``digest`` is the release digest of what a person looked at; anything else is refused. ``break_glass`` is why no
         second person can be waited for. ``by_itself``: not as a decision of the person who acts; only under a release,
-        or where the product publishes what its gate found nothing in.
+        or where the product publishes what its gate found nothing in. ``wait`` goes on until every group is published;
+        ``early`` is why a person does not wait for the hold between two groups.
         """
-        return publishing.publish(
-            self._desk,
-            self._actor(as_),
-            run_id,
-            partitions,
-            digest=digest,
-            break_glass=None if break_glass is None else said("--break-glass", break_glass),
-            by_itself=by_itself,
-        )
+        if wait and partitions is not None:
+            raise UsageError("publish with partitions and wait was refused; expected one of them: groups come in turn")
+        actor, alone = self._actor(as_), None if break_glass is None else said("--break-glass", break_glass)
+        sooner = None if early is None else said("--early", early)
+
+        def once() -> PublishView:
+            return publishing.publish(
+                self._desk, actor, run_id, partitions,
+                digest=digest, break_glass=alone, by_itself=by_itself, early=sooner,
+            )  # fmt: skip
+
+        if not wait:
+            return once()
+        return stepping.publish_in_steps(self._desk, actor, run_id, once, holds=early is None)
+
+    def dark(
+        self,
+        run_id: str,
+        *,
+        name: str | None = None,
+        compare: bool = False,
+        rejected: bool = False,
+        as_: str | None = None,
+    ) -> DarkView:
+        """Make the candidate readable under a name, and old beside new in a view; main is not touched.
+
+        ``rejected``: also one that did not pass its gate, under a name that says so.
+        """
+        actor = self._actor(as_)
+        return dark.publish_dark(self._desk, actor, run_id, name, compare=compare, rejected=rejected)
 
     def publishes_itself(self, run_id: str, *, as_: str | None = None) -> bool:
         """Whether a validated run needs no person any more, and whoever acts may publish it."""

@@ -13,6 +13,7 @@
     │   ├── PermissionRefused           3     permission
     │   ├── ManifestTampered            3     manifest-tampered
     │   ├── ScopeLocked                 3     scope-locked
+    │   ├── PublishHeld                 3     publish-held
     │   └── NotFound                    3     not-found
     ├── ValidationRejected              4     validation-rejected
     ├── PublishConflict                 5     publish-conflict
@@ -59,6 +60,7 @@ __all__ = [
     "PlanRefused",
     "ProjectFileError",
     "PublishConflict",
+    "PublishHeld",
     "Refused",
     "RunExpired",
     "RunFailed",
@@ -160,6 +162,12 @@ class ScopeLocked(Refused):
     """Another publication or rollback holds these partitions."""
 
     code = "scope-locked"
+
+
+class PublishHeld(Refused):
+    """The next group of partitions may not go yet."""
+
+    code = "publish-held"
 
 
 class NotFound(Refused):

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
-from errata.errors import PublishConflict
+from errata.errors import PublishConflict, PublishHeld
 from spark import test_modes as modes
+from support.clock import later
 from support.world import PRODUCT_FILE, TABLE, TRANSFORM, World
 
 Make = Callable[..., World]
@@ -243,3 +244,57 @@ def test_history_kept(make_world: Make, mode: Mode) -> None:
     else:
         kept = world.refs()
         assert {f"errata_{run}-p1_undo", f"errata_{run}-r2_undo"} <= kept
+
+
+@every_mode
+def test_in_groups(make_world: Make, mode: Mode) -> None:
+    """The newest day of the scope first, the other one after the hold; each by one commit."""
+    grouped = replace(mode, product=mode.product.replace("publish: {", "publish: {groups: {size: 1, hold: 1h}, "))
+    world = grouped.world(make_world)
+    older, newer = world.days[1:2], world.days[2:]
+    around, run = _around(mode, world), world.to("validated", mode.scope(world))
+    world.client.publish(run, as_="bo")
+    assert mode.seen(world) == sorted(around + mode.before(world, older) + mode.after(world, newer))
+    with pytest.raises(PublishHeld):
+        world.client.publish(run, as_="bo")
+    with later(world.client._desk.ledger, hours=2):
+        world.client.publish(run, as_="bo")
+    assert mode.seen(world) == sorted(around + mode.after(world, world.days[1:]))
+
+
+@every_mode
+def test_readable_by_name(make_world: Make, mode: Mode) -> None:
+    """The candidate under its name, and readers as before."""
+    world = mode.world(make_world)
+    run = world.to("validated", mode.scope(world))
+    before = mode.seen(world)
+    view = world.client.dark(run, name="preview", as_="bo")
+    rows = world.sql(view.reads["Spark"])
+    found = sorted((str(r.day), r.account, r.gross, r.n) for r in rows if str(r.day) != world.days[0])
+    assert found == (_merged if mode is MERGE else _right)(world, world.days[1:])
+    assert mode.seen(world) == before
+
+
+@every_mode
+def test_old_beside_new(make_world: Make, mode: Mode) -> None:
+    """By key, in a view that says the same before and after the publication."""
+    world = mode.world(make_world)
+    run = world.to("validated", mode.scope(world))
+    view = world.client.dark(run, compare=True, as_="bo")
+    shown = sorted(
+        map(tuple, world.sql(f"SELECT day, account, change, old_gross, new_gross FROM {view.view}")), key=str
+    )
+    old = {} if mode is APPEND else {row[:2]: row[2] for row in world.wrong(world.days[1:])}
+    new = {row[:2]: row[2] for row in (_merged if mode is MERGE else _right)(world, world.days[1:])}
+    assert {(str(day), name): (a, b) for day, name, _, a, b in shown} == {
+        key: (old.get(key), new.get(key)) for key in {*old, *new}
+    }
+    words = {(None, True): "added", (True, None): "removed"}
+    for day, name, change, a, b in shown:
+        told = words.get((None if a is None else True, None if b is None else True))
+        assert change == (told or ("same" if a == b else "changed")), (day, name)
+    world.client.publish(run, as_="bo")
+    again = sorted(
+        map(tuple, world.sql(f"SELECT day, account, change, old_gross, new_gross FROM {view.view}")), key=str
+    )
+    assert again == shown

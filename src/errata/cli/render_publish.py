@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from errata.cli.render_groups import group_words
+
 __all__ = ["deed_words", "publish_words"]
 
 
@@ -28,7 +30,8 @@ def deed_words(deed: str, table: str, publish: Mapping[str, Any]) -> str:
 
 def publish_words(publish: Mapping[str, Any]) -> list[str]:
     """The mode in words; nothing for a replacement of partitions, which the line before has said."""
-    return [*_mode(publish), *_beside(publish)]
+    groups = group_words(publish["groups"]) if publish.get("groups") else []
+    return [*_mode(publish), *groups, *_beside(publish)]
 
 
 def _mode(publish: Mapping[str, Any]) -> list[str]:

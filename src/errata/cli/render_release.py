@@ -7,6 +7,7 @@ from collections import Counter
 from errata.cli.grid import word_of
 from errata.cli.layout import flow, next_lines, wrap
 from errata.cli.render_decisions import glass_lines, mode_lines, released_lines
+from errata.cli.render_groups import upcoming_lines
 from errata.cli.render_plan import folded
 from errata.cli.render_publish import deed_words
 from errata.model.human import duration, moment, plural
@@ -39,7 +40,15 @@ def publish_lines(view: PublishView, width: int) -> list[str]:
     lines += [f"  {line}" for line in mode_lines(view.single_user)]
     if view.undo_until:
         lines.append(f"  undo until {moment(view.undo_until)[:10]}: {_undo(view.run_id)}")
+    lines += [f"  {line}" for line in upcoming_lines(view.groups, view.grain, width - 2)]
+    if view.groups is not None and view.groups.next is not None:
+        lines += next_lines(f"errata publish {view.run_id}", f"errata publish {view.run_id} --wait")
     return lines
+
+
+def _next_group(status: StatusView) -> tuple[str, ...]:
+    groups = status.groups
+    return groups.groups[groups.next - 1].partitions if groups is not None and groups.next else ()
 
 
 def _undo(run_id: str) -> str:
@@ -67,11 +76,14 @@ def preview_lines(
     """What publish, rollback or cancel is about to do, for the question that follows."""
     lines = flow([plan.run_id, f"state {(status.state or plan.state).replace('_', ' ')}"], width)
     lines += wrap(deed_words(deed, plan.table, plan.publish), width)
-    scope = partitions or folded(plan.grain, plan.partitions)
-    number = "" if partitions else f"{plural(len(plan.partitions), 'partition')}: "
+    names = _next_group(status) or plan.partitions if deed == "publish" else plan.partitions
+    scope = partitions or folded(plan.grain, names)
+    number = "" if partitions else f"{plural(len(names), 'partition')}: "
     lines += wrap(number + scope, width, "  ")
     counted = Counter(word_of(part.state) for part in status.partitions)
     lines += flow((f"{number} {word}" for word, number in counted.items()), width, "  now ")
+    if deed == "publish":
+        lines += [f"  {line}" for line in upcoming_lines(status.groups, "", width - 2)]
     lines += wrap(reason or plan.reason, width, "  reason ")
     for one in status.accepted if deed == "publish" else ():
         lines += wrap(one["why"], width, f"  warning {one['check']} accepted by {one['person']}: ")

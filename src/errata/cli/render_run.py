@@ -56,4 +56,6 @@ def failure_lines(failure: Mapping[str, Any], width: int) -> list[str]:
 def state_lines(view: StateView, width: int) -> list[str]:
     """A run after a control command."""
     lines = flow([f"{view.state.replace('_', ' ')} {view.run_id}", "(already so)" if view.already else ""], width)
+    if view.note:
+        return [*lines, *wrap(view.note, width, "  ")]
     return [*lines, *next_lines(*next_commands(view.state, view.run_id))]

@@ -7,7 +7,9 @@ from typing import Any
 
 from errata.cli.grid import SIGNS, calendar_lines, word_of
 from errata.cli.layout import columns, flow, labelled, next_lines, wrap
+from errata.cli.render_dark import named_lines
 from errata.cli.render_decisions import glass_lines, mode_lines, quorum_lines, released_lines
+from errata.cli.render_groups import groups_lines
 from errata.cli.render_plan import approval_lines, folded
 from errata.cli.render_quarantine import input_rows_lines
 from errata.cli.render_run import counts_text, failure_lines
@@ -64,6 +66,8 @@ def run_status_lines(view: StatusView, width: int) -> list[str]:
     decided += [*glass_lines(view.break_glass, width), *mode_lines(view.single_user)]
     if view.approvals or decided:
         lines += ["", *approval_lines(view.approvals, width), *decided]
+    if view.groups or view.dark:
+        lines += ["", *groups_lines(view.groups, view.grain, width), *named_lines(view.dark, width)]
     if view.publications:
         lines.append("")
         for publication in view.publications:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from errata.executor.accounting import adopted_attempts, may_hold_rows
+from errata.executor.darkened import dark_refs, dark_views
 from errata.executor.desk import Desk
 from errata.executor.scope import refs_of
 from errata.executor.settling import settle_open
@@ -59,6 +60,8 @@ def cleanup(desk: Desk, actor: Actor, run_id: str | None, *, dry_run: bool) -> C
             _drop(desk, table, found)
             failpoint("cleanup.after_remove")
         removed += [{"table": table, "ref": ref, "run_id": run} for ref, run in found]
+    for run in runs:
+        removed += _drop_views(desk, actor, desk.ledger.run(run.run_id), dry_run=dry_run)
     if removed and not dry_run:
         desk.ledger.note(run_id, actor, "cleanup", {"removed": [dict(item) for item in removed]})
     return CleanupView(tuple(removed), tuple(kept), dry_run)
@@ -72,6 +75,15 @@ def _drop(desk: Desk, table: str, found: Sequence[tuple[str, str]]) -> None:
         desk.engines.staging.drop_shadow(desk.ledger.manifest(found[0][1]).target)
     else:
         desk.engines.staging.drop_refs(table, refs)
+
+
+def _drop_views(desk: Desk, actor: Actor, run: RunRecord, *, dry_run: bool) -> list[Mapping[str, str]]:
+    """Views of old and new go with the names that they read."""
+    views = dark_views(desk, run) if run.state in _OVER else []
+    for view in views if not dry_run else ():
+        desk.engines.writer.drop_view(view)
+        desk.ledger.note(run.run_id, actor, "dark.view_dropped", {"view": view})
+    return [{"table": view, "ref": "the view itself", "run_id": run.run_id} for view in views]
 
 
 def unpin(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
@@ -101,6 +113,7 @@ def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[M
     else:
         drop.append((run.table, run_branch(run.run_id)))
         drop += [(run.table, candidate_branch(run.run_id, c.n)) for c in desk.ledger.candidates(run.run_id)]
+    drop += [(table, ref) for table, ref in dark_refs(desk, run, manifest) if table != manifest.target.shadow]
     kept: list[Mapping[str, str]] = []
     is_undoable = False
     for publication in desk.ledger.publications(run.run_id):

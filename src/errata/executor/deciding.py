@@ -6,6 +6,7 @@ from errata.errors import StateRefused
 from errata.executor.approving import judge_of, quorum_view, standing_of
 from errata.executor.desk import Desk
 from errata.executor.glass import may_break, newest_broken, raise_alarm
+from errata.executor.grouping import set_going
 from errata.executor.views import approvals_view
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
@@ -64,13 +65,13 @@ def _decide(
 
 
 def pause(desk: Desk, actor: Actor, run_id: str) -> StateView:
-    """No new chunk is claimed; those in flight finish."""
-    return _control(desk, actor, run_id, S.PAUSED, {S.RUNNING}, "pause")
+    """No new chunk is claimed, and no further group published; what is under way finishes."""
+    return set_going(desk, actor, run_id, going=False) or _control(desk, actor, run_id, S.PAUSED, {S.RUNNING}, "pause")
 
 
 def resume(desk: Desk, actor: Actor, run_id: str) -> StateView:
-    """Chunks may be claimed again."""
-    return _control(desk, actor, run_id, S.RUNNING, {S.PAUSED}, "resume")
+    """Chunks may be claimed again, and groups published."""
+    return set_going(desk, actor, run_id, going=True) or _control(desk, actor, run_id, S.RUNNING, {S.PAUSED}, "resume")
 
 
 def cancel(desk: Desk, actor: Actor, run_id: str, *, now: bool = False) -> StateView:

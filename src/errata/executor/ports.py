@@ -117,7 +117,7 @@ class PinOutcome(Protocol):
 
     @property
     def outcome(self) -> str:
-        """created, already, not_pinned, removed or absent."""
+        """created, already, moved, not_pinned, removed or absent."""
 
     @property
     def warning(self) -> str | None: ...
@@ -128,6 +128,9 @@ class PinKeeper(Protocol):
 
     def create(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> PinOutcome:
         """Tag a snapshot for ``keep_ms`` from now."""
+
+    def move(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> PinOutcome:
+        """The same, for a tag that may be on another snapshot so far."""
 
     def remove(self, table: str, tag: str) -> PinOutcome:
         """Remove a tag if it is there."""

@@ -15,6 +15,7 @@ from errata.executor.desk import Desk
 from errata.executor.drift import replacement
 from errata.executor.following import follow_up, owed_by
 from errata.executor.glass import may_break, newest_broken
+from errata.executor.grouping import groups_view, in_group, require_its_turn
 from errata.executor.judged import released_view
 from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
@@ -25,6 +26,7 @@ from errata.model.audit import Actor
 from errata.model.beside import beside_table, is_beside
 from errata.model.columns import columns_to_add
 from errata.model.duration import days
+from errata.model.groups import hold_days
 from errata.model.manifest import Manifest
 from errata.model.partition import fold_text
 from errata.model.product import Role
@@ -48,12 +50,13 @@ def publish(
     digest: str | None = None,
     break_glass: str | None = None,
     by_itself: bool = False,
+    early: str | None = None,
 ) -> PublishView:
-    """Publish the candidate: one metadata-only commit of the chosen partitions.
+    """Publish the candidate: one metadata-only commit of the chosen partitions, or of the next group.
 
     ``digest`` is what a person looked at, as a release would sign it. ``break_glass`` says why no second person can be
     waited for. ``by_itself``: no person looks at it, so only a release that was given before or a clean gate of a
-    product that wants none lets it go.
+    product that wants none lets it go. ``early`` is why the hold before the next group is not waited for.
     """
     started = time.monotonic()
     run = desk.ledger.run(run_id)
@@ -67,9 +70,11 @@ def publish(
     manifest = desk.ledger.manifest(run.run_id, actor)
     asked = chosen(manifest, partitions)
     states = desk.ledger.partition_states(run.run_id)
+    asked = in_group(manifest, asked, states, named=partitions is not None)
     scope = tuple(name for name in asked if states[name] is PartitionState.UNPUBLISHED)
     if not scope:
         return _already(desk, run, manifest, asked, states)
+    turn = require_its_turn(desk, actor, run, manifest, scope, early)
     by = warrant(desk, actor, run, manifest, looked_at=digest, break_glass=break_glass or "", by_itself=by_itself)
     candidate, files = by.candidate, by.files
     mark = require_judged(desk, actor, run, candidate)
@@ -78,7 +83,7 @@ def publish(
         desk, actor, run.run_id, "publish", run.table, scope, manifest.reason,
         {"candidate": candidate.n, "snapshot_id": candidate.snapshot_id, "digest": candidate.digest,
          "accepted": [one.check for one in accepted_in_verdict(desk, run)],
-         "checks": len(verdict.checks) if verdict else 0, **kept(mark), **by.told},
+         "checks": len(verdict.checks) if verdict else 0, **kept(mark), **by.told, **turn},
         owes=owed_by(desk, run, manifest, "publish", scope),
         last_look=lambda: require_judged(desk, actor, run, candidate),
     )  # fmt: skip
@@ -111,6 +116,7 @@ def publish(
         break_glass=newest_broken(desk, run.run_id),
         single_user=actor.single_user,
         landed_on=beside_table(manifest),
+        groups=groups_view(desk, run, manifest),
     )
 
 
@@ -130,7 +136,7 @@ def _publication(
         add_table=manifest.target.shadow or "",
         undo_days=days(manifest.rollback_window),
         # a shadow's branches are not the target's to keep, and nothing expires there
-        keep_refs={} if manifest.target.shadow else {branch: _CANDIDATE_DAYS},
+        keep_refs={} if manifest.target.shadow else {branch: _CANDIDATE_DAYS + hold_days(manifest.publish.groups)},
         properties={"errata.candidate-digest": candidate.digest},
     )
 
@@ -167,6 +173,7 @@ def _already(
         break_glass=newest_broken(desk, run.run_id),
         single_user=bool(last.release.get("single_user")),
         landed_on=beside_table(manifest),
+        groups=groups_view(desk, run, manifest),
     )
 
 

@@ -9,9 +9,11 @@ from errata.errors import NotFound
 from errata.executor.acceptances import accepted_in_verdict
 from errata.executor.approving import current_quorum
 from errata.executor.budget import cost_view
+from errata.executor.darkened import dark_of
 from errata.executor.desk import Desk
 from errata.executor.differing import classified_in
 from errata.executor.glass import broken_in, newest_broken
+from errata.executor.grouping import groups_view
 from errata.executor.judged import release_digest, released_by, released_view
 from errata.executor.quarantining import rows_by_input
 from errata.executor.views import approvals_view, counts_view, failures_view, stored_plan_view
@@ -32,6 +34,7 @@ from errata.model.refs import undo_branch
 from errata.model.run import AttemptState, ChunkState, PublicationState, RunState
 from errata.model.views import (
     BreakGlassView,
+    GroupsView,
     HistoryView,
     PartitionView,
     PlanView,
@@ -65,6 +68,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
     publications, releases = desk.ledger.publications(run.run_id), desk.ledger.releases(run.run_id)
     attempts, facts = desk.ledger.attempts(run.run_id), desk.ledger.facts(run.run_id)
     now_ms, quorum = desk.ledger.now_ms(), current_quorum(desk, run, manifest)
+    groups = groups_view(desk, run, manifest)
     return StatusView(
         run_id=run.run_id,
         product=run.product,
@@ -79,7 +83,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         failures=failures_view(chunks),
         approvals=approvals_view(desk, run.run_id),
         publications=tuple(_publication(p, releases) for p in publications),
-        next=_again(run, quorum) or next_command(run, counts, _last_move(desk, run)),
+        next=_again(run, quorum) or _going_on(run, groups) or next_command(run, counts, _last_move(desk, run)),
         warnings=tuple(
             f"{p.kind} {p.pub_id} is open since {p.intended_at}"
             for p in publications
@@ -103,6 +107,8 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         release_digest=release_digest(desk, run),
         release=released_view(desk, run, manifest),
         single_user=manifest.single_user or desk.project.single_user,
+        groups=groups,
+        dark=dark_of(desk, run),
     )
 
 
@@ -111,6 +117,11 @@ def _again(run: RunRecord, quorum: QuorumView | None) -> str:
     is_needed = run.state in (S.APPROVED, S.VALIDATED, S.PART_PUBLISHED)
     lacking = quorum is not None and not quorum.met and is_needed
     return f"errata approve {run.run_id} --digest {run.manifest_digest}" if lacking else ""
+
+
+def _going_on(run: RunRecord, groups: GroupsView | None) -> str:
+    """Groups that were stopped go on when someone says so."""
+    return f"errata resume {run.run_id}" if groups is not None and groups.stopped else ""
 
 
 def next_command(run: RunRecord, counts: Counts, last_move: str) -> str:

@@ -60,6 +60,7 @@ def review(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str
         digests={**_digests(run, manifest, candidate, verdict), "release": release_digest(desk, run) or ""},
         made_at=desk.now().isoformat(timespec="seconds"),
         notes=tuple(notes),
+        groups=status.groups,
     )
 
 

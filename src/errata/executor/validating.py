@@ -10,6 +10,7 @@ from errata.canonical import digest_of
 from errata.errors import StateRefused, ValidationRejected
 from errata.executor.acceptances import accept_warnings, standing
 from errata.executor.candidates import assemble, complete, facts_of, measured
+from errata.executor.dark import follow_verdict
 from errata.executor.desk import Desk
 from errata.executor.drift import written_since
 from errata.executor.judged import release_digest
@@ -143,6 +144,7 @@ def _judge(
         desk.ledger.record_verdict(run.run_id, candidate.n, verdict.passed, checks, thresholds, actor)
         failpoint("validate.after_verdict")
     run = desk.ledger.run(run.run_id)
+    follow_verdict(desk, actor, run, manifest, candidate, passed=verdict.passed)
     view = ValidateView(
         run_id=run.run_id,
         state=run.state.value,

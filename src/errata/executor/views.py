@@ -9,6 +9,7 @@ from errata.canonical import digest_of
 from errata.executor.approving import current_quorum
 from errata.executor.desk import Desk
 from errata.executor.glass import newest_broken
+from errata.executor.grouping import planned_groups
 from errata.executor.judged import release_digest, released_view
 from errata.executor.ports import PinOutcome
 from errata.ledger import ChunkRecord, Counts, RunRecord
@@ -133,7 +134,7 @@ def _view(
             candidate_branch(name, 1),
         ),
         new_columns={new.name: new.type for new in manifest.target.new_columns},
-        publish=publish_view(manifest.publish),
+        publish=publish_view(manifest.publish) | planned_groups(manifest),
         code={
             "call": code.call, "version": code.version, "digest": code.zip_digest, "git_commit": code.git_commit,
             "git_dirty": code.git_dirty,

@@ -15,7 +15,7 @@ database only; what became of a commit on a live table is found out by the publi
     candidates   measurements, verdicts          publications, acceptance    intents, outcomes, truth per partition
     measured     the digest of the numbers       filesystem                  where the file may lie
     parts        content by digest               tables                      hazards, guards
-    releases     what people let out
+    releases     what people let out             holds                       the wait between two groups
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ measurements of candidates, and everything else that governs (:mod:`errata.ledge
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -132,9 +132,13 @@ def older_bytes(entry: AuditEntry) -> bytes:
     return canonical_bytes(fields)
 
 
-def entries(conn: Connection, run_id: str | None, limit: int | None) -> tuple[AuditEntry, ...]:
-    """Entries as they are stored, oldest first; with ``limit`` the newest of them."""
+def entries(
+    conn: Connection, run_id: str | None, limit: int | None, actions: Collection[str] = ()
+) -> tuple[AuditEntry, ...]:
+    """Entries as they are stored, oldest first; with ``limit`` the newest of them, with ``actions`` only those."""
     query = select(audit).order_by(audit.c.seq.desc()).limit(limit)
+    if actions:
+        query = query.where(audit.c.action.in_(sorted(actions)))
     if run_id is not None:
         query = query.where(audit.c.run_id == run_id)
     return tuple(entry_of(row) for row in reversed(conn.execute(query).all()))

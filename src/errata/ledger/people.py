@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -62,9 +62,11 @@ class People(Store):
         """An audit entry with names and plain text, where they were not erased."""
         return self._read(lambda _: _readable(entry))
 
-    def audit_log(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
-        """Entries as people read them, oldest first; with ``limit`` the newest of them."""
-        return self._read(lambda conn: tuple(_readable(entry) for entry in entries(conn, run_id, limit)))
+    def audit_log(
+        self, run_id: str | None = None, limit: int | None = None, actions: Collection[str] = ()
+    ) -> tuple[AuditEntry, ...]:
+        """Entries as people read them, oldest first; with ``limit`` the newest of them, with ``actions`` only those."""
+        return self._read(lambda conn: tuple(_readable(entry) for entry in entries(conn, run_id, limit, actions)))
 
     def erase_person(self, name: str, reason: str, actor: Actor) -> ErasedRecord:
         """Forget who a pseudonym is and what they typed; the chain stays valid. The same again changes nothing."""

@@ -12,7 +12,7 @@ from errata.model.beside import VERSION
 from errata.model.manifest import TargetPin
 from errata.model.partition import NULL, fold, shift, start_of, value_of
 
-__all__ = ["accepted_sql", "swapped_sql"]
+__all__ = ["accepted_sql", "swapped_sql", "within"]
 
 
 def accepted_sql(versions: str, target: TargetPin, columns: Sequence[str], accepted: Mapping[str, int]) -> str:
@@ -21,7 +21,7 @@ def accepted_sql(versions: str, target: TargetPin, columns: Sequence[str], accep
     for partition, number in accepted.items():
         by_version.setdefault(number, []).append(partition)
     terms = [
-        f"({_quoted(VERSION)} = {number} AND ({_within(target, by_version[number])}))" for number in sorted(by_version)
+        f"({_quoted(VERSION)} = {number} AND ({within(target, by_version[number])}))" for number in sorted(by_version)
     ]
     selected = ", ".join(map(_quoted, columns))
     where = " OR ".join(terms) or "false"
@@ -33,13 +33,14 @@ def swapped_sql(versions: str, target: TargetPin, columns: Sequence[str], accept
     rest = f"SELECT {', '.join(map(_quoted, columns))} FROM {_name(target.table)}"  # noqa: S608
     if not accepted:
         return rest
-    outside = f"NOT ({_within(target, list(accepted))})"
+    outside = f"NOT ({within(target, list(accepted))})"
     if NULL not in accepted:
         outside = f"{outside} OR {_quoted(target.column)} IS NULL"
     return f"{accepted_sql(versions, target, columns, accepted)} UNION ALL {rest} WHERE {outside}"
 
 
-def _within(target: TargetPin, partitions: Sequence[str]) -> str:
+def within(target: TargetPin, partitions: Sequence[str]) -> str:
+    """The condition that a row is of one of these partitions, for readers who prune by it."""
     column = _quoted(target.column)
     terms = [f"{column} IS NULL"] if NULL in partitions else []
     named = [name for name in partitions if name != NULL]

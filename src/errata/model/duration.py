@@ -14,13 +14,16 @@ from datetime import UTC, datetime, timedelta
 from errata.errors import UsageError
 from errata.model.partition import Grain
 
-__all__ = ["DURATION", "LENGTH", "before", "days", "instant", "seconds", "steps"]
+__all__ = ["DURATION", "HOLD", "LENGTH", "before", "days", "instant", "seconds", "steps"]
 
 DURATION = r"\d{1,6}(h|d|w|mo|y)"
 """The grammar, for schemas."""
 
 LENGTH = r"\d{1,6}(s|min|h|d)"
 """The grammar of a wait, for schemas."""
+
+HOLD = r"\d{1,6}(s|m|min|h|d)"
+"""The grammar of a hold between two publications: nobody takes ``30m`` for 30 months there."""
 
 _HOURS = {"h": 1, "d": 24, "w": 168}
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}

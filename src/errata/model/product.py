@@ -30,6 +30,7 @@ __all__ = [
     "Comparison",
     "Control",
     "GroupKey",
+    "Groups",
     "Input",
     "Limits",
     "Merge",
@@ -244,6 +245,15 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
+class Groups:
+    """Partitions become visible a few at a time, with a hold between two publications of the run."""
+
+    size: int  # partitions in one publication, at most
+    hold: str  # how long at least, such as 30min
+    order: str | None = None  # newest | oldest; None: as the run computes them
+
+
+@dataclass(frozen=True, slots=True)
 class Publish:
     """How a correction reaches readers."""
 
@@ -253,6 +263,7 @@ class Publish:
     versions: str | None = None  # modes version and swap_view: the table in which outputs stand side by side
     corrections: str | None = None  # the table of old and new values by key; alone in mode corrections
     creates: tuple[str, ...] = ()  # statements that make the tables which were not there when the run was planned
+    groups: Groups | None = None  # None: the whole scope at once
 
 
 @dataclass(frozen=True, slots=True)

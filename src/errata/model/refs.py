@@ -13,7 +13,10 @@ __all__ = [
     "GUARD",
     "PREFIX",
     "base_pin",
+    "before_tag",
     "candidate_branch",
+    "compare_view",
+    "dark_tag",
     "input_pins",
     "pre_tag",
     "pub_tag",
@@ -70,6 +73,29 @@ def undo_branch(publication_id: str) -> str:
 def pre_tag(publication_id: str) -> str:
     """Main before a publication."""
     return f"{PREFIX}{publication_id}_pre"
+
+
+def dark_tag(run_id: str) -> str:
+    """The candidate under a name that readers can use, unless they are given another."""
+    return f"{PREFIX}{run_id}_dark"
+
+
+def before_tag(dark: str) -> str:
+    """What stood before, under a name beside that of the candidate."""
+    return f"{dark}_before"
+
+
+def compare_view(table: str, dark: str) -> str:
+    """The view beside the target that shows old and new by key.
+
+    >>> compare_view("lake.fin.daily", "errata_bf-20260214-daily-7f3a21c0_dark")
+    'lake.fin.errata_compare_bf_20260214_daily_7f3a21c0'
+    >>> compare_view("lake.fin.daily", "preview")
+    'lake.fin.errata_compare_daily_preview'
+    """
+    namespace, _, name = table.rpartition(".")
+    own = dark.removeprefix(PREFIX).removesuffix("_dark") if dark.startswith(PREFIX) else f"{name}_{dark}"
+    return f"{namespace}.{PREFIX}compare_{own.replace('-', '_')}"
 
 
 def pub_tag(publication_id: str) -> str:

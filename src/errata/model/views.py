@@ -19,10 +19,13 @@ __all__ = [
     "CommitView",
     "CommitsView",
     "CostView",
+    "DarkView",
     "DeadlineView",
     "DecisionView",
     "ErasedView",
     "EstimateView",
+    "GroupView",
+    "GroupsView",
     "HeadView",
     "HeadsView",
     "HistoryView",
@@ -274,6 +277,7 @@ class StateView:
     run_id: str
     state: str
     already: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +326,51 @@ class ValidateView:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupView:
+    """Partitions that become visible together."""
+
+    n: int
+    partitions: tuple[str, ...]
+    state: str  # waiting | published | part_published | rolled_back | superseded
+    publications: tuple[str, ...] = ()
+    published_at: str | None = None  # the newest of them
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsView:
+    """How far a run that is published in groups has come; ``next`` None: nothing is left."""
+
+    size: int
+    hold: str
+    order: str  # newest | oldest
+    groups: tuple[GroupView, ...]
+    next: int | None = None
+    not_before: str | None = None  # None: as far as the hold goes, now
+    seconds_left: int = 0
+    stopped: str = ""  # why no group goes until someone resumes
+
+
+@dataclass(frozen=True, slots=True)
+class DarkView:
+    """A candidate that can be read by name before anyone else sees it; ``comparison`` is old and new side by side."""
+
+    run_id: str
+    state: str
+    already: bool
+    table: str
+    name: str
+    snapshot_id: str
+    keep_until: str
+    rejected: bool
+    reads: Mapping[str, str]  # reader → the exact statement
+    comparison: str | None = None  # a query; None: the product has no key
+    view: str | None = None  # the name of the view that is this query
+    before: str | None = None  # the name of what stood before; None: nothing did
+    warnings: tuple[str, ...] = ()
+    single_user: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PublishView:
     """A publication that landed."""
 
@@ -344,6 +393,7 @@ class PublishView:
     break_glass: BreakGlassView | None = None
     single_user: bool = False
     landed_on: str | None = None  # the table beside the target that the snapshot is of
+    groups: GroupsView | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,6 +488,8 @@ class StatusView:
     release_digest: str | None = None
     release: ReleasedView | None = None
     single_user: bool = False
+    groups: GroupsView | None = None
+    dark: Mapping[str, Any] | None = None  # the name under which the candidate is readable, since when, by whom
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from errata.model.coltypes import SCALARS, normal_type
-from errata.model.duration import DURATION, LENGTH, days, seconds
+from errata.model.duration import DURATION, HOLD, LENGTH, days, seconds
 from errata.project.tree import MappingNode, Node, ScalarNode
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "Duration",
     "EnvText",
     "Expression",
+    "HoldText",
     "Identifier",
     "InputName",
     "Json",
@@ -68,6 +69,7 @@ MAX_EXPRESSION = 2_000
 MAX_SAFE_INTEGER = 2**53 - 1
 _DIGITS = 25
 _CENTURY = 36_600
+_LONGEST_HOLD = 30 * 86_400
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BINARY_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
@@ -202,6 +204,15 @@ def _length(value: Any) -> int:
     if not re.fullmatch(LENGTH, text, re.ASCII) or not seconds(text):
         raise expected(what)
     return seconds(text)
+
+
+def _hold(value: Any) -> str:
+    what = "a whole number and s, min, h or d, such as 30min"
+    text = _as_text(value, what)
+    written = text.removesuffix("m") + "min" if re.fullmatch(r"\d+m", text, re.ASCII) else text
+    if not re.fullmatch(HOLD, text, re.ASCII) or not 0 < seconds(written) <= _LONGEST_HOLD:
+        raise expected(f"{what}, at most 30d")
+    return written
 
 
 def _duration(value: Any) -> str:
@@ -367,6 +378,7 @@ LengthText = Annotated[
     BeforeValidator(_matching(LENGTH, "a whole number and s, min, h or d, such as 5min", numbers=True)),
     _pattern(LENGTH),
 ]
+HoldText = Annotated[str, BeforeValidator(_hold), _pattern(HOLD)]
 Span = Annotated[
     str, BeforeValidator(_matching(_SPAN, "hours such as 22:00-06:00; 24:00 may end them")), _pattern(_SPAN)
 ]

@@ -23,6 +23,7 @@ from errata.project.fields import (
     DecimalText,
     Duration,
     Expression,
+    HoldText,
     Identifier,
     InputName,
     Json,
@@ -328,6 +329,16 @@ class MergeFile(_File):
     )
 
 
+class GroupsFile(_File):
+    """A few partitions at a time, with a hold in between."""
+
+    size: Count = Field(description="Partitions in one publication, at most.")
+    hold: HoldText = Field(description="How long readers have each group before the next one goes.")
+    order: Literal["newest", "oldest"] | None = Field(
+        default=None, description="Which partitions go first; else as the run computes them."
+    )
+
+
 class PublishFile(_File):
     """How the correction reaches readers."""
 
@@ -344,6 +355,7 @@ class PublishFile(_File):
     corrections: TableName | None = Field(
         default=None, description="A table of old and new values by key, beside any mode, or alone in mode corrections."
     )
+    groups: GroupsFile | None = Field(default=None, description="Progressive publication: in groups, one at a time.")
 
 
 THRESHOLDS = (

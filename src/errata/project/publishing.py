@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from errata.model.beside import BESIDE, CORRECTION_COLUMNS, VERSION_COLUMNS
-from errata.model.product import Merge, Publish
+from errata.model.product import Groups, Merge, Publish
 from errata.model.refs import swap_table
 from errata.project.files import ProductFile
 from errata.project.problems import Report
@@ -37,6 +37,7 @@ def publish_of(file: ProductFile, catalogs: Sequence[str] | None, report: Report
         view=given.view,
         versions=swap_table(file.target.table) if given.mode == "swap_view" else given.versions,
         corrections=given.corrections,
+        groups=Groups(given.groups.size, given.groups.hold, given.groups.order) if given.groups else None,
     )
 
 

@@ -203,6 +203,9 @@ class BesideWriter(Protocol):
     def show(self, view: str, query: str) -> None:
         """Make the view, or let it show this from now on: one catalog commit. Idempotent."""
 
+    def drop_view(self, view: str) -> None:
+        """Remove the view if it is there."""
+
 
 class ContentPort(Protocol):
     """Contents compared when file lists cannot settle whether rows changed."""

@@ -230,10 +230,17 @@ def _snapshots(told: _Told) -> Markup:
         return section("Snapshots", el("p", "Nothing was published: readers never saw this run."), name="snapshots")
     head = ["Publication", "What", "Partitions", "Snapshot before", "Snapshot after", "Cost", "Undo set"]
     note = "The files that were taken out and put in are in parts/, under the digests that the audit names."
+    groups = told.manifest.get("publish", {}).get("groups")
+    if groups:
+        note = f"{_in_groups(groups)} {note}"
     return section(
         "Snapshots", table(head, rows, caption="Commits on the table", classes="stack"), el("p", note, class_="dim"),
         name="snapshots",
     )  # fmt: skip
+
+
+def _in_groups(groups: Mapping[str, Any]) -> str:
+    return f"Planned in groups of {plural(groups['size'], 'partition')} at most, {groups['hold']} apart at least."
 
 
 def _computed(told: _Told) -> Markup:

@@ -7,7 +7,7 @@ from typing import Any
 
 from errata.model.human import exact, moment, moved, percent, plural, signed_percent
 from errata.model.partition import Grain, fold_text
-from errata.model.views import PlanView
+from errata.model.views import GroupsView, PlanView
 from errata.report.markup import Child, Markup, dated, el
 from errata.report.tables import facts, section, sentence, table
 from errata.report.view import ReportView
@@ -262,6 +262,8 @@ def next_step(view: ReportView) -> Markup:
         "rejected": "An approver may accept a warning by name and with a reason. What blocks needs a corrected run.",
         "published": "Readers see these numbers. They can be taken back, whole or by partition.",
     }.get(view.state, "")
+    if view.groups is not None and view.groups.next is not None:
+        words = _in_groups(view.groups)
     done = [
         el("li", f"{'Published' if one.kind == 'publish' else 'Rolled back'} by {one.person}, {moment(one.at)} UTC: "
            f"{folded(view, one.partitions)}", f", snapshot {one.snapshot_id}" if one.snapshot_id else "",
@@ -272,10 +274,42 @@ def next_step(view: ReportView) -> Markup:
         "What happens next",
         el("ul", done) if done else None,
         el("p", words) if words else None,
+        _groups(view),
         [el("pre", el("code", command)) for command in view.next],
         el("p", f"A publication can be taken back for {_window(view.undo)}, by errata rollback.", class_="dim"),
         _signature(view),
         name="next",
+    )
+
+
+def _in_groups(groups: GroupsView) -> str:
+    return (
+        f"Publishing lets readers see {plural(groups.size, 'partition')} at most at a time, {groups.order} first, with "
+        f"{groups.hold} between two groups. What has not gone yet keeps the old numbers."
+    )
+
+
+def _groups(view: ReportView) -> Markup | None:
+    """Which groups are out and which is next."""
+    groups = view.groups
+    if groups is None or len(groups.groups) < 2:
+        return None
+    rows = [
+        [
+            str(one.n),
+            folded(view, one.partitions),
+            "next" if one.n == groups.next and one.state == "waiting" else one.state.replace("_", " "),
+            f"{moment(one.published_at)} UTC" if one.published_at else "",
+        ]
+        for one in groups.groups
+    ]
+    when = f"The next group may go at {moment(groups.not_before)} UTC." if groups.not_before else ""
+    said = f"No group goes on: {groups.stopped}." if groups.stopped else when
+    return el(
+        "div",
+        el("h3", "Groups"),
+        table(["Group", "Partitions", "State", "Published"], rows, caption="Groups of partitions", classes="stack"),
+        el("p", said) if said else None,
     )
 
 

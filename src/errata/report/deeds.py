@@ -36,6 +36,7 @@ def deeds(dossier: Dossier, folded: Callable[[Sequence[str]], str]) -> list[Deed
     found += _verdicts(dossier)
     found += map(_release, dossier.decisions["releases"])
     found += [_publication(row, folded) for row in dossier.publications["publications"]]
+    found += _steps(dossier)
     return sorted(found, key=lambda deed: deed.at)
 
 
@@ -59,6 +60,27 @@ def _recorded(dossier: Dossier, action: str) -> str:
     return next((str(one["at"]) for one in found if one["action"] == action), "")
 
 
+_STEPS = {
+    "groups.paused": "stopped the groups that were left",
+    "groups.resumed": "let the groups go on",
+    "hold.skipped": "did not wait for the hold",
+    "dark.published": "made the candidate readable",
+    "dark.withdrawn": "withdrew the name of the candidate",
+}
+
+
+def _steps(dossier: Dossier) -> Iterator[Deed]:
+    """Decisions about when and under which name; they stand in the audit alone, which is as it was hashed."""
+    told = {**dossier.people["names"], **dossier.people["texts"]}
+    for line in dossier.entries.splitlines():
+        content = json.loads(line).get("content")
+        entry = json.loads(content) if content is not None else {}
+        if entry.get("action") in _STEPS:
+            body, who, why = entry["body"], entry["actor"]["person"], str(entry["body"].get("why") or "")
+            said = f" as {body['name']}" if body.get("name") else _after(told.get(why, why))
+            yield Deed(entry["at"], told.get(who, who), _STEPS[entry["action"]] + said)
+
+
 def _release(row: Mapping[str, Any]) -> Deed:
     who = "the clean gate" if row["kind"] == "automatic" else row["person"]
     alone = ", breaking the glass" if row["break_glass"] else ""
@@ -68,10 +90,17 @@ def _release(row: Mapping[str, Any]) -> Deed:
 def _publication(row: Mapping[str, Any], folded: Callable[[Sequence[str]], str]) -> Deed:
     word = "published" if row["kind"] == "publish" else "rolled back"
     state = "" if row["state"] == "committed" else f", which is {row['state']}"
-    why = _after(row["reason"]) if row["kind"] == "rollback" else ""
+    why = _after(row["reason"]) if row["kind"] == "rollback" else _group(row["release"].get("group"))
     return Deed(
         row["settled_at"] or row["intended_at"], row["person"], f"{word} {folded(row['partitions'])}{state}{why}"
     )
+
+
+def _group(group: Mapping[str, Any] | None) -> str:
+    if not group:
+        return ""
+    which = ", ".join(map(str, group["n"]))
+    return f", group {which} of {group['of']}" + (", before its hold was over" if group.get("early") else "")
 
 
 def _after(note: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from errata.model.codec import plain
-from errata.model.views import PlanView, ValidateView
+from errata.model.views import GroupsView, PlanView, ValidateView
 from errata.validator.diffview import DiffView
 
 __all__ = ["AcceptedWarning", "Release", "ReportView"]
@@ -54,6 +54,7 @@ class ReportView:
     digests: Mapping[str, str] = field(default_factory=dict)
     made_at: str = ""
     notes: tuple[str, ...] = ()
+    groups: GroupsView | None = None  # how far a publication in groups has come
 
     def data(self) -> dict[str, Any]:
         """As JSON data; the diff is flat, as ``errata diff --json`` has it."""

@@ -41,6 +41,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "publishes_itself": lambda: False,
     "require_unattended": lambda: None,
     "publish": samples.publication,
+    "dark": samples.dark,
     "rollback": samples.rollback,
     "status": samples.status,
     "why": samples.why,

@@ -12,6 +12,7 @@ from errata.executor.exporting import EvidenceView
 from errata.executor.trying import TryView
 from errata.model.audit import GENESIS, Actor, AuditEntry
 from errata.model.codec import plain
+from errata.model.compared import reads_of
 from errata.model.control import comparable
 from errata.model.partition import Grain, expand
 from errata.model.product import Control, GroupKey, Reconciliation
@@ -25,10 +26,13 @@ from errata.model.views import (
     CommitsView,
     CommitView,
     CostView,
+    DarkView,
     DeadlineView,
     DecisionView,
     ErasedView,
     EstimateView,
+    GroupsView,
+    GroupView,
     HeadsView,
     HeadView,
     HistoryView,
@@ -405,6 +409,72 @@ def publication(**changes: object) -> PublishView:
         "warnings": ("lake.ref.fx_rates has moved on since planning",),
     }
     return PublishView(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def groups(done: int = 1, **changes: object) -> GroupsView:
+    """45 days, 14 at a time, newest first."""
+    cuts = [SCOPE[max(0, end - 14) : end] for end in range(len(SCOPE), 0, -14)]
+    made = tuple(
+        GroupView(n, cut, "published", (f"{RUN}-p{n}",), f"2026-02-15T{9 + n:02d}:41:07+00:00")
+        if n <= done
+        else GroupView(n, cut, "waiting")
+        for n, cut in enumerate(cuts, 1)
+    )
+    upcoming = done + 1 if done < len(cuts) else None
+    fields: dict[str, object] = {"size": 14, "hold": "1h", "order": "newest", "groups": made, "next": upcoming}
+    if upcoming:
+        fields |= {"not_before": "2026-02-15T11:41:07+00:00", "seconds_left": 725}
+    return GroupsView(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def planned_groups() -> dict[str, object]:
+    view = groups()
+    found = [list(group.partitions) for group in view.groups]
+    return {"size": view.size, "hold": view.hold, "order": view.order, "groups": found}
+
+
+def first_group() -> PublishView:
+    return publication(
+        state="part_published", partitions=SCOPE[31:], removed_files=56, added_files=14, compacted=(), warnings=(),
+        groups=groups(),
+    )  # fmt: skip
+
+
+def grouped_status(**changes: object) -> StatusView:
+    """The newest group is out."""
+    words = ["staged"] * 31 + ["published"] * 14
+    fields: dict[str, object] = {
+        "state": "part_published", "chunks": RunCounts(3, 3, 0, 0, 0, 0), "recomputed": 0, "attempts": (),
+        "failures": (), "held": "", "next": f"errata publish {RUN}", "groups": groups(),
+        "partitions": tuple(PartitionView(day, word) for day, word in zip(SCOPE, words, strict=True)),
+        "publications": ({**PUBLICATION, "partitions": list(SCOPE[31:])},),
+    }  # fmt: skip
+    return status(**{**fields, **changes})
+
+
+def dark(**changes: object) -> DarkView:
+    name = f"errata_{RUN}_dark"
+    fields: dict[str, object] = {
+        "run_id": RUN,
+        "state": "validated",
+        "already": False,
+        "table": "lake.fin.daily_revenue",
+        "name": name,
+        "snapshot_id": "5528119922337744001",
+        "keep_until": "2026-03-17",
+        "rejected": False,
+        "reads": reads_of("lake.fin.daily_revenue", name, "5528119922337744001"),
+        "comparison": "SELECT `business_date`, … FROM (…)",
+        "view": None,
+        "before": f"{name}_before",
+    }
+    return DarkView(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def named() -> dict[str, object]:
+    return {"name": f"errata_{RUN}_dark", "table": "lake.fin.daily_revenue", "snapshot_id": "5528119922337744001",
+            "view": "lake.fin.errata_compare_x", "rejected": False, "at": "2026-02-15T09:41:07+00:00",
+            "person": "bo"}  # fmt: skip
 
 
 def rollback() -> RollbackView:

@@ -154,7 +154,9 @@ def test_options_of_work_and_release_reach_the_client():
     assert client.called("retry") == {"chunk": "c0003", "as_": "ana"}
     assert client.called("validate") == {"accept": {"empty": "holiday"}, "thresholds": "too tight", "as_": "ana"}
     assert client.called("diff") == {"partitions": "a,b", "sample": 3}
-    assert client.called("publish") == {"partitions": "a..b", "digest": None, "break_glass": None, "as_": "ana"}
+    assert client.called("publish") == {
+        "partitions": "a..b", "digest": None, "break_glass": None, "wait": False, "early": None, "as_": "ana",
+    }  # fmt: skip
     assert client.called("why") == {"key": {"a": "1", "b": "x"}}
 
 
@@ -177,6 +179,34 @@ def test_breaking_the_glass_takes_a_reason_to_the_client():
     errata("approve", RUN, "--digest", DIGEST, "--break-glass", "market opens", client=client)
     errata("publish", RUN, "--break-glass", "market opens", client=client)
     assert client.called("approve")["break_glass"] == client.called("publish")["break_glass"] == "market opens"
+
+
+def test_groups_and_names_reach_the_client():
+    """--wait and --early belong to a publication, the rest to a name; --dark asks nothing, for readers see nothing."""
+    client = FakeClient()
+    errata("publish", RUN, "--wait", "--early", "books close", client=client)
+    assert (client.called("publish")["wait"], client.called("publish")["early"]) == (True, "books close")
+    client = FakeClient()
+    result = errata("publish", RUN, "--dark", "--name", "preview", "--compare", client=client, answer="n")
+    assert result.code == 0
+    assert client.called("dark") == {"name": "preview", "compare": True, "rejected": False, "as_": "ana"}
+    assert [name for name, _, _ in client.calls] == ["dark"]
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        (("--dark", "--wait"), "expected the whole candidate"),
+        (("--dark", "--partitions", "a"), "expected the whole candidate"),
+        (("--name", "preview"), "expected them with --dark"),
+        (("--rejected",), "expected them with --dark"),
+    ],
+)
+def test_options_of_a_name_and_of_a_publication_do_not_mix(options: tuple[str, ...], said: str):
+    """A wish that would be passed over in silence is refused."""
+    client = FakeClient()
+    result = errata("publish", RUN, *options, client=client)
+    assert (result.code, said in result.err, client.calls) == (2, True, [])
 
 
 DEEDS = {"publish": (), "rollback": ("--reason", "wait"), "cancel": ()}

@@ -31,6 +31,9 @@ PROMISED: dict[tuple[str, ...], set[str]] = {
     ("diff", RUN): {"partitions", "columns", "sample", "schema"},
     ("release", RUN, "--digest", DIGEST): {"state", "already", "release_digest", "release", "accepted", "partitions"},
     ("publish", RUN): {"state", "already", "publication_id", "snapshot_id", "partitions", "data_files_written"},
+    ("publish", RUN, "--dark"): {
+        "name", "table", "snapshot_id", "reads", "comparison", "view", "keep_until", "rejected",
+    },
     ("rollback", RUN, "--reason", "x"): {"state", "already", "snapshot_id", "partitions", "data_files_written"},
     ("status", RUN): {"run_id", "state", "chunks", "partitions"},
     ("why", "t", "2026-01-17"): {"history"},

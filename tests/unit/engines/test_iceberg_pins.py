@@ -48,6 +48,23 @@ def test_a_pin_never_moves(lake: Lake, pins: IcebergPins):
     assert pins.refs("lake.fin.t")["errata_r_base"] == snapshot
 
 
+def test_a_name_moves_with_one_commit_and_never_onto_a_branch(lake: Lake, pins: IcebergPins):
+    """Readers of a name find it before and after; a branch of that name, and a snapshot that is gone, are said."""
+    first, at = head(lake)
+    assert pins.move("lake.fin.t", first, "preview", keep_ms=DAY, now_ms=at).outcome == "created"
+    append(pins._tables.load("lake.fin.t"), on("2026-01-02"))
+    second, later = head(lake)
+    versions = len(pins._tables.load("lake.fin.t").metadata.metadata_log)
+    assert pins.move("lake.fin.t", second, "preview", keep_ms=3 * DAY, now_ms=later + DAY).outcome == "moved"
+    table = pins._tables.load("lake.fin.t")
+    assert len(table.metadata.metadata_log) == versions + 1
+    assert table.metadata.refs["preview"].max_ref_age_ms == 4 * DAY
+    assert pins.refs("lake.fin.t")["preview"] == second
+    assert pins.move("lake.fin.t", second, "preview", keep_ms=DAY, now_ms=later).outcome == "already"
+    assert "is a branch" in str(pins.move("lake.fin.t", first, "main", keep_ms=DAY, now_ms=at).warning)
+    assert "is gone" in str(pins.move("lake.fin.t", "12345", "preview", keep_ms=DAY, now_ms=at).warning)
+
+
 def test_a_snapshot_that_is_gone_is_a_warning(pins: IcebergPins):
     """What expired before it could be pinned is said, not raised."""
     assert not pins.snapshot_exists("lake.fin.t", "12345")

@@ -23,7 +23,7 @@ from errata.executor.exporting import _no_secrets
 from errata.ledger.audit import older_hash
 from errata.model.audit import GENESIS
 from errata.model.evidence import EvidenceSettings
-from errata.model.product import Publish
+from errata.model.product import Groups, Publish
 from errata.model.run import RUN_MOVES, RunState
 from unit.evidence.forging import packed, unpacked, with_lines
 from unit.evidence.house import BLOCKED, DAYS, OK, SECRET_ROW, House
@@ -375,6 +375,28 @@ def test_a_changed_threshold_and_an_accepted_warning_are_on_the_cover(house: Hou
     told = ["asked for it", "changed thresholds: one percent was a slip", "accepted moved: rates really fell"]
     places = [page.index(word) for word in told]
     assert places == sorted(places)
+
+
+def test_groups_holds_and_names_are_on_the_cover(new_house: NewHouse):
+    """In how many steps readers got it, who did not wait and why, and under which name it could be read before."""
+    house = new_house()
+    product = replace(house.product, publish=Publish(groups=Groups(1, "30min")))
+    house.desk = replace(house.desk, project=replace(house.project, products={product.name: product}))
+    run_id, bo = house.judged(), house.actor("bo")
+    house.ledger.note(run_id, bo, "dark.published", {"name": "preview", "snapshot_id": "1", "view": None})
+    told = {"n": [1], "of": 2, "hold": "30min", "hold_seconds": 1800, "early": True}
+    house.group = {"group": told}
+    house.publish(run_id, DAYS[-1:])
+    house.ledger.note(run_id, house.actor("ana"), "groups.paused")
+    house.ledger.note(run_id, bo, "hold.skipped", {"groups": [2], "why": "books close at noon"})
+    bundle = house.export(run_id)
+    assert verify(bundle, [house.public]).problems == []
+    page = unpacked(bundle)["cover.html"].decode()
+    said = ["made the candidate readable as preview", "group 1 of 2, before its hold was over", "stopped the groups",
+            "did not wait for the hold: books close at noon"]  # fmt: skip
+    places = [page.index(word) for word in said]
+    assert places == sorted(places)
+    assert "Planned in groups of 1 partition at most, 30min apart at least." in page
 
 
 def test_what_people_typed_is_text_on_the_cover(new_house: NewHouse):

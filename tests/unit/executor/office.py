@@ -6,13 +6,11 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-
-from sqlalchemy import text
 
 from errata.canonical import canonical_bytes, sha256
 from errata.client import Client
@@ -24,9 +22,11 @@ from errata.model.approval import Approval
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.partition import Grain
-from errata.model.product import Person, Product, Project, Role, Target, Transform
+from errata.model.product import Person, Product, Project, Publish, Role, Target, Transform
 from errata.model.run import RunState
 from errata.model.table import DataFile
+from errata.model.throttle import Signal
+from support.clock import later
 from unit.validator.manifests import manifest
 
 R = Role
@@ -115,15 +115,8 @@ class Office:
     @contextmanager
     def later(self, **ahead: float) -> Iterator[None]:
         """The database's clock, so much later."""
-        at = datetime.now(UTC) + timedelta(**ahead)
-        clock = f"SELECT '{at.isoformat()}', {int(at.timestamp() * 1000)}"
-        database = self.ledger._database
-        before = database._clock, database._head
-        database._clock, database._head = text(clock), text(f"{clock}, seq, hash FROM audit_head")
-        try:
+        with later(self.ledger, **ahead):
             yield
-        finally:
-            database._clock, database._head = before
 
 
 ANA = Actor("ana", "u", "h")
@@ -145,22 +138,28 @@ def office(
     rules: Approval | None = None,
     manual: bool = True,
     single_user: bool = False,
+    partitions: tuple[str, ...] = DAYS,
+    publish: Publish | None = None,
+    health: tuple[Signal, ...] = (),
 ) -> Office:
     """A planned run."""
     target = Target("lake.fin.daily_revenue", "business_date", Grain.DAY)
-    product = Product("fin.daily_revenue", "finance-data", target, Transform("t:build", "1"), (), manual=manual)
+    product = Product(
+        "fin.daily_revenue", "finance-data", target, Transform("t:build", "1"), (), manual=manual, health=health
+    )
     named = {} if single_user else dict(people)
     project = Project("finsight", str(tmp_path), "", {}, {product.name: product}, people=named, single_user=single_user)
     sealed = manifest(
-        requested_by=requester, approval=rules or Approval(), manual=manual, single_user=single_user, partitions=DAYS
-    )
+        requested_by=requester, approval=rules or Approval(), manual=manual, single_user=single_user,
+        partitions=partitions, publish=publish or Publish(),
+    )  # fmt: skip
     content = canonical_bytes(sealed)
     if not (tmp_path / "ledger.db").exists():
         (tmp_path / "ledger.db").write_bytes(_empty_ledger())
     ledger = Ledger.open(f"sqlite:///{tmp_path}/ledger.db")
     run, _ = ledger.record_run(
         f"bf-20260215-daily-revenue-{sha256(content)[:8]}", content, product=product.name, table=target.table,
-        partitions=DAYS, chunks=(), parts={}, actor=Actor(requester, "u", "h", single_user),
+        partitions=partitions, chunks=(), parts={}, actor=Actor(requester, "u", "h", single_user),
     )  # fmt: skip
     bell, said, files = Bell(), [], list(FILES)
     engines = SimpleNamespace(

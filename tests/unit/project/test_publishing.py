@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from errata.model.product import Merge, Publish
+from errata.model.product import Groups, Merge, Publish
 from errata.project import load_project
 from unit.project.conftest import PRODUCT, Write
 from unit.project.test_load import problems_of
@@ -26,6 +26,8 @@ def publishing(text: str, product: str = PRODUCT) -> str:
             Publish("merge", Merge("updated_at", "is_deleted")),
         ),
         ("{corrections: lake.fin.c}", Publish(corrections="lake.fin.c")),
+        ("{groups: {size: 7, hold: 30min}}", Publish(groups=Groups(7, "30min"))),
+        ("{groups: {size: 7, hold: 30m, order: oldest}}", Publish(groups=Groups(7, "30min", "oldest"))),
         ("{mode: corrections, corrections: lake.fin.c}", Publish("corrections", corrections="lake.fin.c")),
         ("{mode: version, versions: lake.fin.v}", Publish("version", versions="lake.fin.v")),
         (
@@ -50,6 +52,12 @@ def test_a_mode_is_read_with_what_belongs_to_it(write: Write, section: str, expe
         ),
         ("{mode: merge, merge: {version: account_id}}", "expected a column outside the key"),
         ("{mode: merge, merge: {newest: v}}", "newest"),
+        ("{groups: {size: 7}}", "hold"),
+        ("{groups: {size: 0, hold: 1h}}", "expected a whole number from 1"),
+        ("{groups: {size: 7, hold: 0s}}", "expected a whole number and s, min, h or d, such as 30min, at most 30d"),
+        ("{groups: {size: 7, hold: 31d}}", "at most 30d"),
+        ("{groups: {size: 7, hold: 1mo}}", "such as 30min"),
+        ("{groups: {size: 7, hold: 1h, order: random}}", "order"),
         ("{mode: corrections}", 'this mode needs the key "corrections"'),
         ("{mode: version}", 'this mode needs the key "versions"'),
         ("{mode: swap_view}", 'this mode needs the key "view"'),

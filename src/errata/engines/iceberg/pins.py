@@ -31,7 +31,7 @@ class Pin:
     table: str
     tag: str
     snapshot_id: str
-    outcome: str  # created | already | not_pinned | removed | absent
+    outcome: str  # created | already | moved | not_pinned | removed | absent
     warning: str | None = None
 
 
@@ -64,6 +64,26 @@ class IcebergPins:
             age = max(0, now_ms - snapshot.timestamp_ms)
             found.manage_snapshots().create_tag(int(snapshot_id), tag, max_ref_age_ms=keep_ms + age).commit()
             return Pin(table, tag, snapshot_id, "created")
+
+        return self._retrying(table, tag, snapshot_id, attempt)
+
+    def move(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> Pin:
+        """Let a tag name this snapshot from now on, in one commit, so that readers of the name never miss it."""
+        from pyiceberg.table.refs import SnapshotRefType
+
+        def attempt(found: Table) -> Pin:
+            held, snapshot = found.metadata.refs.get(tag), found.metadata.snapshot_by_id(int(snapshot_id))
+            if snapshot is None:
+                return Pin(
+                    table, tag, snapshot_id, "not_pinned", f"tag {tag} of {table}: snapshot {snapshot_id} is gone"
+                )
+            if held and held.snapshot_ref_type is not SnapshotRefType.TAG:
+                return Pin(table, tag, snapshot_id, "not_pinned", f"{tag} of {table} is a branch")
+            if held and held.snapshot_id == int(snapshot_id):
+                return Pin(table, tag, snapshot_id, "already")
+            age = max(0, now_ms - snapshot.timestamp_ms)
+            found.manage_snapshots().create_tag(int(snapshot_id), tag, max_ref_age_ms=keep_ms + age).commit()
+            return Pin(table, tag, snapshot_id, "moved" if held else "created")
 
         return self._retrying(table, tag, snapshot_id, attempt)
 

@@ -92,6 +92,10 @@ class SparkBeside:
         """See the port."""
         self._session.sql(f"CREATE OR REPLACE VIEW {table_name(view)} AS {query}")
 
+    def drop_view(self, view: str) -> None:
+        """See the port."""
+        self._session.sql(f"DROP VIEW IF EXISTS {table_name(view)}")
+
 
 def correction_rows(
     before: DataFrame, after: DataFrame, pin: TargetPin, columns: Sequence[str], stamp: Stamp

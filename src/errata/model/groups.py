@@ -1,0 +1,79 @@
+"""Which partitions become visible together, one group after the other, and when the next group may go. Pure.
+
+The sealed promise is: no publication of the run has more than ``size`` partitions, and between two of them lies a hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from errata.errors import PublishHeld
+from errata.model.duration import seconds
+from errata.model.human import duration
+from errata.model.partition import Grain, newest_first, oldest_first
+from errata.model.product import Groups
+
+__all__ = ["Group", "first_of", "groups_of", "held_error", "hold_days", "hold_ends", "next_group"]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Partitions that go together; ``n`` counts from 1 in the order they go."""
+
+    n: int
+    partitions: tuple[str, ...]  # oldest first
+
+
+def first_of(groups: Groups, order: str) -> str:
+    """Which partitions go first: newest or oldest; unless it was said, as the run computes them."""
+    return groups.order or ("newest" if order == "newest" else "oldest")
+
+
+def groups_of(groups: Groups, order: str, grain: Grain, partitions: Collection[str]) -> tuple[Group, ...]:
+    """The scope, cut into groups; every partition is in one of them, and the last may be smaller.
+
+    >>> days = ["2026-01-01", "2026-01-02", "2026-01-03"]
+    >>> [group.partitions for group in groups_of(Groups(2, "30min"), "newest", Grain.DAY, days)]
+    [('2026-01-02', '2026-01-03'), ('2026-01-01',)]
+    """
+    ordered = (newest_first if first_of(groups, order) == "newest" else oldest_first)(grain, partitions)
+    cuts = [ordered[start : start + groups.size] for start in range(0, len(ordered), groups.size)]
+    return tuple(Group(n, oldest_first(grain, cut)) for n, cut in enumerate(cuts, 1))
+
+
+def next_group(groups: Sequence[Group], waiting: Collection[str]) -> Group | None:
+    """The first group of which something still waits; what is published of it already stays out."""
+    for group in groups:
+        left = tuple(name for name in group.partitions if name in set(waiting))
+        if left:
+            return Group(group.n, left)
+    return None
+
+
+def hold_ends(groups: Groups, published_at: str | None) -> datetime | None:
+    """When the next publication may be, after one that landed then; None before the first."""
+    if published_at is None:
+        return None
+    return datetime.fromisoformat(published_at) + timedelta(seconds=seconds(groups.hold))
+
+
+def hold_days(groups: Groups | None) -> int:
+    """The hold in whole days and never shorter: what the next group needs must outlive it."""
+    return -(-seconds(groups.hold) // 86_400) if groups else 0
+
+
+def held_error(run_id: str, hold: str, until: datetime, now: datetime) -> PublishHeld:
+    """Too early, and by how much."""
+    left = max(1, round((until - now).total_seconds()))
+    at = until.replace(microsecond=0).isoformat()
+    return PublishHeld(
+        f"publish of {run_id} was refused; expected the hold of {hold} after its last group to be over, found "
+        f"{duration(left)} left, until {at[:19].replace('T', ' ')} UTC",
+        state="what was published stays; the next group waits",
+        hint=f"errata publish {run_id} --wait\nor after the hold: errata publish {run_id}",
+        run_id=run_id,
+        until=at,
+        seconds_left=left,
+    )

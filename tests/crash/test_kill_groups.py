@@ -1,0 +1,76 @@
+"""``kill -9`` between two groups, and while a candidate is given a name: the same command again goes on."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+
+from support.attached import start
+from support.world import PRODUCT_FILE, World
+
+Make = Callable[..., World]
+pytestmark = [pytest.mark.spark]
+GROUPED = PRODUCT_FILE.replace("{mode: replace_partitions,", "{mode: replace_partitions, groups: {size: 1, hold: 1s},")
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "groups.between=kill",
+        pytest.param("publish.after_commit=kill@2", marks=pytest.mark.slow),
+        pytest.param("publish.before_commit=kill@2", marks=pytest.mark.slow),
+        pytest.param("publish.after_record=kill@2", marks=pytest.mark.slow),
+    ],
+)
+def test_killed_among_groups_each_is_published_once_and_the_hold_is_kept(make_world: Make, point: str) -> None:
+    """What landed is found, what did not is done, and no group goes before its time."""
+    world = make_world(days=3, product=GROUPED)
+    run = world.to("validated")
+    _killed(world, point, "publish", run, "--wait", "--yes", person="bo")
+    view = world.client.publish(run, wait=True, as_="bo")
+    assert (view.state, world.rows()) == ("published", world.expected())
+    landed = [p for p in world.client._desk.ledger.publications(run) if p.state.value == "committed"]
+    assert [p.partitions for p in landed] == [(day,) for day in reversed(world.days)]
+    told = [str(p.settled_at) for p in landed]
+    assert all(_seconds(later) - _seconds(earlier) >= 1.0 for earlier, later in itertools.pairwise(told))
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "dark.after_tag",
+        pytest.param("dark.after_intent", marks=pytest.mark.slow),
+        pytest.param("dark.after_view", marks=pytest.mark.slow),
+    ],
+)
+def test_killed_while_naming_a_candidate_the_command_ends_it_and_cleanup_finds_all(
+    make_world: Make, point: str
+) -> None:
+    """Main was never touched; what was made is on the record before it is made, so nothing is left behind."""
+    world = make_world(days=1)
+    before, run = world.rows(), world.to("validated")
+    _killed(world, point, "publish", run, "--dark", "--compare", "--name", "preview", "--yes", person="bo")
+    assert world.rows() == before
+    assert ("preview" in world.refs()) == (point != "dark.after_intent")
+    view = world.client.dark(run, name="preview", compare=True, as_="bo")
+    assert (view.already, view.warnings) == (False, ())
+    assert {row.change for row in world.sql(f"SELECT change FROM {view.view}")} == {"changed"}
+    world.client.cancel(run, as_="ana")
+    world.client.cleanup(as_="ana")
+    assert {"preview", "preview_before"}.isdisjoint(world.refs())
+    assert not world.sql("SHOW VIEWS IN lake.fin")
+
+
+def _seconds(at: str) -> float:
+    return datetime.fromisoformat(at).timestamp()
+
+
+def _killed(world: World, point: str, *arguments: str, person: str) -> None:
+    armed = point if "=" in point else f"{point}=kill"
+    process = start(world.spark, "-C", str(world.root), "--as", person, *arguments, ERRATA_FAILPOINTS=armed)
+    _, error = process.communicate(timeout=180)
+    assert process.returncode == -signal.SIGKILL, f"{point} was not reached: {process.returncode}\n{error}"

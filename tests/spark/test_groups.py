@@ -1,0 +1,87 @@
+"""Publication in groups on a real table: what readers see in between, and what each group is judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from errata.errors import ApprovalRefused, PublishConflict, PublishHeld, StateRefused
+from spark import test_modes as modes
+from support.clock import later
+from support.world import PRODUCT_FILE, World
+
+Make = Callable[..., World]
+GROUPED = PRODUCT_FILE.replace("{mode: replace_partitions,", "{mode: replace_partitions, groups: {size: 2, hold: 1h},")
+
+
+def in_two(text: str) -> str:
+    """A product of another mode, two partitions at a time."""
+    return text.replace("publish: {", "publish: {groups: {size: 2, hold: 1h}, ")
+
+
+def seen(world: World, right: tuple[str, ...]) -> bool:
+    """Whether readers see these days corrected and all others as they were."""
+    wrong = [day for day in world.days if day not in right]
+    return world.rows() == sorted([*world.expected(right), *(world.wrong(wrong) if wrong else [])])
+
+
+def test_readers_see_one_group_after_the_other(make_world: Make) -> None:
+    """Newest first, two days at a time, each by one commit; the release of the first carries all of them."""
+    world = make_world(days=5, product=GROUPED)
+    plan = world.plan()
+    assert plan.publish["groups"]["groups"] == [list(world.days[3:]), list(world.days[1:3]), [world.days[0]]]
+    ledger = world.client._desk.ledger
+    run = world.to("validated")
+    first = world.client.publish(run, as_="bo")
+    assert (first.state, first.partitions, first.data_files_written) == ("part_published", world.days[3:], 0)
+    assert seen(world, world.days[3:])
+    with pytest.raises(PublishHeld, match="the hold of 1h"):
+        world.client.publish(run, as_="bo")
+    world.live(world.days[0])
+    with later(ledger, minutes=61):
+        second = world.client.publish(run, as_="bo")
+        assert (second.publication_id, second.partitions) == (f"{run}-p2", world.days[1:3])
+        shown = world.client.status(run)
+        assert shown.groups is not None
+        assert [group.state for group in shown.groups.groups] == ["published", "published", "waiting"]
+        assert shown.groups.next == 3
+    with later(ledger, minutes=122), pytest.raises(PublishConflict, match=world.days[0]):
+        world.client.publish(run, as_="bo")
+    assert len({p.release["release"] for p in ledger.publications(run)}) == 1
+    assert [row for row in world.rows() if row[0] in world.days[1:]] == world.expected(world.days[1:])
+    world.client.rollback(run, partitions=world.days[4], reason="the newest is wrong", as_="bo")
+    with later(ledger, hours=9), pytest.raises(StateRefused, match="took back 1 partition"):
+        world.client.publish(run, as_="bo")
+
+
+def test_roles_are_judged_at_each_group(make_world: Make) -> None:
+    """Who approved, and no longer may, does not carry the next group; the first one stands."""
+    world = make_world(days=3, product=GROUPED)
+    run = world.to("validated")
+    world.client.publish(run, as_="cy")
+    world.configure("bo: {roles: [approver, publisher]}", "bo: {roles: [publisher]}")
+    with later(world.client._desk.ledger, hours=2), pytest.raises(ApprovalRefused, match="no valid approval"):
+        world.client.publish(run, as_="cy")
+    assert seen(world, world.days[1:])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "product", [modes.BESIDE, modes.VERSION, modes.SWAP, modes.ALONE], ids=["beside", "version", "swap_view", "alone"]
+)
+def test_every_mode_goes_in_groups(make_world: Make, product: str) -> None:
+    """What stands beside the target, and the view of it, grow group by group."""
+    world = make_world(days=3, product=in_two(product))
+    run, ledger = world.to("validated"), world.client._desk.ledger
+    world.client.publish(run, as_="bo")
+    with later(ledger, hours=2):
+        last = world.client.publish(run, as_="bo")
+    assert (last.state, last.partitions) == ("published", world.days[:1])
+    if product == modes.BESIDE:
+        assert seen(world, world.days)
+    if product in (modes.BESIDE, modes.ALONE):
+        told = [row for n in (1, 2) for row in modes.told(world, f"{run}-p{n}")]
+        assert sorted(told) == sorted(modes.corrected(world, world.days))
+    if product == modes.VERSION:
+        assert modes.accepted(world) == world.expected()

@@ -1,0 +1,38 @@
+"""The hold between two publications of a run, as the ledger keeps it: on its own clock, in the intent's transaction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from errata.errors import PublishHeld
+from errata.ledger import Ledger
+from errata.model.run import RunState
+from unit.ledger.steps import DAYS, intend, run_in, settle
+
+
+def under(hold: str, seconds: int, **more: Any) -> dict[str, Any]:
+    return {"group": {"n": [1], "of": 3, "hold": hold, "hold_seconds": seconds, **more}}
+
+
+def test_a_second_group_is_refused_until_the_hold_is_over(ledger: Ledger):
+    """Whoever passed a check before someone else published is still held back, and the refusal is audited."""
+    run_in(ledger, RunState.VALIDATED)
+    settle(ledger, intend(ledger, "bf-1", DAYS[:1], release=under("1h", 3600)))
+    with pytest.raises(PublishHeld, match="the hold of 1h after its last group") as held:
+        intend(ledger, "bf-1", DAYS[1:2], release=under("1h", 3600))
+    assert 3500 < held.value.fields["seconds_left"] <= 3600
+    assert ledger.audit_entries("bf-1")[-1].body["attempted"] == "publish.intended"
+    assert ledger.run("bf-1").state is RunState.PART_PUBLISHED
+    assert ledger.open_publications() == ()
+
+
+def test_a_hold_that_is_over_or_was_lifted_lets_the_next_group_go(ledger: Ledger):
+    """A person who does not wait says so in the intent; a group that did not land starts no hold."""
+    run_in(ledger, RunState.VALIDATED)
+    settle(ledger, intend(ledger, "bf-1", DAYS[:1], release=under("1h", 3600)), "abandoned")
+    settle(ledger, intend(ledger, "bf-1", DAYS[:1], release=under("1h", 3600)))
+    settle(ledger, intend(ledger, "bf-1", DAYS[1:2], release=under("1h", 3600, early=True)))
+    settle(ledger, intend(ledger, "bf-1", DAYS[2:], release=under("0s", 0)))
+    assert ledger.run("bf-1").state is RunState.PUBLISHED
