@@ -98,7 +98,14 @@ ALLOWED: dict[Finding, str] = {
     Finding("engines/spark/profile.py", "_aggregates", "SQL by f-string"): "our own column numbers",
     Finding(
         "engines/spark/corrections.py", "SparkBeside.show", "SQL by f-string"
-    ): "a quoted name and the SQL of model/accepted.py",
+    ): "a quoted name and the SQL of model/accepted.py or model/compared.py",
+    Finding("engines/spark/corrections.py", "SparkBeside.drop_view", "SQL by f-string"): "a quoted name",
+    Finding(
+        "model/compared.py", "reads_of", "SQL by f-string"
+    ): "quoted names and a tag that is a word; shown, not run",
+    Finding("model/compared.py", "comparison_sql", "SQL by f-string"): "quoted names and a mask of our own",
+    Finding("model/compared.py", "_side", "SQL by f-string"): "quoted names, escaped literals, a tag that is a word",
+    Finding("cli/render_dark.py", "dark_lines", "SQL by f-string"): "a statement to copy; shown, not run",
     Finding("model/accepted.py", "accepted_sql", "SQL by f-string"): "quoted names, escaped literals; a view is text",
     Finding("model/accepted.py", "swapped_sql", "SQL by f-string"): "quoted names, escaped literals; a view is text",
     Finding(
