@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from pyspark.errors import AnalysisException
 
-from errata.errors import PlanRefused, PublishConflict, RunFailed
+from errata.errors import EngineError, PlanRefused, PublishConflict, RunFailed
 from support.world import PRODUCT_FILE, TABLE, TRANSFORM, World
 
 Make = Callable[..., World]
@@ -196,6 +196,21 @@ def test_corrections_history_kept(make_world: Make) -> None:
     assert (published.after or {})["gross"] == str(gross)
     taken_back = next(item for item in found.history if item.action == "rolled_back")
     assert (taken_back.after or {})["gross"] == str(gross * 2)
+
+
+def test_rows_on_a_branch_that_was_dropped_meanwhile_are_not_shown(make_world: Make) -> None:
+    """An append then brings the branch back from main; landing that would show every correction twice."""
+    world = make_world(days=1, product=BESIDE)
+    run = world.to("published")
+    engines = world.client._desk.engines
+    before = world.sql(f"SELECT count(*) FROM {CORRECTIONS}")
+    branch = engines.beside.open_branch(CORRECTIONS, f"{run}-x9")
+    engines.staging.drop_refs(CORRECTIONS, [branch])
+    world.sql(f"ALTER TABLE {CORRECTIONS} CREATE BRANCH `{branch}`")
+    world.sql(f"INSERT INTO {CORRECTIONS}.`branch_{branch}` SELECT * FROM {CORRECTIONS} LIMIT 1")
+    with pytest.raises(EngineError, match="was dropped while it was written"):
+        engines.beside.land(CORRECTIONS, f"{run}-x9", branch, {"errata.publication": f"{run}-x9"})
+    assert world.sql(f"SELECT count(*) FROM {CORRECTIONS}") == before
 
 
 @pytest.mark.slow

@@ -145,7 +145,10 @@ def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[M
 
 def _waiting_rows(desk: Desk, run: RunRecord, manifest: Manifest) -> list[tuple[str, str]]:
     """Branches of tables beside the target whose rows a process that died did not get to show."""
-    beginnings = tuple(rows_branch(publication.pub_id, 1) for publication in desk.ledger.publications(run.run_id))
+    # whoever pays what is still owed may be writing to one of them
+    owing = {pub_id for _, pub_id, _ in desk.ledger.debts(run.table)}
+    over = [one.pub_id for one in desk.ledger.publications(run.run_id) if one.pub_id not in owing]
+    beginnings = tuple(rows_branch(pub_id, 1) for pub_id in over)
     tables = [table for table in (manifest.publish.corrections, manifest.publish.versions) if table]
     found = [(table, ref) for table in tables for ref in refs_of(desk, table) or ()]
     return [(table, ref) for table, ref in found if ref.startswith(beginnings)]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from errata.engines.iceberg.java import JavaIceberg, java_paths, rows_of
-from errata.engines.iceberg.refs import DAY_MS, ensure_branch, ensure_guard, main_head, ref_of, retrying
+from errata.engines.iceberg.refs import DAY_MS, GUARD, ensure_branch, ensure_guard, main_head, ref_of, retrying
 from errata.errors import EngineError
 from errata.model.refs import pub_tag, rows_branch
 from errata.publisher.ports import BesideTable, StagedRows
@@ -80,8 +80,10 @@ class IcebergBeside:
         return next((row[0] for row in rows if f"errata.publication={publication_id}" in row[4:]), None)
 
     def _head_of(self, handle: Any, table: str, branch: str) -> str:
-        head = ref_of(handle, branch)
-        if head is None:
+        """The rows that wait on the branch, and nothing else."""
+        head, guard = ref_of(handle, branch), ref_of(handle, GUARD)
+        # dropped meanwhile, an append brings a branch back from main: everything there would be shown twice
+        if head is None or (head != guard and str(handle.snapshot(int(head)).parentId()) != guard):
             raise EngineError(f"branch {branch} of {table} was dropped while it was written")
         return head
 
