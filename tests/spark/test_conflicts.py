@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from errata.errors import PublishConflict
+from errata.errors import PublishConflict, RunExpired
 from errata.failpoints import arm
 from support.world import TABLE, World
 
@@ -41,6 +41,22 @@ def test_a_live_write_into_the_scope_is_a_conflict_whenever_it_comes(make_world:
     others = [day for day in world.days if day != hit]
     assert world.client.publish(run, partitions=others, as_="bo").state == "part_published"
     world.to("published", hit, supersede=run, reason="again, with the live row's day")
+    assert world.rows() == world.expected()
+
+
+def test_the_rest_of_a_run_can_go_out_after_its_candidate_has_expired(make_world: Make) -> None:
+    """Published in part, then left for too long: the same files are assembled and judged again."""
+    world = make_world(days=2)
+    run = world.to("validated")
+    world.client.publish(run, partitions=world.days[0], as_="bo")
+    branch = next(ref for ref in world.refs() if ref.endswith("_c1"))
+    world.client._desk.engines.staging.drop_refs(TABLE, [branch])
+    world.sql(f"CALL lake.system.expire_snapshots(table => '{TABLE}', older_than => now(), retain_last => 1)")
+    with pytest.raises(RunExpired, match="is gone"):
+        world.client.publish(run, as_="bo")
+    view = world.client.validate(run, as_="ana")
+    assert (view.passed, view.state) == (True, "part_published")
+    assert world.client.publish(run, as_="bo").state == "published"
     assert world.rows() == world.expected()
 
 

@@ -52,12 +52,14 @@ def validate(
     settle_open(desk, actor, run.table)
     run = desk.ledger.run(run.run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
-    if run.state not in _JUDGED:
-        if run.state is S.PART_PUBLISHED and (staged := _measured_candidate(desk, run, manifest)):
-            judge_suppressed(desk, actor, run, manifest, staged)
+    candidate = _measured_candidate(desk, run, manifest) if run.state in (*_JUDGED, S.PART_PUBLISHED) else None
+    # published in part, a candidate that has expired is made again: the rest of it is still to be published
+    is_lost = run.state is S.PART_PUBLISHED and candidate is None
+    if run.state not in _JUDGED and (not is_lost or decides):
+        if run.state is S.PART_PUBLISHED and candidate is not None:
+            judge_suppressed(desk, actor, run, manifest, candidate)
         return _as_it_stands(desk, actor, run, thresholds)
     chunks = complete(desk, run, manifest)
-    candidate = _measured_candidate(desk, run, manifest)
     if candidate is None:
         candidate = assemble(desk, actor, run, manifest, chunks)
     judge_suppressed(desk, actor, run, manifest, candidate)
