@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.columns import in_partitions
+from errata.engines.spark.columns import in_partitions, quoted
 from errata.engines.spark.contract import conform
 from errata.engines.spark.inputs import snapshot_frame, with_later_columns
 
@@ -25,6 +25,6 @@ def restored_rows(
     """The rows as they read then, deletes applied; columns added since are NULL, renamed ones have today's name."""
     target = manifest.target
     rows = snapshot_frame(session, target.table, restored.snapshot_id, len(partitions))
-    named = rows.select(*[F.col(f"`{then}`").alias(now) for now, then in restored.columns.items()])
+    named = rows.select(*[F.col(quoted(then)).alias(now) for now, then in restored.columns.items()])
     cut = named.where(in_partitions(target.column, target.column_type, target.grain, partitions))
     return conform(with_later_columns(cut, target), target)
