@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sqlite3
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
 
+import errata as package
 from errata.cli.main import main
 from errata.cli.session import World as Outside
 from errata.engines.spark.jvm import public_settings
 from errata.errors import EngineError, ErrataError, ProjectFileError
+from errata.evidence.keys import generate
 from errata.model.product import Project
 from errata.model.secrets import looks_like
 from errata.project import load_project
 from security.conftest import SALES, make_project, make_tables
 from security.test_project_files import ERRATA, PRODUCT
-from support.postgres import free_port
+from support.jars import missing
+from support.lakes import postgres_lake
+from support.postgres import PostgresServer, free_port
+from support.world import TABLE, World
 from unit.cli.desk import FakeClient, errata
 
 CANARIES = {
@@ -152,7 +158,6 @@ def test_a_secret_in_an_error_is_hidden_wherever_the_error_goes(planted: Planted
 
 def test_the_ledger_keeps_references(planted: Planted):
     """What is recorded about a failure names the variable; digests and states are never touched by redaction."""
-    import errata as package
     from errata.model.audit import Actor
 
     with package.open(str(planted.root), narrate=lambda _: None) as client:
@@ -170,8 +175,6 @@ WORDS = ("planned", "approved", "run.planned", "fin.sales", "2026", "beef", "lak
 
 def test_variables_whose_values_are_ordinary_words_break_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A redacted word may be a state, a year, a person or part of a digest: records keep their meaning."""
-    import errata as package
-
     for n, word in enumerate(WORDS):
         monkeypatch.setenv(f"WORD{n}", word)
     listed = " ".join(f"${{WORD{n}}}" for n in range(len(WORDS)))
@@ -284,3 +287,123 @@ def test_a_session_token_of_any_length_is_taken(planted: Planted):
     project: Project = load_project(planted.root)
     assert project.s3 is not None
     assert project.s3.session_token == CANARIES["S3_SESSION"]
+
+
+PLANTED = {
+    "LAKE_PASSWORD": "c4nary-lake-pa55word",
+    "S3_KEY_ID": "C4NARYKEYID000000001",
+    "S3_SECRET": "c4naryS3/secret+key==",
+    "SPARK_PLAIN": "c4nary-spark-plain",
+    "ALARM_TOKEN": "c4nary-alarm-token",
+    "TRANSFORM_TOKEN": "c4nary-transform-token",
+}
+GOVERNED = """
+evidence: {key: "${SIGNING}", heads: .errata/heads, subject_key: "${SUBJECTS}"}
+alarm: {command: [sh, -c, "exit 3", "${ALARM_TOKEN}"]}
+health: [{name: queue, command: [sh, -c, "echo 0", "${TRANSFORM_TOKEN}"], pause_above: 1}]
+"""
+QUOTING = """
+import os
+
+
+def build(ctx, raw):
+    raise RuntimeError("no route to https://api/?key=" + os.environ["TRANSFORM_TOKEN"])
+"""
+
+
+@dataclass
+class Lived:
+    """A governed lake on PostgreSQL and the real command line on it; everything that was said, and the keys."""
+
+    world: World
+    keys: tuple[str, ...]
+    said: list[str] = field(default_factory=list)
+
+    def errata(self, *arguments: str, person: str = "ana", code: int = 0) -> str:
+        out, err = io.StringIO(), io.StringIO()
+        outside = Outside(
+            open_project=lambda place, **named: package.open(str(place), spark=self.world.spark, **named),
+            out=out, err=err, interactive=False, environ={"ERRATA_USER": person, "ERRATA_DEBUG": "1"}, width=100,
+        )  # fmt: skip
+        found = main(("-C", str(self.world.root), *arguments), outside)
+        self.said += [out.getvalue(), err.getvalue()]
+        assert found == code, (arguments, self.said[-2:])
+        assert not self.leaks("".join(self.said[-2:])), arguments
+        return out.getvalue()
+
+    def leaks(self, text: str) -> list[str]:
+        secrets = (*PLANTED.values(), *self.keys)
+        return [spelt for secret in secrets for spelt in spellings(secret) if spelt in text]
+
+
+@pytest.fixture
+def lived(
+    make_world: Callable[..., World], postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Lived:
+    if reason := missing("postgres"):
+        pytest.skip(reason)
+    lines = []
+    for name in ("SIGNING", "SUBJECTS"):
+        generate(tmp_path / name)
+        pem = (tmp_path / name).read_text()
+        # as a variable of a CI system holds it
+        monkeypatch.setenv(name, pem.strip().replace("\n", "\\n"))
+        lines.append(pem.splitlines()[1])
+    for name, canary in PLANTED.items():
+        monkeypatch.setenv(name, canary)
+    url = postgres.create_database(f"secrets_{free_port()}").replace("errata@", "errata:PASSWORD@")
+    place = tmp_path / "world0"
+    lake = replace(
+        postgres_lake(place, url.replace("PASSWORD", "${LAKE_PASSWORD}")),
+        pyiceberg=postgres_lake(place, url.replace("PASSWORD", PLANTED["LAKE_PASSWORD"])).pyiceberg,
+        storage='{s3: {access_key_id: "${S3_KEY_ID}", secret_access_key: "${S3_SECRET}"}}',
+    )
+    (place / ".errata/heads").mkdir(parents=True)
+    world = make_world(lake=lake, days=2, project=GOVERNED)
+    world.configure(
+        'spark.sql.shuffle.partitions: "2"', 'spark.sql.shuffle.partitions: "2"\n    spark.x: "${SPARK_PLAIN}"'
+    )
+    world.configure("cy: {roles: [requester", "cy: {roles: [break_glass, requester")
+    return Lived(world, tuple(lines))
+
+
+@pytest.mark.spark
+def test_no_secret_is_told_or_kept_from_plan_to_evidence(lived: Lived):
+    """Every step of a run on Spark and its failures: answers, errors, ledger, audit, report, bundle, heads, tables."""
+    run, (first, second) = lived.errata, lived.world.days
+    plan = json.loads(run("plan", "fin.sales", "--partitions", first, "--reason", "doubled", "--json"))
+    name, digest = plan["run_id"], plan["manifest_digest"]
+    run("approve", name, "--digest", "0" * 64, person="bo", code=3)
+    run("approve", name, "--digest", digest, "--note", "checked", person="bo")
+    run("show", name, "--json")
+    run("run", name, "--validate")
+    run("diff", name, "--json")
+    run("report", name, "-o", ".errata/report.html")
+    run("release", name, person="bo", code=3)
+    released = json.loads(run("status", name, "--json"))["release_digest"]
+    run("release", name, "--digest", released, person="bo")
+    run("publish", name, person="bo")
+    run("why", TABLE, first, "--json")
+    run("rollback", name, "--reason", "not yet", person="bo")
+    (lived.world.root / "transforms/sales.py").write_text(QUOTING)
+    failing = json.loads(run("plan", "fin.sales", "--partitions", second, "--reason", "again", "--json"))
+    run(
+        "approve", failing["run_id"], "--digest", failing["manifest_digest"], "--break-glass", "market opens",
+        person="cy",
+    )  # fmt: skip
+    run("run", failing["run_id"], code=1)
+    run("status", failing["run_id"], "--json")
+    run("evidence", "export", name, "-o", ".errata/run.errata", person="bo")
+    run("evidence", "verify", ".errata/run.errata", "--key", str(lived.world.root.parent / "SIGNING.pub"))
+    run("audit", "head", "--json", person="bo")
+    run("audit", "verify", "--json")
+    told = run("audit", "log", "--json")
+    run("doctor", "--json")
+    assert "${TRANSFORM_TOKEN}" in told, "the failure quoted it, and the audit kept its name"
+    assert "alarm.failed" in told
+    found = [path for path in lived.world.root.rglob("*") if path.is_file() and path.name != "errata.yaml"]
+    assert {".html", ".errata", ".db", ".json", ".avro"} <= {path.suffix for path in found}
+    for path in found:
+        content = path.read_bytes()
+        assert not lived.leaks(content.decode("latin-1") + content.decode("utf-8", "replace")), path
+    assert lived.leaks(" ".join(f"{key}={value}" for key, value in os.environ.items())), "the search itself finds them"
