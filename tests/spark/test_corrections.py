@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from errata.engines.spark.corrections import correction_rows, reversed_rows
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
+
+from errata.engines.spark.corrections import ORDER, correction_rows, reversed_rows
 from errata.model.manifest import TargetPin
 from errata.model.partition import Grain
 from errata.publisher.ports import Stamp
@@ -78,3 +80,24 @@ def test_a_correction_taken_back_says_the_opposite(spark: SparkSession) -> None:
     assert {key: row["kind"] for key, row in found.items()} == {"x": "changed", "y": "added", "z": "removed"}
     assert all((found[key]["old"], found[key]["new"]) == (forth[key]["new"], forth[key]["old"]) for key in forth)
     assert {row["publication_id"] for row in found.values()} == {"bf-1-r2"}
+
+
+def test_what_was_told_last_of_a_key_is_what_it_holds(spark: SparkSession) -> None:
+    """Of a target that is left alone: the old side is what earlier corrections left, also when that was nothing."""
+    target = side(spark, "'back', 1, null, 1", "'again', 1, null, 1", "'kept', 1, null, 1", "'gone', 1, null, 1")
+    first = side(spark, "'back', 2, null, 1", "'again', 2, null, 1", "'kept', 2, null, 1", "'come', 2, null, 1")
+    second = side(spark, "'back', 1, null, 1", "'again', 3, null, 1", "'kept', 2, null, 1", "'gone', 1, null, 1")
+    told = correction_rows(target, first, PIN, COLUMNS, STAMP).withColumn(ORDER, F.lit(1))
+    found = correction_rows(target, second, PIN, COLUMNS, STAMP, told)
+    amounts = {
+        row["k"]: (row["kind"], *(side and json.loads(side)["amount"][0] for side in (row["old"], row["new"])))
+        for row in found.collect()
+    }
+    assert amounts == {
+        "back": ("changed", "2", "1"), "again": ("changed", "2", "3"), "gone": ("added", None, "1"),
+        "come": ("removed", "2", None),
+    }  # fmt: skip
+    # after the second, and its reversal, the first holds again: computing it once more changes nothing
+    undone = reversed_rows(found, PIN.key, STAMP).withColumn(ORDER, F.lit(3))
+    history = told.unionByName(found.withColumn(ORDER, F.lit(2))).unionByName(undone)
+    assert correction_rows(target, first, PIN, COLUMNS, STAMP, history).collect() == []

@@ -232,6 +232,20 @@ def test_corrections_alone_leave_the_target_alone(make_world: Make) -> None:
     }
 
 
+@pytest.mark.slow
+def test_corrections_alone_go_on_from_what_was_told_before(make_world: Make) -> None:
+    """A second run says what changes for those who applied the first; its rollback takes them back to the first."""
+    world = make_world(days=1, product=ALONE.replace(RECONCILE, ""))
+    world.to("published")
+    place = world.root / "transforms/sales.py"
+    place.write_text(place.read_text().replace('F.sum("amount")', '(F.sum("amount") + 1)'))
+    second = world.to("published", reason="plus one")
+    plus_one = [(d, a, "changed", str(g), str(g + 1)) for d, a, g, _ in world.expected()]
+    assert told(world, f"{second}-p1") == plus_one
+    world.client.rollback(second, reason="no", as_="bo")
+    assert told(world, f"{second}-r2") == [(d, a, kind, new, old) for d, a, kind, old, new in plus_one]
+
+
 def test_version_history_kept(make_world: Make) -> None:
     """Two runs stand side by side; the view shows what is accepted, and goes back without deleting anything."""
     world = make_world(days=2, product=VERSION)

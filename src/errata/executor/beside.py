@@ -14,7 +14,7 @@ from errata.failpoints import failpoint
 from errata.ledger import CandidateRecord, RunRecord
 from errata.model.manifest import Manifest
 from errata.publisher.beside import Rows, append_beside
-from errata.publisher.ports import Stamp
+from errata.publisher.ports import Stamp, Told
 from errata.publisher.replace import Examined, Replaced, Replacement, detail_of
 from errata.validator.names import content_columns
 
@@ -68,10 +68,25 @@ def _corrections(
             scope,
             content_columns(manifest),
             Stamp(run.run_id, publication_id, manifest.reason, _now(desk)),
+            _told(desk, run.table, scope),
         )
         return {}
 
     return Rows(table, stage)
+
+
+def _told(desk: Desk, table: str, scope: tuple[str, ...]) -> Told | None:
+    """Corrections that an accepted run told of these partitions while it left the target as it was."""
+    accepted = desk.ledger.accepted(table, scope)
+    origins = {name: record.origin_pub_id or "" for name, record in accepted.items() if record.run_id is not None}
+    is_beside = {pub_id: _wrote_corrections(desk, pub_id) for pub_id in set(origins.values())}
+    held = tuple(name for name, pub_id in origins.items() if is_beside[pub_id])
+    return Told(held, desk.ledger.committed_on(table)) if held else None
+
+
+def _wrote_corrections(desk: Desk, pub_id: str) -> bool:
+    publish = desk.ledger.manifest(desk.ledger.publication(pub_id).run_id).publish
+    return publish.mode == "corrections"
 
 
 def _versions(

@@ -21,7 +21,6 @@ from errata.model.manifest import ExpectedFile, Manifest
 from errata.model.partition import fold_text
 from errata.model.product import Role
 from errata.model.refs import pre_tag, undo_branch
-from errata.model.run import PublicationState
 from errata.model.table import FileSets
 from errata.model.views import RollbackView
 from errata.publisher.replace import Replacement, carry_out
@@ -124,21 +123,10 @@ def _undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]
         undo_days=window,
         keep_refs={undo_branch(pub_id): window for pub_id in by_publication if undo_branch(pub_id) in refs},
         content_columns=content_columns(manifest),
-        own=_committed(desk, run.table),
+        # later ones on these partitions were all taken back, or this would not be the accepted run
+        own=frozenset(desk.ledger.committed_on(run.table)),
         known_content=_measured_content(desk, run, scope),
         rewrite=rewrite,
-    )
-
-
-def _committed(desk: Desk, table: str) -> frozenset[str]:
-    """Every publication of ours on this table: later ones on these partitions were all taken back, or this would not be
-    the accepted run; their commits are no one else's writes."""
-    runs = [run for run in desk.ledger.runs() if run.table == table]
-    return frozenset(
-        publication.pub_id
-        for run in runs
-        for publication in desk.ledger.publications(run.run_id)
-        if publication.state is PublicationState.COMMITTED
     )
 
 

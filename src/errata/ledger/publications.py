@@ -184,6 +184,12 @@ class Publications(Store):
         query = select(publication).where(publication.c.run_id == run_id).order_by(publication.c.n)
         return self._read(lambda conn: publication_records(conn, query))
 
+    def committed_on(self, table: str) -> tuple[str, ...]:
+        """The ids of everything that was published or rolled back on this table, by any run; oldest first."""
+        landed = publication.c.state == PublicationState.COMMITTED.value
+        query = select(publication.c.pub_id).where(publication.c.table_name == table, landed)
+        return self._read(lambda conn: tuple(conn.execute(query.order_by(publication.c.audit_seq)).scalars()))
+
     def open_publications(self, table: str | None = None, run_id: str | None = None) -> tuple[PublicationRecord, ...]:
         """Intents that nobody settled yet."""
         return self._read(lambda conn: publication_records(conn, open_query(table, run_id)))

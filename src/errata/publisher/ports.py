@@ -27,6 +27,7 @@ __all__ = [
     "StagedRows",
     "Stamp",
     "TableVersion",
+    "Told",
 ]
 
 
@@ -172,6 +173,14 @@ class Stamp:
     at: str  # ISO instant
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Corrections that hold already, of a target that was left alone."""
+
+    partitions: tuple[str, ...]
+    publications: tuple[str, ...]  # that may have told them, oldest first
+
+
 class BesideWriter(Protocol):
     """Spark, as far as tables beside a target need it. Rows go to a branch; nothing is seen until they land."""
 
@@ -187,8 +196,10 @@ class BesideWriter(Protocol):
         partitions: Sequence[str],
         columns: Sequence[str],
         stamp: Stamp,
+        told: Told | None = None,
     ) -> None:
-        """A row for each key that differs; ``place`` is table and branch, the sides are tables at snapshots."""
+        """A row for each key that differs; ``place`` is table and branch, the sides are tables at snapshots. Where
+        corrections hold already, what they left of a key is its old side."""
 
     def reversals(
         self, place: tuple[str, str], key: Sequence[str], publications: Mapping[str, Sequence[str]], stamp: Stamp

@@ -20,11 +20,13 @@ from errata.engines.spark.inputs import snapshot_frame, with_later_columns
 from errata.engines.spark.session import SparkRuntime
 from errata.model.beside import ADDED, CHANGED, CORRECTION_COLUMNS, REMOVED, RUN, VERSION
 from errata.model.manifest import TargetPin
-from errata.publisher.ports import BesideWriter, Stamp
+from errata.publisher.ports import BesideWriter, Stamp, Told
 
-__all__ = ["SparkBeside", "correction_rows", "reversed_rows"]
+__all__ = ["ORDER", "SparkBeside", "correction_rows", "reversed_rows"]
 
+ORDER = "__errata_order"
 _EVENT = "struct<kind:string,old:string,new:string>"
+_TOLD = "struct<order:int,json:string>"
 _WRITE_OPTIONS = {"fanout-enabled": "false"}
 
 
@@ -52,6 +54,7 @@ class SparkBeside:
         partitions: Sequence[str],
         columns: Sequence[str],
         stamp: Stamp,
+        told: Told | None = None,
     ) -> None:
         """See the port."""
         cut = in_partitions(target.column, target.column_type, target.grain, partitions)
@@ -59,7 +62,14 @@ class SparkBeside:
             with_later_columns(snapshot_frame(self._session, table, snapshot, len(partitions)), target).where(cut)
             for table, snapshot in (before, after)
         )
-        _append(correction_rows(old, new, target, columns, stamp), place)
+        held = self._held(place[0], told) if told else None
+        _append(correction_rows(old, new, target, columns, stamp, held), place)
+
+    def _held(self, table: str, told: Told) -> DataFrame:
+        """Everything that was told of these partitions, numbered by who came later."""
+        number = F.array_position(F.array(*map(F.lit, told.publications)), F.col("publication_id")).cast("int")
+        rows = self._session.read.table(table_name(table)).where(F.col("partition").isin(list(told.partitions)))
+        return rows.withColumn(ORDER, number).where(F.col(ORDER) > 0)
 
     def reversals(
         self, place: tuple[str, str], key: Sequence[str], publications: Mapping[str, Sequence[str]], stamp: Stamp
@@ -98,34 +108,51 @@ class SparkBeside:
 
 
 def correction_rows(
-    before: DataFrame, after: DataFrame, pin: TargetPin, columns: Sequence[str], stamp: Stamp
+    before: DataFrame,
+    after: DataFrame,
+    pin: TargetPin,
+    columns: Sequence[str],
+    stamp: Stamp,
+    told: DataFrame | None = None,
 ) -> DataFrame:
-    """One row for each key whose values differ; ``columns`` are those that count."""
+    """One row for each key whose values differ; ``columns`` are those that count.
+
+    ``told`` are earlier corrections, each with its number (:data:`ORDER`): the last of them on a key say what it holds.
+    """
     kinds = {field.name: field.dataType for field in after.schema.fields}
     values = [name for name in columns if name not in pin.key]
     shown = [F.expr(_exact(quoted(name), kinds[name])).alias(name) for name in values]
-    told = F.to_json(F.struct(*shown), JSON) if values else F.lit("{}")
+    as_json = F.to_json(F.struct(*shown), JSON) if values else F.lit("{}")
     equal = [F.expr(comparable(quoted(name), kinds[name])).alias(f"v{n}") for n, name in enumerate(values)]
-    row = F.struct(told.alias("json"), F.struct(F.lit(0).alias("row"), *equal).alias("equal"))
+    row = F.struct(as_json.alias("json"), F.struct(F.lit(0).alias("row"), *equal).alias("equal"))
     text = partition_text(pin.column, pin.column_type, pin.grain).alias("__errata_partition")
     keys = [F.col(quoted(name)).alias(f"__errata_k{n}") for n, name in enumerate(pin.key)]
+    untold = F.lit(None).cast(_TOLD).alias("__errata_told")
     sides = [
-        side.select(text, *keys, F.lit(tag).alias("__errata_side"), row.alias("__errata_row"))
+        side.select(text, *keys, F.lit(tag).alias("__errata_side"), row.alias("__errata_row"), untold)
         for side, tag in ((before, 0), (after, 1))
     ]
+    if told is not None:
+        nothing = F.lit(None).cast(sides[0].schema["__errata_row"].dataType).alias("__errata_row")
+        said = F.struct(F.col(ORDER).alias("order"), F.col("new").alias("json")).cast(_TOLD).alias("__errata_told")
+        place = F.col("partition").alias("__errata_partition")
+        sides.append(told.select(place, *keys, F.lit(2).alias("__errata_side"), nothing, said))
     group = ["__errata_partition", *(f"__errata_k{n}" for n in range(len(keys)))]
     paired = (
-        sides[0]
-        .unionAll(sides[1])
+        reduce(DataFrame.unionAll, sides)
         .groupBy(*group)
-        .agg(_rows_of(0).alias("__errata_b"), _rows_of(1).alias("__errata_a"))
+        .agg(
+            _rows_of(0).alias("__errata_b"),
+            _rows_of(1).alias("__errata_a"),
+            F.collect_list("__errata_told").alias("__errata_t"),
+        )
     )
-    event = F.explode(_events(F.col("__errata_b"), F.col("__errata_a"))).alias("__errata_event")
+    found = _events(F.col("__errata_b"), F.col("__errata_a"), F.col("__errata_t"))
+    event = F.explode(found).alias("__errata_event")
     named = [F.col(f"__errata_k{n}").alias(name) for n, name in enumerate(pin.key)]
-    told_rows = paired.select(F.col("__errata_partition").alias("partition"), *named, event)
-    found = F.col("__errata_event")
-    events = {name: found[name] for name in ("kind", "old", "new")}
-    return _stamped(told_rows.withColumns(events), pin.key, stamp)
+    events = {name: F.col("__errata_event")[name] for name in ("kind", "old", "new")}
+    rows = paired.select(F.col("__errata_partition").alias("partition"), *named, event).withColumns(events)
+    return _stamped(rows, pin.key, stamp)
 
 
 def _exact(value: str, kind: T.DataType, depth: int = 0) -> str:
@@ -159,16 +186,26 @@ def _rows_of(side: int) -> Column:
     return F.array_sort(F.collect_list(F.when(F.col("__errata_side") == side, F.col("__errata_row"))))
 
 
-def _events(old: Column, new: Column) -> Column:
+def _events(old: Column, new: Column, told: Column) -> Column:
+    """What happened to one key: from its rows of before, or what was told of it last, to its rows of after."""
+
     def one(kind: str, before: Column | None, after: Column | None) -> Column:
         sides = [F.lit(None).cast("string") if side is None else side for side in (before, after)]
         return F.struct(F.lit(kind).alias("kind"), sides[0].alias("old"), sides[1].alias("new")).cast(_EVENT)
 
-    same = F.transform(old, lambda x: x["equal"]).eqNullSafe(F.transform(new, lambda x: x["equal"]))
-    pair = (F.size(old) == 1) & (F.size(new) == 1)
-    changed = F.array(one(CHANGED, F.get(old, F.lit(0))["json"], F.get(new, F.lit(0))["json"]))
-    removed = F.transform(old, lambda x: one(REMOVED, x["json"], None))
-    added = F.transform(new, lambda x: one(ADDED, None, x["json"]))
+    last = F.array_max(F.transform(told, lambda x: x["order"]))
+    left = F.filter(told, lambda x: (x["order"] == last) & x["json"].isNotNull())
+    is_told, after = F.size(told) > 0, F.transform(new, lambda x: x["json"])
+    # rows that were told are text, so they are compared as text
+    before = F.when(is_told, F.array_sort(F.transform(left, lambda x: x["json"]))).otherwise(
+        F.transform(old, lambda x: x["json"])
+    )
+    equal = F.transform(old, lambda x: x["equal"]).eqNullSafe(F.transform(new, lambda x: x["equal"]))
+    same = F.when(is_told, before.eqNullSafe(F.array_sort(after))).otherwise(equal)
+    pair = (F.size(before) == 1) & (F.size(after) == 1)
+    changed = F.array(one(CHANGED, F.get(before, F.lit(0)), F.get(after, F.lit(0))))
+    removed = F.transform(before, lambda x: one(REMOVED, x, None))
+    added = F.transform(after, lambda x: one(ADDED, None, x))
     nothing = F.array().cast(f"array<{_EVENT}>")
     return F.when(same, nothing).when(pair, changed).otherwise(F.concat(removed, added))
 
