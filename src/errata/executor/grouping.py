@@ -179,6 +179,7 @@ def groups_view(desk: Desk, run: RunRecord, manifest: Manifest) -> GroupsView | 
         return None
     states = desk.ledger.partition_states(run.run_id)
     publications = _landed(desk.ledger.publications(run.run_id))
+    by_partition = {name: one for one in publications for name in one.partitions}
     found = _groups(manifest)
     upcoming = next_group(found, _waiting(states)) if run.state in OPEN else None
     until = hold_ends(groups, _last_published(publications)) if upcoming else None
@@ -187,7 +188,7 @@ def groups_view(desk: Desk, run: RunRecord, manifest: Manifest) -> GroupsView | 
         size=groups.size,
         hold=groups.hold,
         order=first_of(groups, manifest.order),
-        groups=tuple(_group_view(group, states, publications) for group in found),
+        groups=tuple(_group_view(group, states, by_partition) for group in found),
         next=upcoming.n if upcoming else None,
         not_before=until.replace(microsecond=0).isoformat() if until and left > 0 else None,
         seconds_left=max(0, round(left)),
@@ -195,9 +196,10 @@ def groups_view(desk: Desk, run: RunRecord, manifest: Manifest) -> GroupsView | 
     )
 
 
-def _group_view(group: Group, states: States, publications: Sequence[PublicationRecord]) -> GroupView:
+def _group_view(group: Group, states: States, by_partition: Mapping[str, PublicationRecord]) -> GroupView:
     words = {_WORDS[states[name]] for name in group.partitions}
-    own = [one for one in publications if set(one.partitions) & set(group.partitions)]
+    landed = {one.pub_id: one for name in group.partitions if (one := by_partition.get(name))}
+    own = sorted(landed.values(), key=lambda one: one.n)
     return GroupView(
         group.n,
         group.partitions,

@@ -45,8 +45,9 @@ def groups_of(groups: Groups, order: str, grain: Grain, partitions: Collection[s
 
 def next_group(groups: Sequence[Group], waiting: Collection[str]) -> Group | None:
     """The first group of which something still waits; what is published of it already stays out."""
+    waits = frozenset(waiting)
     for group in groups:
-        left = tuple(name for name in group.partitions if name in set(waiting))
+        left = tuple(name for name in group.partitions if name in waits)
         if left:
             return Group(group.n, left)
     return None
