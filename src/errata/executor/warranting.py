@@ -108,35 +108,7 @@ def warrant(
     kind, unreleased = _authority(
         desk, actor, run, manifest, found, standing, breaks_glass=bool(break_glass), by_itself=by_itself
     )
-    stands = standing_of(desk, run, manifest)
-    problems = unmet(
-        Facts(
-            manifest_digest=run.manifest_digest,
-            requested_by=manifest.requested_by,
-            approvals=stands,
-            approvers=frozenset(desk.project.with_role(Role.APPROVER)),
-            accepted=found.accepted,
-            verdict_passed=found.verdict.passed,
-            candidate_digest=candidate.digest,
-            found_digest=candidate_digest(manifest, files),
-            unreleased=unreleased,
-            single_user=manifest.single_user and desk.project.single_user,
-            breaks_glass=bool(break_glass),
-        )
-    )
-    if problems:
-        hint = f"errata show {run.run_id}"
-        if unreleased:
-            hint = f"errata release {run.run_id} --digest {found.subject.digest}"
-        if not stands.is_met:
-            hint = approve_again(run, stands)
-        error = ApprovalRefused(
-            f"publish of {run.run_id} was refused: {'; '.join(problems)}",
-            state="main is unchanged; the staged output is kept",
-            hint=hint,
-            problems=list(problems),
-        )
-        raise audited(desk, actor, run, "publish", error)
+    _need_met(desk, actor, run, manifest, found, files, unreleased, breaks_glass=bool(break_glass))
     record = standing
     if record is None or break_glass:
         record, _ = desk.ledger.record_release(
@@ -146,6 +118,50 @@ def warrant(
         failpoint("publish.after_release")
     raise_alarm(desk, actor, run)
     return Warrant(candidate, files, record, _told(record, found, actor))
+
+
+def _need_met(
+    desk: Desk,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    found: Judged,
+    files: tuple[DataFile, ...],
+    unreleased: str,
+    *,
+    breaks_glass: bool,
+) -> None:
+    """Every precondition on the facts of now; refuses with all that fail, on the record."""
+    stands = standing_of(desk, run, manifest)
+    problems = unmet(
+        Facts(
+            manifest_digest=run.manifest_digest,
+            requested_by=manifest.requested_by,
+            approvals=stands,
+            approvers=frozenset(desk.project.with_role(Role.APPROVER)),
+            accepted=found.accepted,
+            verdict_passed=found.verdict.passed,
+            candidate_digest=found.candidate.digest,
+            found_digest=candidate_digest(manifest, files),
+            unreleased=unreleased,
+            single_user=manifest.single_user and desk.project.single_user,
+            breaks_glass=breaks_glass,
+        )
+    )
+    if not problems:
+        return
+    hint = f"errata show {run.run_id}"
+    if unreleased:
+        hint = f"errata release {run.run_id} --digest {found.subject.digest}"
+    if not stands.is_met:
+        hint = approve_again(run, stands)
+    error = ApprovalRefused(
+        f"publish of {run.run_id} was refused: {'; '.join(problems)}",
+        state="main is unchanged; the staged output is kept",
+        hint=hint,
+        problems=list(problems),
+    )
+    raise audited(desk, actor, run, "publish", error)
 
 
 def _judged_since(run: RunRecord, looked_at: str, found: Judged) -> ApprovalRefused:
