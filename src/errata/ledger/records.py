@@ -25,7 +25,6 @@ __all__ = [
     "ErasedRecord",
     "HazardRecord",
     "Measurement",
-    "Overlap",
     "Owner",
     "Pace",
     "PartitionState",
@@ -69,14 +68,6 @@ class RunRecord:
     planned_at: str
     updated_at: str
     audit_seq: int
-
-
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """A run under way that also means to change some of these partitions."""
-
-    run: RunRecord
-    partitions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from errata.errors import ManifestTampered, NotFound, StateRefused, UsageError
 from errata.ledger.audit import append, entries, hash_at, head, uncovered_since, verify
 from errata.ledger.database import Tx
 from errata.ledger.parts import save_parts, stored_digest
-from errata.ledger.records import AuditCheck, Overlap, RunRecord
+from errata.ledger.records import AuditCheck, RunRecord
 from errata.ledger.schema import chunk as chunk_table
 from errata.ledger.schema import manifest as manifest_table
 from errata.ledger.schema import run as run_table
@@ -25,7 +25,7 @@ from errata.ledger.subjects import book, is_as_stored, is_pseudonym
 from errata.model.audit import Actor, AuditEntry, Head
 from errata.model.codec import typed
 from errata.model.manifest import Chunk, Manifest
-from errata.model.run import ACTIVE, RunState
+from errata.model.run import RunState
 
 __all__ = ["Runs", "checked_manifest"]
 
@@ -94,15 +94,6 @@ class Runs(Store):
         if states is not None:
             query = query.where(run_table.c.state.in_(sorted(state.value for state in states)))
         return self._read(lambda conn: tuple(run_record(row) for row in conn.execute(query)))
-
-    def active_runs_on(self, table: str, partitions: Iterable[str]) -> tuple[Overlap, ...]:
-        """Runs under way on this table that name some of these partitions, and which."""
-        wanted = set(partitions)
-        states = sorted(state.value for state in ACTIVE)
-        query = select(run_table).where(run_table.c.table_name == table, run_table.c.state.in_(states))
-        active = self._read(lambda conn: [run_record(row) for row in conn.execute(query.order_by(run_table.c.run_id))])
-        shared = ((run, tuple(p for p in run.partitions if p in wanted)) for run in active)
-        return tuple(Overlap(run, both) for run, both in shared if both)
 
     def manifest_bytes(self, run_id: str, actor: Actor | None = None) -> bytes:
         """The sealed bytes; raises, and audits, when they no longer have the run's digest."""

@@ -106,15 +106,6 @@ class RunContract:
         assert [run.run_id for run in ledger.runs(states={S.APPROVED})] == ["bf-1"]
         assert ledger.runs(product="other") == ()
 
-    def test_runs_under_way_hold_their_partitions(self, ledger: Ledger):
-        """Only runs that are not over, on the same table and days, overlap."""
-        run_in(ledger, S.RUNNING, "bf-1", DAYS[:2])
-        run_in(ledger, S.CANCELLED, "bf-2", DAYS)
-        (overlap,) = ledger.active_runs_on(TABLE, DAYS[1:])
-        assert (overlap.run.run_id, overlap.partitions) == ("bf-1", (DAYS[1],))
-        assert ledger.active_runs_on("lake.other", DAYS) == ()
-        assert ledger.active_runs_on(TABLE, DAYS[2:]) == ()
-
     def test_every_legal_move_is_made_and_audited(self, ledger: Ledger):
         """Each pair of the model's table succeeds, and its entry names the move."""
         pairs = [(a, b) for a, moves in RUN_MOVES.items() for b in moves]
