@@ -10,6 +10,7 @@ import getpass
 import os
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
@@ -17,6 +18,7 @@ from typing import Protocol, Self
 from errata.errors import UsageError
 from errata.executor import (
     cleaning,
+    cooperating,
     dark,
     deciding,
     erasing,
@@ -49,6 +51,7 @@ from errata.model.views import (
     DarkView,
     DecisionView,
     ErasedView,
+    FrozenView,
     HeadView,
     PlanView,
     PublishView,
@@ -331,6 +334,25 @@ class Client:
     def why(self, table: str, partition: str, *, key: Mapping[str, str] | None = None) -> WhyView:
         """Who changed this number, when and why."""
         return reporting.why(self._desk, self._actor(None), table, partition, key or {})
+
+    def frozen(self, table: str, partitions: cooperating.Partitions = None, *, wait: str | None = None) -> FrozenView:
+        """What is frozen of these partitions of a governed table; with ``wait`` raises when that does not end."""
+        if wait is None:
+            return cooperating.frozen(self._desk, table, partitions)
+        return cooperating.may_write(self._desk, table, partitions, wait)
+
+    def writing(
+        self,
+        table: str,
+        partitions: cooperating.Partitions = None,
+        *,
+        wait: str = "0s",
+        name: str | None = None,
+        as_: str | None = None,
+    ) -> AbstractContextManager[cooperating.Lease]:
+        """The lease of a live job that writes these partitions: no run freezes them while it is held."""
+        job = None if name is None else said("name", name, MAX_NAME)
+        return cooperating.writing(self._desk, self._actor(as_), table, partitions, wait=wait, name=job)
 
     def audit_verify(self, *, heads: Sequence[str | Path] = (), keys: Sequence[str | Path] = ()) -> AuditView:
         """Recheck the chain, against heads in these files and directories, else in ``evidence.heads``."""

@@ -14,9 +14,11 @@
     │   ├── ManifestTampered            3     manifest-tampered
     │   ├── ScopeLocked                 3     scope-locked
     │   ├── PublishHeld                 3     publish-held
+    │   ├── Frozen                      3     frozen
     │   └── NotFound                    3     not-found
     ├── ValidationRejected              4     validation-rejected
     ├── PublishConflict                 5     publish-conflict
+    │   └── Rebased                     5     rebased
     ├── ChunkError                      1     chunk-failed
     │   ├── TransformFailed             1     transform-failed
     │   ├── SourceChanged               1     source-changed
@@ -49,6 +51,7 @@ __all__ = [
     "EngineError",
     "ErrataError",
     "ForeignPartition",
+    "Frozen",
     "KeyRefused",
     "LedgerUnavailable",
     "ManifestTampered",
@@ -61,6 +64,7 @@ __all__ = [
     "ProjectFileError",
     "PublishConflict",
     "PublishHeld",
+    "Rebased",
     "Refused",
     "RunExpired",
     "RunFailed",
@@ -170,6 +174,12 @@ class PublishHeld(Refused):
     code = "publish-held"
 
 
+class Frozen(Refused):
+    """A correction holds live jobs off these partitions."""
+
+    code = "frozen"
+
+
 class NotFound(Refused):
     """No such run, product, table or partition."""
 
@@ -194,6 +204,12 @@ class PublishConflict(ErrataError):
 
     code = "publish-conflict"
     exit_code = 5
+
+
+class Rebased(PublishConflict):
+    """Someone else wrote partitions, live wins, and they wait to be computed again."""
+
+    code = "rebased"
 
 
 class ChunkError(ErrataError):

@@ -44,6 +44,8 @@ def test_every_failpoint_is_killed_at_somewhere_here() -> None:
         "audit.before_head",
     }
     covered |= {name for name in NAMES if name.startswith("follow.")}  # test_kill_modes.py
+    covered |= {"freeze.after_open"}  # tests/spark/test_freeze.py
+    covered |= {name for name in NAMES if name.startswith("rebase.")}  # tests/spark/test_live_wins.py
     covered |= {"alarm.before_ring"}  # test_kill_decisions.py
     covered |= {"evidence.before_write"}  # test_kill_evidence.py
     covered |= {name for name in NAMES if name.split(".")[0] in ("groups", "dark")}  # test_kill_groups.py

@@ -75,6 +75,7 @@ ALLOWED: dict[Finding, str] = {
     Finding("engines/spark/archive.py", "build_archive", "starts a program"): "this Python, with constants",
     Finding("jars/fetch.py", "resolve_with_ivy", "starts a program"): "the pinned tool with an argument list",
     Finding("project/code.py", "_git", "starts a program"): "git with an argument list",
+    Finding("cli/living.py", "_ended", "starts a program"): "what the person typed, as an argument list",
     # addresses
     Finding("engines/probes.py", "_http", "opens an address"): "http and https only, checked when the file is read",
     # SQL made of constants and quoted names

@@ -15,6 +15,7 @@ from errata.cli import (
     auditing,
     evidencing,
     histories,
+    living,
     planning,
     quarantining,
     reading,
@@ -70,7 +71,8 @@ def build() -> typer.Typer:
             raise typer.Exit
 
     looking = (reading, histories)
-    for part in (setup, planning, working, submitting, releasing, quarantining, *looking, auditing, evidencing):
+    parts = (setup, planning, working, submitting, releasing, quarantining, living, *looking, auditing, evidencing)
+    for part in parts:
         part.register(app)
     return app
 

@@ -9,7 +9,7 @@ from typing import Any
 from errata.cli.layout import flow, labelled, next_lines, pad, wrap
 from errata.cli.render_decisions import glass_lines, mode_lines, quorum_lines, released_lines, waits_for
 from errata.cli.render_pace import first_lines, folded, pace_lines, units
-from errata.cli.render_publish import publish_words
+from errata.cli.render_publish import live_words, publish_words
 from errata.cli.steps import next_commands
 from errata.model.human import count, duration, exact, moment, money, plural, size
 from errata.model.views import ApprovalView, ChunkView, DecisionView, InputView, PlanView
@@ -68,6 +68,7 @@ def _body(view: PlanView, width: int) -> Iterator[str]:
         yield from labelled("columns", [new, told], width)
     if mode := publish_words(view.publish):
         yield from labelled("publish", mode, width)
+    yield from labelled("live jobs", live_words(view.publish), width) if view.publish else ()
     for n, source in enumerate(view.inputs):
         yield from labelled("" if n else "reads", _input(source, view.grain), width)
         eras = [f"era {name}: {folded(view.grain, found) or 'whole'}" for name, found in source.eras.items()]

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from errata.cli.render_groups import group_words
+from errata.model.human import duration
 
-__all__ = ["deed_words", "publish_words"]
+__all__ = ["deed_words", "live_words", "publish_words"]
 
 
 def deed_words(deed: str, table: str, publish: Mapping[str, Any]) -> str:
@@ -32,6 +33,20 @@ def publish_words(publish: Mapping[str, Any]) -> list[str]:
     """The mode in words; nothing for a replacement of partitions, which the line before has said."""
     groups = group_words(publish["groups"]) if publish.get("groups") else []
     return [*_mode(publish), *groups, *_beside(publish)]
+
+
+def live_words(publish: Mapping[str, Any]) -> list[str]:
+    """What a live write into the partitions means for the run."""
+    match publish.get("on_live_write"):
+        case "freeze":
+            freeze = publish["freeze"]
+            idle, most = duration(freeze["idle"]), duration(freeze["at_most"])
+            told = f"for {idle} after the last command of the run, {most} at most"
+            return ["held off from the first run on: live jobs that ask wait", told, "one that does not is a conflict"]
+        case "live_wins":
+            return ["win: a partition they write meanwhile is pinned and computed again, and released again"]
+        case _:
+            return ["a write into these partitions is a conflict at publish"]
 
 
 def _mode(publish: Mapping[str, Any]) -> list[str]:

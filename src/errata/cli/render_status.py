@@ -87,6 +87,14 @@ def _facts_lines(view: StatusView, width: int) -> list[str]:
     if view.determinism:
         proven = plural(len(view.determinism["chunks"]), "sample chunk")
         lines += labelled("proof", [f"{proven} computed twice, same content"], width, 10)
+    if freeze := view.freeze:
+        held = f"live jobs are held off {folded(view.grain, freeze.partitions)}"
+        told = f"since {moment(freeze.since)}, until {moment(freeze.until)} UTC unless a command goes on"
+        lines += labelled("freeze", [held, told, f"at most until {moment(freeze.at_most)} UTC"], width, 10)
+    for rebase in view.rebases:
+        days = folded(view.grain, list(rebase["partitions"]))
+        told = f"live wrote {folded(view.grain, list(rebase['written']))}; pinned again at {rebase['base_snapshot_id']}"
+        lines += labelled(f"rebase {rebase['n']}", [days, told], width, 10)
     return lines
 
 

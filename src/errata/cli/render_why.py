@@ -33,10 +33,7 @@ def _event(event: HistoryView, telling: set[str], width: int) -> Iterator[str]:
     head = f"{moment(event.published_at or event.at)}  {pad(action, 11)} "
     who = event.run_id or event.application or (f"snapshot {event.snapshot_id}" if event.snapshot_id else "")
     yield from flow([who, *_values(event, telling)], width, head, INDENT)
-    if event.restored:
-        yield from wrap(f"restored what snapshot {event.restored} held", width, INDENT)
-    if event.reason:
-        yield from wrap(event.reason, width, INDENT)
+    yield from _grounds(event, width)
     people = []
     if event.requested_by:
         people.append(f"asked by {event.requested_by}")
@@ -57,6 +54,15 @@ def _event(event: HistoryView, telling: set[str], width: int) -> Iterator[str]:
         yield f"{INDENT}snapshot {event.snapshot_id}"
     if event.manifest_digest:
         yield f"{INDENT}sha256:{event.manifest_digest.removeprefix('sha256:')}"
+
+
+def _grounds(event: HistoryView, width: int) -> Iterator[str]:
+    if event.restored:
+        yield from wrap(f"restored what snapshot {event.restored} held", width, INDENT)
+    if event.rebased:
+        yield from wrap(f"live wrote it meanwhile; computed again on snapshot {event.rebased}", width, INDENT)
+    if event.reason:
+        yield from wrap(event.reason, width, INDENT)
 
 
 def _telling(history: Sequence[HistoryView]) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,11 @@ from errata.cli.render_gate import validation_lines
 from errata.cli.render_release import preview_lines, publish_lines
 from errata.cli.render_run import is_staged, run_facts, run_lines, state_lines
 from errata.cli.session import Session
+from errata.errors import Rebased
+from errata.model.views import RunView
+
+if TYPE_CHECKING:
+    from errata.client import Client
 
 __all__ = ["DECLINED", "register"]
 
@@ -54,21 +59,32 @@ def run(
     with session.client() as client:
         if publish:
             client.require_unattended(run, as_=session.person)
-        view = client.run(run, parallel=parallel, max_chunks=max_chunks, as_=session.person)
-        if (validate or publish) and is_staged(view):
-            for line in flow(run_facts(view), session.width):
-                session.narrate(line)
-            with session.busy(f"validating {run}"):
-                verdict = client.validate(run, as_=session.person)
-            if publish or client.publishes_itself(run, as_=session.person):
-                session.narrate(validation_lines(verdict, session.width)[0])
-                with session.busy(f"publishing {run}"):
-                    done = client.publish(run, by_itself=True, as_=session.person)
-                session.answer(done, lambda width: publish_lines(done, width))
+        while True:
+            view = client.run(run, parallel=parallel, max_chunks=max_chunks, as_=session.person)
+            if not (validate or publish) or not is_staged(view):
+                break
+            try:
+                _go_on(session, client, view, publish=publish)
                 return
-            session.answer(verdict, lambda width: validation_lines(verdict, width))
-            return
+            except Rebased as live_won:
+                # as often as one run allows; then it is a conflict like any other
+                session.narrate(live_won.message)
     session.answer(view, lambda width: run_lines(view, width))
+
+
+def _go_on(session: Session, client: Client, view: RunView, *, publish: bool) -> None:
+    """The gate, and the publication where no person has to look."""
+    for line in flow(run_facts(view), session.width):
+        session.narrate(line)
+    with session.busy(f"validating {view.run_id}"):
+        verdict = client.validate(view.run_id, as_=session.person)
+    if not publish and not client.publishes_itself(view.run_id, as_=session.person):
+        session.answer(verdict, lambda width: validation_lines(verdict, width))
+        return
+    session.narrate(validation_lines(verdict, session.width)[0])
+    with session.busy(f"publishing {view.run_id}"):
+        done = client.publish(view.run_id, by_itself=True, as_=session.person)
+    session.answer(done, lambda width: publish_lines(done, width))
 
 
 def pause(session: Session, run: Run) -> None:

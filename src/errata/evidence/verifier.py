@@ -61,9 +61,9 @@ MOVES: dict[str, tuple[str, ...]] = {
     "running": ("paused", "staged", "failed", "rejected", *_STOP),
     "paused": ("running", *_STOP),
     "failed": ("running", *_STOP),
-    "staged": ("validated", "rejected", *_STOP),
+    "staged": ("validated", "rejected", "running", *_STOP),
     "rejected": ("validated", "rejected", *_STOP),
-    "validated": ("publishing", "rejected", *_STOP),
+    "validated": ("publishing", "rejected", "running", *_STOP),
     "publishing": ("published", "part_published", "validated"),
     "part_published": ("publishing", "rolled_back", "superseded"),
     "published": ("rolled_back", "superseded"),
@@ -670,6 +670,9 @@ class _Case:
             # secrets are taken out of the audit, which shows by these signs
             fits = said.get(name) == found.get(name) or "${" in str(said.get(name)) or "…" in str(said.get(name))
             self.need(name in said and name in found and fits, GATE, f"fact {name} is not what the audit says")
+            if name.startswith("rebase."):
+                for part in ("expected_part", "pins_part"):
+                    self.part(GATE, str(found.get(name, {}).get(part)))
 
     def verdicts(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """A verdict passes when nothing blocks and a person answers for every warning."""

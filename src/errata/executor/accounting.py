@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from errata.executor.desk import Desk
+from errata.executor.scope import holders
 from errata.ledger import AttemptRecord, RunRecord
 from errata.model.manifest import Manifest
 from errata.model.partition import WHOLE
@@ -26,6 +27,7 @@ def accounted(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[Measureme
     if not may_hold_rows(manifest, adopted):
         return ()
     found: list[Measurement] = []
+    held = holders(desk.ledger.chunks(run.run_id))
     for attempt in adopted:
         fates = fates_of(attempt)
         for pin in manifest.inputs:
@@ -33,7 +35,8 @@ def accounted(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[Measureme
             for what, rows in counted.items():
                 found.append(Measurement(scope, "", chunk_measure(what, attempt.chunk_id), str(rows)))
             if pin.partition is not None or counted:
-                places = (WHOLE,) if pin.partition is None else attempt.partitions
+                own = [name for name in attempt.partitions if held.get(name) == attempt.chunk_id]
+                places = (WHOLE,) if pin.partition is None else own
                 found += [Measurement(scope, place, CHUNK, attempt.chunk_id) for place in places]
     table = quarantine_table(manifest.target.table, run.run_id)
     for kept in desk.engines.quarantine.counts(table, [attempt.attempt_id for attempt in adopted]):
@@ -43,8 +46,10 @@ def accounted(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[Measureme
 
 
 def adopted_attempts(desk: Desk, run_id: str) -> tuple[AttemptRecord, ...]:
-    """The attempts that count, one for each chunk that is done."""
-    return tuple(one for one in desk.ledger.attempts(run_id) if one.state is AttemptState.ADOPTED)
+    """The attempts that count, one for each chunk that is done and still holds a partition."""
+    standing = set(holders(desk.ledger.chunks(run_id)).values())
+    adopted = (one for one in desk.ledger.attempts(run_id) if one.state is AttemptState.ADOPTED)
+    return tuple(one for one in adopted if one.chunk_id in standing)
 
 
 def may_hold_rows(manifest: Manifest, attempts: Sequence[AttemptRecord]) -> bool:

@@ -31,6 +31,7 @@ from errata.ledger import AttemptRecord, RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Chunk, Manifest
 from errata.model.partition import fold_text
+from errata.model.rebase import Rebase, as_pinned
 from errata.model.run import ChunkState
 from errata.staging.ports import StagedOutput
 
@@ -53,6 +54,7 @@ class Job:
     parts: Mapping[str, bytes]
     progress: Progress
     attempts: int  # at one chunk, before it is quarantined
+    rebases: tuple[Rebase, ...] = ()  # what was pinned again since the plan
     stop: threading.Event = field(default_factory=threading.Event)
 
 
@@ -60,7 +62,8 @@ def work_of(job: Job, attempt: AttemptRecord) -> ChunkWork:
     """What an engine needs to know about this attempt."""
     chunk = Chunk(attempt.chunk_id, attempt.partitions, 0, 0)
     earlier = _earlier(job) if any(pin.own for pin in job.manifest.inputs) else {}
-    return ChunkWork(job.run.run_id, job.manifest, job.run.manifest_digest, chunk, attempt.fence, job.parts, earlier)
+    pinned = as_pinned(job.manifest, job.rebases, chunk.partitions)
+    return ChunkWork(job.run.run_id, pinned, job.run.manifest_digest, chunk, attempt.fence, job.parts, earlier)
 
 
 def _earlier(job: Job) -> dict[str, str]:

@@ -8,6 +8,8 @@ from errata.canonical import canonical_bytes, sha256
 from errata.errors import StateRefused
 from errata.executor.accounting import accounted
 from errata.executor.desk import Desk
+from errata.executor.rebases import rebases_of
+from errata.executor.scope import holders
 from errata.failpoints import failpoint
 from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord
 from errata.ledger import Measurement as StoredMeasurement
@@ -72,7 +74,15 @@ def assemble(
     desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, chunks: Sequence[ChunkRecord]
 ) -> CandidateRecord:
     """The candidate made of exactly these chunks' files; the one that is there already, when it is the same."""
-    adopted = tuple(file for chunk in chunks for file in _files(desk, manifest, chunk))
+    held = holders(chunks)
+    adopted = tuple(
+        file
+        for chunk in chunks
+        if chunk.chunk_id in held.values()
+        for file in _files(desk, manifest, chunk)
+        # what a partition that live won had before is nobody's any more
+        if held.get(file.partition or "") == chunk.chunk_id
+    )
     digest, staging, target = candidate_digest(manifest, adopted), desk.engines.staging, manifest.target
     known = [c for c in desk.ledger.candidates(run.run_id) if c.digest == digest]
     for candidate in reversed(known):
@@ -116,6 +126,7 @@ def measured(
         compile_plan(manifest),
         candidate_snapshot=candidate.snapshot_id or "",
         prior_snapshot=candidate.base_snapshot_id,
+        rebased=rebases_of(desk, run.run_id),
     )
     found = (*found, *accounted(desk, run, manifest))
     failpoint("validate.after_measure")

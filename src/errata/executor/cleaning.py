@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from errata.executor.accounting import adopted_attempts, may_hold_rows
 from errata.executor.darkened import dark_refs, dark_views
 from errata.executor.desk import Desk
+from errata.executor.rebases import rebases_of
 from errata.executor.scope import refs_of
 from errata.executor.settling import settle_open
 from errata.failpoints import failpoint
@@ -16,6 +17,7 @@ from errata.model.audit import Actor
 from errata.model.duration import days
 from errata.model.manifest import Manifest
 from errata.model.product import Role
+from errata.model.rebase import tags
 from errata.model.refs import (
     GUARD,
     base_pin,
@@ -92,6 +94,7 @@ def unpin(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
         return
     wanted = [(run.table, base_pin(run.run_id))]
     wanted += list(input_pins(run.run_id, manifest.inputs))
+    wanted += [tag for rebase in rebases_of(desk, run.run_id) for tag in tags(run.run_id, run.table, rebase)]
     gone = [desk.engines.pins.remove(table, tag) for table, tag in wanted]
     removed = [{"table": pin.table, "ref": pin.tag} for pin in gone if pin.outcome == "removed"]
     if removed:
@@ -108,6 +111,7 @@ def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[M
         return [], [_kept(run, run_branch(run.run_id), "a worker may still write to it")]
     manifest = desk.ledger.manifest(run.run_id)
     drop = [(run.table, base_pin(run.run_id)), *input_pins(run.run_id, manifest.inputs)]
+    drop += [tag for rebase in rebases_of(desk, run.run_id) for tag in tags(run.run_id, run.table, rebase)]
     if manifest.target.shadow:  # goes with all its branches
         drop.append((manifest.target.shadow, WHOLE_TABLE))
     else:

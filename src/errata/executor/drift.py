@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 from errata.errors import PublishConflict
 from errata.executor.desk import Desk
+from errata.executor.rebases import rebases_of
 from errata.ledger import RunRecord
 from errata.model.codec import typed
 from errata.model.manifest import ExpectedFile, Manifest
+from errata.model.rebase import Rebase, bases
 from errata.model.table import FileSets
 from errata.publisher.replace import Replacement, examine
 from errata.validator.names import content_columns
@@ -17,28 +19,33 @@ from errata.validator.names import content_columns
 __all__ = ["expected_files", "replacement", "written_since"]
 
 
-def expected_files(desk: Desk, manifest: Manifest, scope: Sequence[str]) -> FileSets:
-    """The files that the plan found live in these partitions."""
+def expected_files(desk: Desk, manifest: Manifest, rebases: Sequence[Rebase], scope: Sequence[str]) -> FileSets:
+    """The files that the plan found live in these partitions, or the newest rebase of each."""
     found = json.loads(desk.ledger.get_part(manifest.target.expected_part))
+    for rebase in rebases:
+        found |= json.loads(desk.ledger.get_part(rebase.expected_part))
     return {name: tuple(typed(ExpectedFile, file) for file in found.get(name, ())) for name in scope}
 
 
 def replacement(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
     """The scope's files against what the plan expects, with nothing to put in yet."""
+    rebases = rebases_of(desk, run.run_id)
     return Replacement(
         kind="publish",
         run_id=run.run_id,
         manifest_digest=run.manifest_digest,
         target=manifest.target,
         partitions=scope,
-        expected=expected_files(desk, manifest, scope),
+        expected=expected_files(desk, manifest, rebases, scope),
         base_snapshot_id=manifest.target.base_snapshot_id,
+        rebased=bases(rebases),
         add={},
         add_from=(),
         undo_days=0,
         keep_refs={},
         content_columns=content_columns(manifest),
         only_into_empty=manifest.publish.mode == "append",
+        on_live_write=manifest.publish.on_live_write,
     )
 
 

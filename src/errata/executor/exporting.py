@@ -22,6 +22,7 @@ from errata.evidence.members import Dossier, members_of, verifier_source
 from errata.evidence.readme import readme
 from errata.executor.changing import change_record, keep_summary
 from errata.executor.desk import Desk
+from errata.executor.rebases import rebases_of
 from errata.executor.witnessing import signing_key
 from errata.ledger import RunRecord
 from errata.ledger.measured import measured_bytes
@@ -122,7 +123,7 @@ def _gathered(
     changed, summary = change_record(desk, run, manifest, why_not)
     candidates = [(one, _part(desk, one.digest)) for one in ledger.candidates(run_id)]
     publications = ledger.publications(run_id)
-    parts = _parts(desk, manifest, [digest for one in publications for digest in one.details])
+    parts = _parts(desk, run_id, manifest, [digest for one in publications for digest in one.details])
     parts |= {one.digest: part for one, part in candidates if part is not None}
     if summary is not None:
         parts[str(changed["summary"])] = summary
@@ -223,9 +224,12 @@ def _environment(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _parts(desk: Desk, manifest: Manifest, details: Iterable[str]) -> dict[str, bytes]:
+def _parts(desk: Desk, run_id: str, manifest: Manifest, details: Iterable[str]) -> dict[str, bytes]:
     """The lists that the manifest names, and what each try of a publication was about to commit; not the code."""
-    names = [manifest.target.expected_part, *(pin.files_part for pin in manifest.inputs), *details]
+    rebases = rebases_of(desk, run_id)
+    pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
+    names = [manifest.target.expected_part, *(pin.files_part for pin in pins), *details]
+    names += [name for rebase in rebases for name in (rebase.expected_part, rebase.pins_part)]
     return {name: desk.ledger.get_part(name) for name in names if name}
 
 

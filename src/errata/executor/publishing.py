@@ -14,9 +14,11 @@ from errata.executor.cleaning import unpin
 from errata.executor.desk import Desk
 from errata.executor.drift import replacement
 from errata.executor.following import follow_up, owed_by
+from errata.executor.freezing import held_off
 from errata.executor.glass import may_break, newest_broken
 from errata.executor.grouping import groups_view, in_group, require_its_turn
 from errata.executor.judged import released_view
+from errata.executor.rebasing import rebased_instead
 from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
 from errata.executor.suppressing import kept, require_judged
@@ -87,7 +89,12 @@ def publish(
         owes=owed_by(desk, run, manifest, "publish", scope),
         last_look=lambda: require_judged(desk, actor, run, candidate),
     )  # fmt: skip
-    with conflicts_told(desk, actor, run, "publish"), log.kept_alive():
+    with (
+        held_off(desk, actor, run, manifest),
+        conflicts_told(desk, actor, run, "publish"),
+        rebased_instead(desk, actor, run, manifest),
+        log.kept_alive(),
+    ):
         if is_beside(manifest.publish):
             done = publish_beside(desk, run, manifest, candidate, scope, log)
         else:

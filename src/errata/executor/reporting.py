@@ -7,8 +7,10 @@ from typing import Any
 
 from errata.errors import NotFound
 from errata.executor.acceptances import accepted_in_verdict
+from errata.executor.accounting import adopted_attempts
 from errata.executor.approving import current_quorum
 from errata.executor.budget import cost_view
+from errata.executor.cooperating import freeze_view
 from errata.executor.darkened import dark_of
 from errata.executor.desk import Desk
 from errata.executor.differing import classified_in
@@ -16,6 +18,7 @@ from errata.executor.glass import broken_in, newest_broken
 from errata.executor.grouping import groups_view
 from errata.executor.judged import release_digest, released_by, released_view
 from errata.executor.quarantining import rows_by_input
+from errata.executor.rebases import rebases_told
 from errata.executor.views import approvals_view, counts_view, failures_view, stored_plan_view
 from errata.ledger import (
     AcceptanceRecord,
@@ -34,6 +37,7 @@ from errata.model.refs import undo_branch
 from errata.model.run import AttemptState, ChunkState, PublicationState, RunState
 from errata.model.views import (
     BreakGlassView,
+    FreezeView,
     GroupsView,
     HistoryView,
     PartitionView,
@@ -98,7 +102,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         canary=facts.get("canary"),
         determinism=facts.get("determinism"),
         held=_held(desk, run),
-        input_rows=rows_by_input([one for one in attempts if one.state is AttemptState.ADOPTED]),
+        input_rows=rows_by_input(adopted_attempts(desk, run.run_id)),
         accepted=tuple(
             {"check": one.check, "why": one.why, "person": one.person} for one in accepted_in_verdict(desk, run)
         ),
@@ -109,7 +113,14 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         single_user=manifest.single_user or desk.project.single_user,
         groups=groups,
         dark=dark_of(desk, run),
+        freeze=_freeze(desk, run),
+        rebases=rebases_told(desk, run.run_id),
     )
+
+
+def _freeze(desk: Desk, run: RunRecord) -> FreezeView | None:
+    found = desk.ledger.freeze_of(run.run_id)
+    return freeze_view(desk, found) if found and found.is_open else None
 
 
 def _again(run: RunRecord, quorum: QuorumView | None) -> str:
@@ -286,6 +297,7 @@ def _history(
         break_glass=_broken(desk, publication),
         single_user=bool(publication.release.get("single_user", manifest.single_user)),
         restored=manifest.restored.snapshot_id if manifest.restored and record.action == "published" else None,
+        rebased=_rebased(desk, record, run, partition),
     )  # fmt: skip
     if not is_first:
         return [item]
@@ -296,6 +308,11 @@ def _history(
         application=origin.application if origin else None,
     )  # fmt: skip
     return [live, item]
+
+
+def _rebased(desk: Desk, record: AcceptanceRecord, run: RunRecord, partition: str) -> str | None:
+    found = [one for one in rebases_told(desk, run.run_id) if partition in one["partitions"]]
+    return str(found[-1]["base_snapshot_id"]) if found and record.action == "published" else None
 
 
 def _under(publication: PublicationRecord, releases: tuple[ReleaseRecord, ...]) -> ReleaseRecord | None:

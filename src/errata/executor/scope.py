@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from errata.errors import NotFound, PublishConflict
 from errata.executor.desk import Desk
-from errata.ledger import RunRecord
+from errata.ledger import ChunkRecord, RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.partition import fold_text, oldest_first, parse, parse_list
 
-__all__ = ["chosen", "conflicts_told", "refs_of"]
+__all__ = ["chosen", "conflicts_told", "holders", "refs_of"]
 
 
 def chosen(manifest: Manifest, partitions: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -33,6 +33,11 @@ def chosen(manifest: Manifest, partitions: str | Sequence[str] | None) -> tuple[
             state="nothing was changed",
         )
     return found
+
+
+def holders(chunks: Iterable[ChunkRecord]) -> dict[str, str]:
+    """The chunk that each partition belongs to: of those in their order, the last that names it."""
+    return {name: chunk.chunk_id for chunk in chunks for name in chunk.partitions}
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from errata.canonical import digest_of
@@ -13,17 +13,21 @@ from errata.executor.candidates import assemble, complete, facts_of, measured
 from errata.executor.dark import follow_verdict
 from errata.executor.desk import Desk
 from errata.executor.drift import written_since
+from errata.executor.freezing import held_off
 from errata.executor.judged import release_digest
+from errata.executor.rebases import rebases_of
+from errata.executor.rebasing import rebase_if_written
 from errata.executor.scope import refs_of
 from errata.executor.settling import settle_open
 from errata.executor.suppressing import judge_suppressed
 from errata.executor.thresholds import change_thresholds, changed_thresholds, in_force
 from errata.failpoints import failpoint
-from errata.ledger import CandidateRecord, CandidateState, RunRecord, VerdictRecord
+from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord, VerdictRecord
 from errata.model.audit import Actor
 from errata.model.codec import plain
 from errata.model.manifest import Manifest
 from errata.model.product import Role
+from errata.model.rebase import recounted
 from errata.model.run import RunState
 from errata.model.views import ValidateView
 from errata.validator.judge import CandidateFacts, judge
@@ -60,14 +64,29 @@ def validate(
             judge_suppressed(desk, actor, run, manifest, candidate)
         return _as_it_stands(desk, actor, run, thresholds)
     chunks = complete(desk, run, manifest)
+    with held_off(desk, actor, run, manifest):
+        return _validated(desk, actor, run, manifest, chunks, candidate, accept, thresholds)
+
+
+def _validated(
+    desk: Desk,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    chunks: Sequence[ChunkRecord],
+    candidate: CandidateRecord | None,
+    accept: Mapping[str, str],
+    thresholds: str | None,
+) -> ValidateView:
     if candidate is None:
+        rebase_if_written(desk, actor, run, manifest)
         candidate = assemble(desk, actor, run, manifest, chunks)
     judge_suppressed(desk, actor, run, manifest, candidate)
     measurements = measured(desk, actor, run, manifest, candidate)
     facts = facts_of(desk, manifest, candidate)
     if thresholds is not None:
         change_thresholds(desk, actor, run, manifest, thresholds)
-    rules = in_force(desk, run, manifest)
+    rules = recounted(in_force(desk, run, manifest), rebases_of(desk, run.run_id))
     if accept:
         accept_warnings(desk, actor, run, accept, judge(rules, measurements, facts))
     return _judge(desk, actor, run, rules, candidate, facts, measurements)

@@ -164,7 +164,9 @@ def publish_view(publish: Publish) -> dict[str, Any]:
         found |= {"key_version": publish.merge.version, "delete": publish.merge.delete}
     settings = {"versions": publish.versions, "view": publish.view, "corrections": publish.corrections}
     found |= {key: value for key, value in settings.items() if value is not None}
-    return {**found, "creates": list(publish.creates)} if publish.creates else found
+    found |= {"creates": list(publish.creates)} if publish.creates else {}
+    freeze = {"freeze": plain(publish.freeze)} if publish.freeze else {}
+    return {**found, "on_live_write": publish.on_live_write, **freeze}
 
 
 def _controls(manifest: Manifest) -> dict[str, int]:

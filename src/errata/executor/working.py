@@ -13,11 +13,14 @@ from errata.errors import RunExpired, RunFailed, StateRefused, ValidationRejecte
 from errata.executor.approving import require_approvals
 from errata.executor.attempting import Job
 from errata.executor.desk import Desk
+from errata.executor.freezing import held_off, refuse_written
 from errata.executor.glass import raise_alarm
 from errata.executor.looping import is_blocked, work_until_done
 from errata.executor.patience import patiently
 from errata.executor.proving import prove
-from errata.executor.scope import refs_of
+from errata.executor.rebases import rebases_of
+from errata.executor.rebasing import pin_rebases
+from errata.executor.scope import holders, refs_of
 from errata.executor.settling import settle_open
 from errata.executor.views import counts_view, failures_view
 from errata.failpoints import failpoint
@@ -26,6 +29,7 @@ from errata.model.audit import Actor
 from errata.model.codec import plain
 from errata.model.manifest import Manifest
 from errata.model.product import Role
+from errata.model.rebase import Rebase
 from errata.model.refs import run_branch
 from errata.model.run import ChunkState, RunState
 from errata.model.throttle import Throttle
@@ -53,16 +57,37 @@ def run_chunks(
     _refuse_rejected_canary(desk, run)
     if run.state in _AFTER:
         return _view(desk, run, already=True, started=started)
-    if run.state is not S.RUNNING:
-        run = _start(desk, actor, run, manifest)
+    if run.state is S.APPROVED:  # before anyone is held off for it
+        require_approvals(desk, actor, run, manifest, "run")
+    with held_off(desk, actor, run, manifest) as just_now:
+        if just_now:
+            refuse_written(desk, actor, run, manifest)
+        if run.state is not S.RUNNING:
+            run = _start(desk, actor, run, manifest)
+        return _join(desk, actor, run, manifest, parallel, max_chunks, owner_name, started)
+
+
+def _join(
+    desk: Desk,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    parallel: int,
+    max_chunks: int | None,
+    owner_name: str | None,
+    started: float,
+) -> RunView:
     failpoint("run.after_start")
-    _require_pins(desk, actor, run, manifest)
+    rebases = rebases_of(desk, run.run_id)
+    _require_pins(desk, actor, run, manifest, rebases)
+    pin_rebases(desk, actor, run)
     _prepare(desk, actor, run, manifest)
     progress = desk.progress(run.run_id, len(manifest.partitions), manifest.target.grain.value)
-    job = Job(desk, actor, run, manifest, _parts(desk, manifest), progress, desk.project.attempts)
-    staged = [chunk for chunk in desk.ledger.chunks(run.run_id) if chunk.state is ChunkState.DONE]
-    if staged:
-        progress.advance(sum(len(chunk.partitions) for chunk in staged), 0)
+    job = Job(desk, actor, run, manifest, _parts(desk, manifest, rebases), progress, desk.project.attempts, rebases)
+    chunks = desk.ledger.chunks(run.run_id)
+    done = {chunk.chunk_id for chunk in chunks if chunk.state is ChunkState.DONE}
+    if staged := [name for name, chunk_id in holders(chunks).items() if chunk_id in done]:
+        progress.advance(len(staged), 0)
     product = desk.project.products.get(manifest.product)
     throttle = (product.throttle if product else None) or desk.project.throttle
     desk.engines.hold_to(throttle)
@@ -107,11 +132,12 @@ def _start(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> RunR
         return run
 
 
-def _require_pins(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
-    """What expired since planning makes the run expired; it is never resolved anew."""
-    pinned = [(pin.location, pin.snapshot_id) for pin in manifest.inputs if pin.kind == "table" and pin.snapshot_id]
-    if manifest.target.base_snapshot_id:
-        pinned.append((manifest.target.table, manifest.target.base_snapshot_id))
+def _require_pins(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, rebases: tuple[Rebase, ...]) -> None:
+    """What expired since it was pinned makes the run expired; it is never resolved anew in silence."""
+    pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
+    pinned = [(pin.location, pin.snapshot_id) for pin in pins if pin.kind == "table" and pin.snapshot_id]
+    bases = [manifest.target.base_snapshot_id, *(rebase.base_snapshot_id for rebase in rebases)]
+    pinned += [(manifest.target.table, base) for base in bases if base]
     gone = [(table, snapshot) for table, snapshot in pinned if not desk.engines.pins.snapshot_exists(table, snapshot)]
     if gone:
         told = ", ".join(f"{table} @ {snapshot}" for table, snapshot in gone)
@@ -134,9 +160,10 @@ def _prepare(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> No
         desk.ledger.record_guard(target.table_uuid, guard, actor, target.table)
 
 
-def _parts(desk: Desk, manifest: Manifest) -> dict[str, bytes]:
+def _parts(desk: Desk, manifest: Manifest, rebases: tuple[Rebase, ...]) -> dict[str, bytes]:
     """The code and the pinned file lists, by digest."""
-    digests = [manifest.code.zip_digest, *(pin.files_part for pin in manifest.inputs if pin.files_part)]
+    pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
+    digests = [manifest.code.zip_digest, *(pin.files_part for pin in pins if pin.files_part)]
     return {digest: desk.ledger.get_part(digest) for digest in digests}
 
 

@@ -16,6 +16,7 @@ database only; what became of a commit on a live table is found out by the publi
     measured     the digest of the numbers       filesystem                  where the file may lie
     parts        content by digest               tables                      hazards, guards
     releases     what people let out             holds                       the wait between two groups
+    rebases      partitions that live won        freezes, thawing            live jobs that are held off, or write
 """
 
 from __future__ import annotations
@@ -31,12 +32,14 @@ from errata.ledger.database import Database
 from errata.ledger.decisions import Decisions
 from errata.ledger.facts import Facts
 from errata.ledger.fates import Fates
+from errata.ledger.freezes import Freezes
 from errata.ledger.migrate import bring_up, missing_triggers
 from errata.ledger.owners import owner_is_dead, this_owner
 from errata.ledger.parts import Parts
 from errata.ledger.people import People
 from errata.ledger.progress import Progress
 from errata.ledger.publications import Publications
+from errata.ledger.rebases import REBASE, Rebases
 from errata.ledger.records import (
     AcceptanceRecord,
     ApprovalRecord,
@@ -47,7 +50,9 @@ from errata.ledger.records import (
     ChunkRecord,
     Counts,
     ErasedRecord,
+    FreezeRecord,
     HazardRecord,
+    LiveWriteRecord,
     Measurement,
     Owner,
     Pace,
@@ -64,6 +69,7 @@ from errata.ledger.subjects import Wrapping
 from errata.ledger.tables import Tables
 
 __all__ = [
+    "REBASE",
     "AcceptanceRecord",
     "ApprovalRecord",
     "AttemptRecord",
@@ -73,8 +79,10 @@ __all__ = [
     "ChunkRecord",
     "Counts",
     "ErasedRecord",
+    "FreezeRecord",
     "HazardRecord",
     "Ledger",
+    "LiveWriteRecord",
     "Measurement",
     "Owner",
     "Pace",
@@ -103,6 +111,8 @@ class Ledger(
     Publications,
     Acceptances,
     Tables,
+    Freezes,
+    Rebases,
     People,
 ):
     """One open ledger. Safe to share between threads; a child process opens its own."""

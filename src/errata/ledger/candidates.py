@@ -26,7 +26,7 @@ from errata.model.audit import Actor
 from errata.model.codec import plain
 from errata.model.run import RunState
 
-__all__ = ["Candidates"]
+__all__ = ["Candidates", "abandon_all"]
 
 _JUDGES = (RunState.STAGED, RunState.REJECTED, RunState.VALIDATED, RunState.PART_PUBLISHED)
 _MAKES = (RunState.RUNNING, *_JUDGES)  # a canary is made of the first chunks of a running run
@@ -170,6 +170,13 @@ class Candidates(Store):
     def latest_verdict(self, run_id: str) -> VerdictRecord | None:
         """The newest judgement."""
         return self._read(lambda conn: _latest_verdict(conn, run_id))
+
+
+def abandon_all(tx: Tx, run_id: str, actor: Actor, why: str) -> None:
+    """Give up what was assembled; what is made of other files is another candidate."""
+    query = select(candidate).where(candidate.c.run_id == run_id, candidate.c.state != CandidateState.ABANDONED.value)
+    for row in tx.conn.execute(query.order_by(candidate.c.n)).all():
+        _move(tx, _record(row), CandidateState.ABANDONED, actor, {}, why)
 
 
 def _judge(tx: Tx, run: RunRecord, passed: bool, actor: Actor, body: Mapping[str, Any]) -> int:

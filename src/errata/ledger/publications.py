@@ -25,6 +25,7 @@ from errata.ledger.records import Owner, PartitionState, PublicationRecord, RunR
 from errata.ledger.releases import need_release
 from errata.ledger.schema import hazard, publication, publication_detail, scope_lock
 from errata.ledger.store import Refusal, Store, find_run, json_text, move_run, need_state
+from errata.ledger.thawing import thaw
 from errata.model.audit import Actor
 from errata.model.run import PublicationState, RunState
 
@@ -165,6 +166,8 @@ class Publications(Store):
                 "partitions": list(known.partitions),
             }  # fmt: skip
             _follow(tx, known, outcome, actor, {**(body or {}), **facts}, snapshot_id)
+            if outcome == "committed" and known.kind == "publish":
+                thaw(tx, known.run_id, actor, "published", known.partitions)
             return find_publication(tx.conn, pub_id)
 
         return self._write(actor, work)

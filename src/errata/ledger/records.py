@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -23,7 +24,9 @@ __all__ = [
     "ChunkRecord",
     "Counts",
     "ErasedRecord",
+    "FreezeRecord",
     "HazardRecord",
+    "LiveWriteRecord",
     "Measurement",
     "Owner",
     "Pace",
@@ -330,3 +333,45 @@ class AuditCheck:
     first_bad: int | None
     reason: str | None
     head: str
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeRecord:
+    """Partitions that a run holds live jobs off; ``granted_at`` None: some that began before still write."""
+
+    run_id: str
+    table: str
+    partitions: tuple[str, ...]
+    person: str
+    opened_at: str
+    granted_at: str | None
+    lease_until: int
+    most_until: int
+    ended_at: str | None
+    is_open: bool  # when it was read
+
+    @property
+    def until(self) -> str:
+        """When it lapses unless a command of the run goes on."""
+        return _instant(self.lease_until)
+
+    @property
+    def at_most(self) -> str:
+        """When it ends whatever happens."""
+        return _instant(self.most_until)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveWriteRecord:
+    """A live job that may write; no partitions: any of the table's."""
+
+    token: str
+    table: str
+    partitions: tuple[str, ...]
+    owner: Owner
+    started_at: str
+    lease_until: int
+
+
+def _instant(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -206,8 +206,9 @@ def _chunk(account: Account, entry: Entry) -> None:
                 account.put("chunk", (run, chunk), entry.seq, state=what)
             case _:
                 pass
-    for chunk in body["by"] if what == "replaced" else ():
-        account.put("chunk", (run, chunk), entry.seq, state="pending", origin=",".join(body["chunks"]))
+    for chunk in body["by"] if what in ("replaced", "added") else ():
+        origin = body.get("origin") or ",".join(body["chunks"])
+        account.put("chunk", (run, chunk), entry.seq, state="pending", origin=origin)
 
 
 def _attempt(account: Account, entry: Entry) -> None:

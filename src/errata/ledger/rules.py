@@ -22,7 +22,7 @@ APPEND_ONLY = (
     "acceptance", "approval", "audit", "fact", "guard", "manifest", "meta", "part", "publication_detail", "released",
     "transition", "verdict", "warning_acceptance",
 )  # fmt: skip
-KEPT = ("attempt", "audit_head", "candidate", "chunk", "hazard", "publication", "run", "subject")
+KEPT = ("attempt", "audit_head", "candidate", "chunk", "frozen_scope", "hazard", "publication", "run", "subject")
 """Changed by their own rules, never removed."""
 REMEASURED = ("measurement",)
 """Removed and added as a whole until there is a verdict, never changed."""
@@ -87,6 +87,8 @@ _FIXED = {
     "publication": "pub_id run_id n kind table_name partitions person reason undo_branch release previous_run_state "
     "intended_at",
     "hazard": "pub_id table_name snapshot_id opened_at",
+    "frozen_scope": "run_id table_name opened_at most_until",
+    "live_write": "token table_name partitions owner started_at",
 }
 
 
@@ -220,6 +222,16 @@ _OWN = (
         " NEW.secret IS NOT NULL OR NOT EXISTS (SELECT 1 FROM audit WHERE seq = NEW.audit_seq AND"
         " seq = (SELECT seq FROM audit_head) AND action = 'person.erased')",
         "a person is erased as a whole, with the audit entry of it",
+    ),
+    Rule(
+        "frozen_scope_start", "frozen_scope", "insert",
+        "NEW.granted_at IS NOT NULL OR NEW.lease_until > NEW.most_until OR"
+        " EXISTS (SELECT 1 FROM frozen_scope WHERE run_id = NEW.run_id)",
+        "a run has one, which is granted later",
+    ),
+    Rule(
+        "frozen_scope_bounded", "frozen_scope", "update", "NEW.lease_until > OLD.most_until",
+        "a freeze does not outlast what its plan allows",
     ),
     Rule("hazard_closed", "hazard", "update", "OLD.closed_at IS NOT NULL OR NEW.closed_at IS NULL", "closed once"),
 )  # fmt: skip

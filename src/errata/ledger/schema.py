@@ -28,7 +28,7 @@ from errata.ledger.subjects import Name, Told, Typed
 
 __all__ = ["HEAD", "KNOWN", "PARTIAL", "metadata"]
 
-KNOWN = ("0001", "0002", "0003", "0004", "0005")
+KNOWN = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
 HEAD = KNOWN[-1]
 
 PARTIAL = {
@@ -385,4 +385,32 @@ guard = Table(
     Column("at", Text, nullable=False),
     _seq(),
     Index("ix_guard_table_uuid", "table_uuid"),
+)
+
+frozen_scope = Table(
+    "frozen_scope",
+    metadata,
+    Column("run_id", Text, ForeignKey("run.run_id"), primary_key=True),
+    Column("table_name", Text, nullable=False),
+    Column("partitions", Text, nullable=False),  # those that are not published yet
+    Column("person", Name, nullable=False),
+    Column("opened_at", Text, nullable=False),
+    Column("granted_at", Text),  # nobody wrote any more; until then live jobs that began before may go on
+    Column("lease_until", BigInteger, nullable=False),
+    Column("most_until", BigInteger, nullable=False),
+    Column("ended_at", Text),
+    _seq(),
+    Index("ix_frozen_scope_table_name", "table_name"),
+)
+
+live_write = Table(
+    "live_write",
+    metadata,
+    Column("token", Text, primary_key=True),
+    Column("table_name", Text, nullable=False),
+    Column("partitions", Text, nullable=False),  # none: any of the table's
+    Column("owner", Text, nullable=False),
+    Column("started_at", Text, nullable=False),
+    Column("lease_until", BigInteger, nullable=False),
+    Index("ix_live_write_table_name", "table_name"),
 )

@@ -19,8 +19,9 @@ from errata.ledger.audit import append
 from errata.ledger.database import Database, Tx
 from errata.ledger.records import RunRecord
 from errata.ledger.schema import run as run_table
+from errata.ledger.thawing import thaw
 from errata.model.audit import Actor
-from errata.model.run import RUN_MOVES, RunState
+from errata.model.run import RUN_MOVES, THAWS, RunState
 
 __all__ = ["Refusal", "Store", "find_run", "json_text", "move_run", "need_state", "run_record", "texts"]
 
@@ -104,6 +105,8 @@ def move_run(
         .where(run_table.c.run_id == run.run_id)
         .values(state=to.value, updated_at=tx.at, audit_seq=entry.seq)
     )
+    if to in THAWS:
+        thaw(tx, run.run_id, actor, to.value)
     return find_run(tx.conn, run.run_id)
 
 

@@ -58,7 +58,7 @@ _TYPED = frozenset({"note", "reason", "stand", "why"})
 _NAMED = frozenset({"accepted_by", "approved_by", "counted", "may", "people", "requested_by"})
 """Keys under which names of people may stand; ``person`` always holds one."""
 _MACHINES = re.compile(
-    r"(attempt|candidate|canary|chunk|chunks|cost|determinism|fact|guard|hazard|pins|refs|throttle)\.|STALE_FENCE|cleanup"
+    r"(attempt|candidate|canary|chunk|chunks|cost|determinism|fact|freeze|guard|hazard|pins|refs|throttle)\.|STALE_FENCE|cleanup"
 )
 """Actions whose reasons are codes that nobody typed, but for those that stand beside a ``person``."""
 _ROWS = "fact."

@@ -29,6 +29,7 @@ __all__ = [
     "Check",
     "Comparison",
     "Control",
+    "Freeze",
     "GroupKey",
     "Groups",
     "Input",
@@ -254,8 +255,16 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
+class Freeze:
+    """How long cooperating live jobs are held off, in seconds."""
+
+    idle: int = 3600  # since a command last worked on the run
+    at_most: int = 28_800  # since the first of them
+
+
+@dataclass(frozen=True, slots=True)
 class Publish:
-    """How a correction reaches readers."""
+    """How a correction reaches readers, and what becomes of live writes meanwhile."""
 
     mode: str = "replace_partitions"
     merge: Merge | None = None  # mode merge
@@ -264,6 +273,8 @@ class Publish:
     corrections: str | None = None  # the table of old and new values by key; alone in mode corrections
     creates: tuple[str, ...] = ()  # statements that make the tables which were not there when the run was planned
     groups: Groups | None = None  # None: the whole scope at once
+    on_live_write: str = "conflict"  # | freeze | live_wins: what a live write into the scope means
+    freeze: Freeze | None = None  # on_live_write freeze
 
 
 @dataclass(frozen=True, slots=True)

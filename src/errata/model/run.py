@@ -14,6 +14,7 @@ __all__ = [
     "FINAL",
     "PUBLICATION_MOVES",
     "RUN_MOVES",
+    "THAWS",
     "AttemptState",
     "ChunkState",
     "PublicationState",
@@ -52,9 +53,10 @@ RUN_MOVES: dict[RunState, frozenset[RunState]] = {
     S.RUNNING: frozenset({S.PAUSED, S.STAGED, S.FAILED, S.REJECTED}) | _STOP,
     S.PAUSED: frozenset({S.RUNNING}) | _STOP,
     S.FAILED: frozenset({S.RUNNING}) | _STOP,
-    S.STAGED: frozenset({S.VALIDATED, S.REJECTED}) | _STOP,
+    # back to running: partitions that live wrote meanwhile are computed again
+    S.STAGED: frozenset({S.VALIDATED, S.REJECTED, S.RUNNING}) | _STOP,
     S.REJECTED: frozenset({S.VALIDATED, S.REJECTED}) | _STOP,
-    S.VALIDATED: frozenset({S.PUBLISHING, S.REJECTED}) | _STOP,
+    S.VALIDATED: frozenset({S.PUBLISHING, S.REJECTED, S.RUNNING}) | _STOP,
     S.PUBLISHING: frozenset({S.PUBLISHED, S.PART_PUBLISHED, S.VALIDATED}),
     S.PART_PUBLISHED: frozenset({S.PUBLISHING, S.ROLLED_BACK, S.SUPERSEDED}),
     S.PUBLISHED: frozenset({S.ROLLED_BACK, S.SUPERSEDED}),
@@ -70,6 +72,9 @@ FINAL = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.SUPERSED
 """Nothing is under way; the run no longer holds its partitions against other plans."""
 
 ACTIVE = frozenset(RunState) - FINAL
+
+THAWS = FINAL | {S.REJECTED}
+"""Live jobs that the run held off may go on."""
 
 
 class ChunkState(StrEnum):

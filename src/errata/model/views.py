@@ -24,6 +24,8 @@ __all__ = [
     "DecisionView",
     "ErasedView",
     "EstimateView",
+    "FreezeView",
+    "FrozenView",
     "GroupView",
     "GroupsView",
     "HeadView",
@@ -490,6 +492,34 @@ class StatusView:
     single_user: bool = False
     groups: GroupsView | None = None
     dark: Mapping[str, Any] | None = None  # the name under which the candidate is readable, since when, by whom
+    freeze: FreezeView | None = None  # live jobs are held off now
+    rebases: tuple[Mapping[str, Any], ...] = ()  # partitions that live wrote and that were pinned again, oldest first
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeView:
+    """Partitions that a run holds live jobs off."""
+
+    run_id: str
+    product: str
+    partitions: tuple[str, ...]
+    reason: str
+    requested_by: str
+    started_by: str
+    since: str
+    until: str  # unless a command of the run goes on
+    at_most: str  # whatever happens
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenView:
+    """Whether a live job may write."""
+
+    table: str
+    grain: str
+    partitions: tuple[str, ...]  # asked for; none: any of the table's
+    frozen: bool
+    by: tuple[FreezeView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -553,6 +583,7 @@ class HistoryView:
     break_glass: BreakGlassView | None = None
     single_user: bool = False
     restored: str | None = None  # the snapshot whose rows a restore put back
+    rebased: str | None = None  # the snapshot on which it was computed again, because live wrote it meanwhile
 
 
 @dataclass(frozen=True, slots=True)

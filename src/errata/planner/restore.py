@@ -36,6 +36,9 @@ def as_restore(product: Product) -> Product:
     publish = product.publish
     if publish.mode in _COMPUTED:
         publish = replace(publish, mode="replace_partitions", merge=None)
+    if publish.on_live_write == "live_wins":
+        # what was held then has no place for rows of now
+        publish = replace(publish, on_live_write="conflict")
     target = replace(product.target, add_columns={})
     source = Input(INPUT, table=target.table, partition=target.column)
     return replace(

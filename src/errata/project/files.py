@@ -339,6 +339,19 @@ class GroupsFile(_File):
     )
 
 
+class FreezeFile(_File):
+    """How long cooperating live jobs are held off."""
+
+    idle: Length = Field(
+        default=3600,
+        json_schema_extra={"default": "1h"},
+        description="A run on which no command has worked for so long lets them go on.",
+    )
+    at_most: Length = Field(
+        default=28_800, json_schema_extra={"default": "8h"}, description="Since the run started, whatever happens."
+    )
+
+
 class PublishFile(_File):
     """How the correction reaches readers."""
 
@@ -356,6 +369,11 @@ class PublishFile(_File):
         default=None, description="A table of old and new values by key, beside any mode, or alone in mode corrections."
     )
     groups: GroupsFile | None = Field(default=None, description="Progressive publication: in groups, one at a time.")
+    on_live_write: Literal["conflict", "freeze", "live_wins"] = Field(
+        default="conflict",
+        description="A live write into the partitions: refuse to publish, hold live jobs off, or compute those again.",
+    )
+    freeze: FreezeFile | None = Field(default=None, description="on_live_write freeze: for how long at most.")
 
 
 THRESHOLDS = (

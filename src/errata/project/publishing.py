@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from errata.model.beside import BESIDE, CORRECTION_COLUMNS, VERSION_COLUMNS
-from errata.model.product import Groups, Merge, Publish
+from errata.model.product import Freeze, Groups, Merge, Publish
 from errata.model.refs import swap_table
 from errata.project.files import ProductFile
 from errata.project.problems import Report
@@ -14,6 +14,8 @@ __all__ = ["publish_of"]
 
 _OF_MODE = {"merge": ("merge",), "versions": ("version",), "view": ("version", "swap_view")}
 """Keys that say something in some modes only."""
+_REBASED = ("replace_partitions", "merge")
+"""Modes in which a partition may be computed again on what live made of it."""
 _NEEDS = {"version": "versions", "swap_view": "view", "corrections": "corrections"}
 
 
@@ -31,6 +33,7 @@ def publish_of(file: ProductFile, catalogs: Sequence[str] | None, report: Report
         report.at(("publish", "mode"), "the target is not touched, so it gets no columns: expected no add_columns")
     _tables(file, catalogs, report)
     _keyed(file, report)
+    _live(file, report)
     return Publish(
         mode=given.mode,
         merge=_merge(file, report) if given.mode == "merge" else None,
@@ -38,7 +41,34 @@ def publish_of(file: ProductFile, catalogs: Sequence[str] | None, report: Report
         versions=swap_table(file.target.table) if given.mode == "swap_view" else given.versions,
         corrections=given.corrections,
         groups=Groups(given.groups.size, given.groups.hold, given.groups.order) if given.groups else None,
+        on_live_write=given.on_live_write,
+        freeze=_freeze(file, report),
     )
+
+
+def _live(file: ProductFile, report: Report) -> None:
+    """Partitions are computed again one by one: their rows must be the target's, and none may rest on another."""
+    if file.publish.on_live_write != "live_wins":
+        return
+    where = ("publish", "on_live_write")
+    if file.publish.mode not in _REBASED:
+        said = f"live_wins was refused; it is for mode {' and '.join(_REBASED)}, not {file.publish.mode}"
+        report.at(where, said, found=False)
+    if any(source.own for source in file.inputs.values()):
+        said = "live_wins was refused; a product that reads its own output would have to compute all that follows again"
+        report.at(where, said, found=False)
+
+
+def _freeze(file: ProductFile, report: Report) -> Freeze | None:
+    given = file.publish.freeze
+    if file.publish.on_live_write != "freeze":
+        if given is not None:
+            report.at_key(("publish", "freeze"), 'the key "freeze" was refused; it is for on_live_write: freeze')
+        return None
+    found = Freeze(given.idle, given.at_most) if given else Freeze()
+    if not 0 < found.idle <= found.at_most:
+        report.at(("publish", "freeze"), "expected idle above zero and no longer than at_most", found=False)
+    return found
 
 
 def _tables(file: ProductFile, catalogs: Sequence[str] | None, report: Report) -> None:

@@ -29,6 +29,12 @@ class Judgement:
         changed = {name: self.written.get(name, ()) for name in self.unclear if name not in same}
         return Judgement((*self.compacted, *(n for n in self.unclear if n in same)), {**self.written, **changed})
 
+    def and_of(self, other: Judgement) -> Judgement:
+        """Both, where they are about other partitions."""
+        return Judgement(
+            (*self.compacted, *other.compacted), {**self.written, **other.written}, (*self.unclear, *other.unclear)
+        )
+
 
 def differing(expected: FileSets, live: FileSets) -> tuple[str, ...]:
     """Partitions whose live files are not exactly the expected ones."""

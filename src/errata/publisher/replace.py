@@ -8,6 +8,7 @@ only behind a fence.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -46,7 +47,7 @@ class Replacement:
     target: TargetPin
     partitions: tuple[str, ...]
     expected: FileSets
-    base_snapshot_id: str | None  # where the explanation of a difference starts
+    base_snapshot_id: str | None  # where the explanation of a difference starts, but for ``rebased``
     add: FileSets
     add_from: tuple[str, ...]
     undo_days: int
@@ -59,6 +60,15 @@ class Replacement:
     properties: Mapping[str, str] = field(default_factory=dict)
     add_table: str = ""  # of the snapshots in ``add_from``, when it is not the target
     only_into_empty: bool = False  # whatever is live in the partitions is a conflict, compaction or not
+    on_live_write: str = "conflict"  # what the plan says of live writes, for whoever is told of one
+    rebased: Mapping[str, str | None] = field(default_factory=dict)  # partition → a later base of its own
+
+    def by_base(self, partitions: Sequence[str]) -> dict[str | None, list[str]]:
+        """Partitions by the snapshot that their expected files were read at."""
+        found: dict[str | None, list[str]] = {}
+        for name in partitions:
+            found.setdefault(self.rebased.get(name, self.base_snapshot_id), []).append(name)
+        return found
 
     @property
     def add_paths(self) -> tuple[str, ...]:
@@ -115,26 +125,31 @@ def examine(order: Replacement, version: TableVersion, content: ContentPort) -> 
         full = [name for name in order.partitions if live[name]]
         history = version.history(order.base_snapshot_id, full)
         written = {name: writers(name, history, order.own) for name in full}
-        raise conflict_error(order.kind, order.run_id, target.grain, order.partitions, written)
+        raise conflict_error(order.kind, order.run_id, target.grain, order.partitions, written, order.on_live_write)
     if not (changed := differing(order.expected, live)):
         return Examined(version.snapshot_id, files, ())
-    verdict = judge(changed, version.history(order.base_snapshot_id, changed), order.own)
+    verdict = Judgement()
+    for base, names in order.by_base(changed).items():
+        verdict = verdict.and_of(judge(names, version.history(base, names), order.own))
     if verdict.unclear:
         verdict = verdict.settled(_same_content(order, version.snapshot_id, verdict, content))
     if verdict.written:
-        raise conflict_error(order.kind, order.run_id, target.grain, order.partitions, verdict.written)
+        raise conflict_error(
+            order.kind, order.run_id, target.grain, order.partitions, verdict.written, order.on_live_write
+        )
     return Examined(version.snapshot_id, files, verdict.compacted)
 
 
 def _same_content(order: Replacement, head: str, verdict: Judgement, content: ContentPort) -> Sequence[str]:
     before: Mapping[str, str] = order.known_content
     if not before:
-        if order.base_snapshot_id is None:
-            return ()
-        try:
-            before = content.content(order.target, order.base_snapshot_id, verdict.unclear, order.content_columns)
-        except RunExpired:
-            return ()
+        found: dict[str, str] = {}
+        for base, names in order.by_base(verdict.unclear).items():
+            with suppress(RunExpired):  # then nothing says that it is the same
+                found |= content.content(order.target, base, names, order.content_columns) if base else {}
+        before = found
+    if not before:
+        return ()
     now = content.content(order.target, head, verdict.unclear, order.content_columns)
     return [name for name in verdict.unclear if before.get(name) == now[name]]
 
@@ -169,7 +184,7 @@ def _until_landed(
     for _ in range(2 * TRIES):
         if table.look(order.target, publication_id).outcome is not Outcome.ABSENT:
             # landed late, or closed behind a fence by another process: settling tells which
-            raise contention_error(order.kind, order.run_id, "another process closed this publication")
+            raise contention_error(order.kind, order.run_id, "another process closed this publication", "")
         version = table.version(order.target)
         found = examine(order, version, content)
         if found.paths != kept:
@@ -188,7 +203,8 @@ def _until_landed(
             log.committed(publication_id, landed)
             failpoint(f"{order.kind}.after_record")
             return _replaced(order, publication_id, landed, found, written)
-    raise contention_error(order.kind, order.run_id, f"the last of its tries ended with {trouble}")
+    lost = f"the table moved under each of its tries; the last ended with {trouble}"
+    raise contention_error(order.kind, order.run_id, lost, order.on_live_write)
 
 
 def _replaced(order: Replacement, publication_id: str, landed: str, found: Examined, written: int) -> Replaced:

@@ -15,8 +15,21 @@ _VERBS = {"append": "appended", "overwrite": "overwritten", "delete": "deleted",
 _UNTOUCHED = "main is unchanged; the staged output is kept"
 
 
+_POLICY = {
+    "conflict": "where live jobs can ask first (errata.live), publish.on_live_write: freeze holds them off",
+    "live_wins": "",
+    "freeze": "live jobs were held off, so whoever wrote does not ask: errata.live.writing, or errata live write",
+}
+"""What a plan says of live writes, as advice to whoever met one."""
+
+
 def conflict_error(
-    kind: str, run_id: str, grain: Grain, scope: Sequence[str], written: Mapping[str, tuple[Commit, ...]]
+    kind: str,
+    run_id: str,
+    grain: Grain,
+    scope: Sequence[str],
+    written: Mapping[str, tuple[Commit, ...]],
+    on_live_write: str = "conflict",
 ) -> PublishConflict:
     """Someone else wrote partitions of the scope."""
     since = "after planning" if kind == "publish" else "after they were published"
@@ -30,7 +43,9 @@ def conflict_error(
     if kind == "publish":
         hint = f'errata plan PRODUCT --partitions {listed} --supersede {run_id} --reason "…"'
         rest = f"or publish the other {len(others)}: errata publish {run_id} --partitions {list_text(grain, others)}"
+        advice = _POLICY[on_live_write]
     else:
+        advice = ""
         hint = f'correct them instead of losing those writes: errata plan PRODUCT --partitions {listed} --reason "…"'
         rest = (
             f"or roll back the other {len(others)}: errata rollback {run_id} "
@@ -39,9 +54,10 @@ def conflict_error(
     return PublishConflict(
         "\n".join(lines),
         state=_UNTOUCHED,
-        hint=f"{hint}\n{rest}" if others else hint,
+        hint="\n".join(filter(None, (hint, rest if others else "", advice))),
         run_id=run_id,
         partitions=list(names),
+        on_live_write=on_live_write,
         snapshots=sorted({commit.snapshot_id for commits in written.values() for commit in commits}),
     )
 
@@ -67,12 +83,14 @@ def drift_error(run_id: str, table: str, what: str, expected: object, found: obj
     )
 
 
-def contention_error(kind: str, run_id: str, reason: str) -> PublishConflict:
-    """The table moves too fast, or someone else closed the intent."""
+def contention_error(kind: str, run_id: str, reason: str, on_live_write: str) -> PublishConflict:
+    """The table moves too fast, or someone else closed the intent; ``on_live_write`` is empty for the latter."""
     why = ' --reason "…"' if kind == "rollback" else ""
+    hint = f"hold the live writer for a moment and repeat: errata {kind} {run_id}{why}"
+    advice = (_POLICY.get(on_live_write) or _POLICY["conflict"]) if kind == "publish" and on_live_write else ""
     return PublishConflict(
         f"the {kind} did not land: {reason}",
         state=_UNTOUCHED,
-        hint=f"hold the live writer for a moment and repeat: errata {kind} {run_id}{why}",
+        hint=f"{hint}\n{advice}" if advice else hint,
         run_id=run_id,
     )

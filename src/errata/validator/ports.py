@@ -8,6 +8,7 @@ from typing import Protocol
 
 from errata.canonical import canonical_bytes
 from errata.model.manifest import Manifest, TargetPin
+from errata.model.rebase import Rebase
 from errata.validator.diff import (
     MASK,
     QUANTILES,
@@ -159,9 +160,17 @@ class Measurer(Protocol):
     """Numbers from pinned snapshots. Everything here only reads and may be repeated at will."""
 
     def measure(
-        self, manifest: Manifest, plan: MeasurePlan, *, candidate_snapshot: str, prior_snapshot: str | None
+        self,
+        manifest: Manifest,
+        plan: MeasurePlan,
+        *,
+        candidate_snapshot: str,
+        prior_snapshot: str | None,
+        rebased: Sequence[Rebase] = (),
     ) -> tuple[Measurement, ...]:
         """Run the plan; every planned name is there for every partition of the manifest.
+
+        Inputs are read as the manifest pins them, those of ``rebased`` partitions as they were pinned again.
 
         A prior of None (the table had no snapshot) leaves the prior scan out. Raises ``UsageError`` when an
         expression does not fit the table, ``RunExpired`` when a pinned snapshot is gone, ``SourceChanged`` when a

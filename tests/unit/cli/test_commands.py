@@ -29,6 +29,7 @@ NAMES = (
     *("jars fetch", "jars archive", "jars check"),
     *("audit verify", "audit log", "audit head", "audit keygen", "audit erase-person", "ledger roles"),
     *("evidence export", "evidence verify"),
+    *("live check", "live write"),
 )
 
 

@@ -27,7 +27,21 @@ from errata.model.run import (
 )
 from unit.ledger.only import postgres_only, sqlite_only
 from unit.ledger.shell import Shell, refused
-from unit.ledger.steps import ANA, BO, DAYS, adopt, bring, intend, judge, must_claim, plan, publish, roll_back, run_in
+from unit.ledger.steps import (
+    ALIVE,
+    ANA,
+    BO,
+    DAYS,
+    adopt,
+    bring,
+    intend,
+    judge,
+    must_claim,
+    plan,
+    publish,
+    roll_back,
+    run_in,
+)
 
 ILLEGAL_RUN_MOVES = [(a, b) for a, b in itertools.product(RunState, RunState) if b not in RUN_MOVES[a]]
 
@@ -49,6 +63,9 @@ def full(ledger: Ledger) -> Ledger:
     ledger.record_release("bf-1", {"of": "s"}, candidate_n=1, person="bo", kind="release", actor=BO)
     ledger.record_guard("u", "1", ANA)
     ledger.record_fact("bf-1", "canary", {"passed": True}, ANA)
+    ledger.begin_live_write("t", "lake.other", DAYS, ALIVE, 60)
+    ledger.open_freeze("bf-1", DAYS, idle_seconds=60, most_seconds=600, actor=ANA)
+    ledger.grant_freeze("bf-1", ANA)
     publish(ledger, "bf-1", DAYS[:2])
     roll_back(ledger, "bf-1", DAYS[:1])
     intend(ledger, "bf-1", DAYS[2:])
@@ -65,7 +82,7 @@ def test_the_full_ledger_has_rows_everywhere(raw: Shell):
     """The tests below prove something about every table."""
     for table in metadata.tables:
         assert raw.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > 0, table
-    assert {*APPEND_ONLY, *KEPT, *REMEASURED, "scope_lock"} == set(metadata.tables)
+    assert {*APPEND_ONLY, *KEPT, *REMEASURED, "scope_lock", "live_write"} == set(metadata.tables)
 
 
 def test_evidence_is_not_updated(raw: Shell):

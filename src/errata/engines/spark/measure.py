@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -13,8 +14,9 @@ from errata.engines.spark.columns import in_partitions
 from errata.engines.spark.diff import compare_snapshots
 from errata.engines.spark.groups import measure_groups
 from errata.engines.spark.inputs import frame, snapshot_frame, with_later_columns
-from errata.model.manifest import Manifest, TargetPin
+from errata.model.manifest import InputPin, Manifest, TargetPin
 from errata.model.partition import widen
+from errata.model.rebase import Rebase, pieces
 from errata.model.table import DataFile
 from errata.validator.ports import (
     CANDIDATE,
@@ -57,9 +59,16 @@ class SparkMeasurer:
         self._unwritten = unwritten or {}
 
     def measure(
-        self, manifest: Manifest, plan: MeasurePlan, *, candidate_snapshot: str, prior_snapshot: str | None
+        self,
+        manifest: Manifest,
+        plan: MeasurePlan,
+        *,
+        candidate_snapshot: str,
+        prior_snapshot: str | None,
+        rebased: Sequence[Rebase] = (),
     ) -> tuple[Measurement, ...]:
         """See the port."""
+        alike = pieces(manifest, rebased)
         snapshots = {CANDIDATE: candidate_snapshot, PRIOR: prior_snapshot, CONTROL: prior_snapshot}
         found: list[Measurement] = []
         for scan in plan.scans:
@@ -67,7 +76,7 @@ class SparkMeasurer:
             column: str | None = manifest.target.column
             kind = manifest.target.column_type
             if scan.scope not in snapshots:
-                rows, column, kind = self._input(manifest, scan.scope.partition(":")[2])
+                rows, column, kind = self._input(alike, scan.scope.partition(":")[2])
             elif snapshots[scan.scope] is None:
                 continue
             elif counted := self._counted(scan, _pin_of(scan, manifest), partitions, snapshots[scan.scope] or ""):
@@ -77,13 +86,15 @@ class SparkMeasurer:
                 rows = self._target(_pin_of(scan, manifest), snapshots[scan.scope], partitions)
             by = ByPartition(column, kind, manifest.target.grain) if column else None
             if by is not None:
-                found += measure_scan(scan, rows, by, partitions, self._looked_up(manifest, scan))
+                found += measure_scan(scan, rows, by, partitions, self._looked_up(alike, scan))
             if scan.groups:
                 found += measure_groups(scan, rows, by, partitions)
-        for pin in manifest.inputs:
-            if pin.is_screened:
-                parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
-                found += measure_accounts(self._session, manifest, pin, parts)
+        for piece in alike:
+            for pin in piece.inputs:
+                # what is read whole is read once, as the plan has it
+                if pin.is_screened and (piece.partitions if pin.partition else piece is alike[0]):
+                    parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
+                    found += measure_accounts(self._session, piece, pin, parts)
         return tuple(found)
 
     def checksums(
@@ -138,21 +149,33 @@ class SparkMeasurer:
     def _target(self, pin: TargetPin, snapshot_id: str | None, partitions: Sequence[str]) -> DataFrame:
         return with_later_columns(self._rows(pin, snapshot_id, partitions).where(_scope(pin, partitions)), pin)
 
-    def _looked_up(self, manifest: Manifest, scan: Scan) -> dict[str, DataFrame]:
+    def _looked_up(self, alike: Sequence[Manifest], scan: Scan) -> dict[str, DataFrame]:
         """The inputs that keys are looked up in, with what was read before and after the partitions."""
         found = {}
         for name in sorted({lookup.input for lookup in scan.lookups.values()}):
-            pin = next(pin for pin in manifest.inputs if pin.name == name)
-            wanted = widen(manifest.target.grain, manifest.partitions, pin.lookback, pin.lookahead)
-            found[name] = self._input(replace(manifest, partitions=wanted), name)[0]
+            pin = _pin(alike[0], name)
+            wide = [
+                replace(one, partitions=widen(one.target.grain, one.partitions, pin.lookback, pin.lookahead))
+                for one in alike
+            ]
+            found[name] = self._input(wide, name)[0]
         return found
 
-    def _input(self, manifest: Manifest, name: str) -> tuple[DataFrame, str | None, str]:
-        pin = next(pin for pin in manifest.inputs if pin.name == name)
-        kind = pin.column_type or manifest.target.column_type
+    def _input(self, alike: Sequence[Manifest], name: str) -> tuple[DataFrame, str | None, str]:
+        """The rows of an input, each partition as it is pinned."""
+        first = _pin(alike[0], name)
+        kind = first.column_type or alike[0].target.column_type
+        cut = [one for one in alike if one.partitions] if first.partition else alike[:1]
+        rows = [self._pinned(one, _pin(one, name), kind) for one in cut or alike[:1]]
+        return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), rows), first.partition, kind
+
+    def _pinned(self, manifest: Manifest, pin: InputPin, kind: str) -> DataFrame:
         parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
-        grain = manifest.target.grain
-        return frame(self._session, pin, parts, manifest.partitions, grain, kind), pin.partition, kind
+        return frame(self._session, pin, parts, manifest.partitions, manifest.target.grain, kind)
+
+
+def _pin(manifest: Manifest, name: str) -> InputPin:
+    return next(pin for pin in manifest.inputs if pin.name == name)
 
 
 _conforms: type[Measurer] = SparkMeasurer

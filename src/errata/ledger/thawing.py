@@ -1,0 +1,37 @@
+"""The end of a freeze, in the transaction of what ends it: a move of its run, or a publication of some partitions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+
+from sqlalchemy import select
+
+from errata.canonical import canonical_bytes
+from errata.ledger.audit import append
+from errata.ledger.database import Tx
+from errata.ledger.schema import frozen_scope
+from errata.model.audit import Actor
+
+__all__ = ["thaw"]
+
+
+def thaw(tx: Tx, run_id: str, actor: Actor, because: str, partitions: Collection[str] | None = None) -> None:
+    """Let live jobs go on in these partitions, all by default; nothing happens where nothing is frozen."""
+    row = tx.conn.execute(
+        select(frozen_scope).where(frozen_scope.c.run_id == run_id, frozen_scope.c.ended_at.is_(None))
+    ).first()
+    if row is None:
+        return
+    held = json.loads(row.partitions)
+    free = set(held if partitions is None else partitions) & set(held)
+    left = [name for name in held if name not in free]
+    if left == held:
+        return
+    body = {"partitions": sorted(free), "because": because}
+    values = {"audit_seq": append(tx, actor, "freeze.narrowed" if left else "freeze.ended", run_id, body).seq}
+    where = frozen_scope.update().where(frozen_scope.c.run_id == run_id)
+    if left:
+        tx.conn.execute(where.values(partitions=canonical_bytes(left).decode(), **values))
+    else:
+        tx.conn.execute(where.values(ended_at=tx.at, **values))

@@ -1,0 +1,88 @@
+"""Partitions that live wrote after the plan, pinned again: what is computed, measured and expected of them since. Pure.
+
+The manifest stays as it was sealed and approved; it says that live wins. A rebase says which partitions that concerned,
+what the target held in them and what the inputs held for them by then. The newest rebase of a partition counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from errata.model.manifest import InputPin, Manifest
+from errata.model.refs import base_pin, input_pins
+
+__all__ = ["Rebase", "as_pinned", "bases", "pieces", "recounted", "tags"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rebase:
+    """One time that live won."""
+
+    n: int
+    partitions: tuple[str, ...]  # what is computed again
+    written: tuple[str, ...]  # what live wrote; less, where rows are counted by chunk
+    snapshots: tuple[str, ...]  # by which commits
+    base_snapshot_id: str | None
+    expected_part: str  # digest of {partition: [ExpectedFile…]}
+    pins_part: str  # digest of the inputs
+    inputs: tuple[InputPin, ...]
+    chunks: tuple[str, ...] = ()
+
+
+def newest(rebases: Sequence[Rebase]) -> dict[str, Rebase]:
+    """The rebase that counts, by partition."""
+    return {name: rebase for rebase in rebases for name in rebase.partitions}
+
+
+def as_pinned(manifest: Manifest, rebases: Sequence[Rebase], partitions: Sequence[str]) -> Manifest:
+    """The manifest as these partitions are computed, which are of one chunk and so of one rebase or of none."""
+    rebase = newest(rebases).get(partitions[0]) if partitions else None
+    if rebase is None:
+        return manifest
+    inputs = {pin.name: pin for pin in rebase.inputs}
+    return replace(
+        manifest,
+        target=replace(manifest.target, base_snapshot_id=rebase.base_snapshot_id),
+        inputs=tuple(inputs.get(pin.name, pin) for pin in manifest.inputs),
+    )
+
+
+def pieces(manifest: Manifest, rebases: Sequence[Rebase]) -> tuple[Manifest, ...]:
+    """The manifest cut into partitions that are pinned alike; the first has those of the plan."""
+    found: dict[int, list[str]] = {0: []}
+    counts = newest(rebases)
+    for name in manifest.partitions:
+        found.setdefault(counts[name].n if name in counts else 0, []).append(name)
+    return tuple(
+        replace(as_pinned(manifest, rebases, names), partitions=tuple(names))
+        for n, names in sorted(found.items())
+        if names or n == 0
+    )
+
+
+def bases(rebases: Sequence[Rebase]) -> dict[str, str | None]:
+    """Where the explanation of a difference starts, for partitions for which that is not the plan's base."""
+    return {name: rebase.base_snapshot_id for name, rebase in newest(rebases).items()}
+
+
+def recounted(manifest: Manifest, rebases: Sequence[Rebase]) -> Manifest:
+    """The manifest with the rows that the inputs' files hold by their own account now."""
+    counts = newest(rebases)
+    if not counts:
+        return manifest
+
+    def pin_of(pin: InputPin) -> InputPin:
+        if not pin.counts:
+            return pin
+        later = {name: {one.name: one for one in rebase.inputs}.get(pin.name, pin) for name, rebase in counts.items()}
+        return replace(pin, counts={**pin.counts, **{name: one.counts.get(name, 0) for name, one in later.items()}})
+
+    return replace(manifest, inputs=tuple(map(pin_of, manifest.inputs)))
+
+
+def tags(run_id: str, table: str, rebase: Rebase) -> Mapping[tuple[str, str], str]:
+    """The tags that keep what a rebase reads: (table, tag) → snapshot."""
+    name = f"{run_id}_r{rebase.n}"
+    base = {(table, base_pin(name)): rebase.base_snapshot_id} if rebase.base_snapshot_id else {}
+    return {**base, **input_pins(name, rebase.inputs)}

@@ -1,0 +1,346 @@
+"""Freezes and leases of live writers, on both databases: one of the two may go, never both, and neither for ever."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from sqlalchemy import text
+
+from errata.errors import StateRefused
+from errata.ledger import FreezeRecord, Ledger, Owner, this_owner
+from errata.model.run import RunState
+from unit.ledger.shell import Shell, refused
+from unit.ledger.steps import ALIVE, ANA, BO, DAYS, TABLE, actions, intend, plan, publish, run_in, settle
+
+S = RunState
+IDLE, MOST = 3600.0, 28_800.0
+
+
+def opened(ledger: Ledger, run: str = "bf-1", days: tuple[str, ...] = DAYS, idle: float = IDLE) -> FreezeRecord:
+    return ledger.open_freeze(run, days, idle_seconds=idle, most_seconds=MOST, actor=ANA)
+
+
+def begun(
+    ledger: Ledger, token: str, days: tuple[str, ...] = DAYS[:1], owner: Owner = ALIVE, lease: float = 120.0
+) -> tuple[FreezeRecord, ...]:
+    return ledger.begin_live_write(token, TABLE, days, owner, lease)
+
+
+@contextmanager
+def later(ledger: Ledger, seconds: float) -> Iterator[None]:
+    """The database's clock, so much later."""
+    database = ledger._database
+    before = database._clock, database._head
+    at, now_ms = ledger.now(), ledger.now_ms() + int(seconds * 1000)
+    clock = f"SELECT '{at}', CAST({now_ms} AS BIGINT)"
+    database._clock, database._head = text(clock), text(f"{clock}, seq, hash FROM audit_head")
+    try:
+        yield
+    finally:
+        database._clock, database._head = before
+
+
+class TestFreezes:
+    """What runs do."""
+
+    def test_a_freeze_turns_live_jobs_away_and_says_which_run(self, ledger: Ledger):
+        """Only on its table and partitions; a job that names none stands for all of them."""
+        run_in(ledger, S.APPROVED, days=DAYS[:2])
+        opened(ledger, days=DAYS[:2])
+        assert ledger.grant_freeze("bf-1", ANA) == ()
+        assert [one.run_id for one in begun(ledger, "a")] == ["bf-1"]
+        assert [one.run_id for one in begun(ledger, "b", ())] == ["bf-1"]
+        assert begun(ledger, "c", DAYS[2:]) == ()
+        assert ledger.begin_live_write("d", "lake.other", DAYS, ALIVE, 60) == ()
+        assert [one.run_id for one in ledger.freezes_on(TABLE, DAYS[1:])] == ["bf-1"]
+        assert actions(ledger)[-2:] == ["freeze.opened", "freeze.granted"]
+        assert ledger.verify_audit().ok
+
+    def test_a_freeze_waits_for_who_writes_already_and_lets_nobody_in_meanwhile(self, ledger: Ledger):
+        """Open, it turns new jobs away; it is granted when the last of the old ones has ended."""
+        run_in(ledger, S.APPROVED)
+        assert begun(ledger, "a") == begun(ledger, "b", ()) == ()
+        assert opened(ledger).granted_at is None
+        assert [one.token for one in ledger.grant_freeze("bf-1", ANA)] == ["a", "b"]
+        assert begun(ledger, "c", DAYS[1:]) != ()
+        assert ledger.renew_live_write("a", 120)
+        ledger.end_live_write("a")
+        assert [one.token for one in ledger.grant_freeze("bf-1", ANA)] == ["b"]
+        ledger.end_live_write("b")
+        assert ledger.grant_freeze("bf-1", ANA) == ()
+        granted = ledger.freeze_of("bf-1")
+        assert granted is not None
+        assert granted.granted_at is not None
+
+    def test_a_live_job_that_is_silent_or_gone_is_not_waited_for(self, ledger: Ledger):
+        """Its lease is taken back, so that it learns it; without a freeze a lease that ran out goes on."""
+        run_in(ledger, S.APPROVED)
+        gone = Owner("w", this_owner().host, 2**22 + 1, this_owner().started.rpartition("/")[0] + "/1")
+        begun(ledger, "silent", lease=0)
+        assert ledger.renew_live_write("silent", 0), "nobody wants it"
+        begun(ledger, "dead", owner=gone)
+        opened(ledger)
+        assert ledger.grant_freeze("bf-1", ANA) == ()
+        assert not ledger.renew_live_write("silent", 120)
+        assert not ledger.renew_live_write("dead", 120)
+        assert ledger.live_writes(TABLE) == ()
+
+    def test_a_silent_job_that_wakes_before_the_freeze_is_granted_has_lost_its_lease(self, ledger: Ledger):
+        """Nobody can tell how long it slept; from the opening on only leases that never ran out are waited for."""
+        run_in(ledger, S.APPROVED)
+        begun(ledger, "a", lease=0)
+        opened(ledger)
+        assert not ledger.renew_live_write("a", 120)
+        assert ledger.grant_freeze("bf-1", ANA) == ()
+
+    @pytest.mark.parametrize("to", [S.CANCELLED, S.EXPIRED, S.REJECTED])
+    def test_a_freeze_ends_with_the_move_that_ends_its_reason(self, ledger: Ledger, to: RunState):
+        """In the same transaction, with its own entry."""
+        run_in(ledger, S.STAGED)
+        opened(ledger)
+        ledger.grant_freeze("bf-1", ANA)
+        ledger.move("bf-1", to, actor=BO)
+        assert begun(ledger, "a") == ()
+        assert actions(ledger)[-2:] == [f"run.{to.value}", "freeze.ended"]
+        assert ledger.audit_entries()[-1].body["because"] == to.value
+        assert ledger.verify_audit().ok
+
+    def test_a_publication_gives_its_partitions_free_and_the_last_one_all(self, ledger: Ledger):
+        """A partition that is published can be written by live again; the others stay frozen."""
+        run_in(ledger, S.VALIDATED)
+        opened(ledger)
+        ledger.grant_freeze("bf-1", ANA)
+        pub = intend(ledger, "bf-1", DAYS[:2])
+        settle(ledger, pub, "abandoned")
+        assert begun(ledger, "a") != ()
+        publish(ledger, "bf-1", DAYS[:2])
+        assert begun(ledger, "a") == ()
+        assert begun(ledger, "b", DAYS[2:]) != ()
+        publish(ledger, "bf-1", DAYS[2:])
+        assert begun(ledger, "b", DAYS[2:]) == ()
+        assert [name for name in actions(ledger) if name.startswith("freeze.")] == [
+            "freeze.opened", "freeze.granted", "freeze.narrowed", "freeze.ended",
+        ]  # fmt: skip
+        assert ledger.verify_audit().ok
+
+    def test_a_forgotten_run_lapses_and_is_opened_again_by_its_next_command(self, ledger: Ledger):
+        """A lapsed freeze waits for those who write by then, as the first did."""
+        run_in(ledger, S.RUNNING)
+        opened(ledger)
+        ledger.grant_freeze("bf-1", ANA)
+        with later(ledger, IDLE + 1):
+            assert ledger.freezes_on(TABLE, DAYS) == ()
+            assert not ledger.renew_freeze("bf-1", IDLE)
+            assert begun(ledger, "a") == ()
+            again = opened(ledger)
+            assert (again.is_open, again.granted_at) == (True, None)
+            assert [one.token for one in ledger.grant_freeze("bf-1", ANA)] == ["a"]
+
+    def test_no_freeze_outlasts_what_its_plan_allows(self, ledger: Ledger, shell: Shell):
+        """However often it is renewed or opened again; the database itself refuses more."""
+        run_in(ledger, S.RUNNING)
+        first = opened(ledger)
+        for hours in range(1, 8):
+            with later(ledger, hours * 3590):
+                assert ledger.renew_freeze("bf-1", IDLE)
+        with later(ledger, MOST - 10):
+            assert opened(ledger).lease_until == first.most_until
+        with later(ledger, MOST + 1):
+            assert not opened(ledger).is_open
+            assert begun(ledger, "a") == ()
+            assert not ledger.renew_freeze("bf-1", IDLE)
+        refused(lambda: shell.execute("UPDATE frozen_scope SET lease_until = most_until + 1"), "outlast")
+        refused(lambda: shell.execute("UPDATE frozen_scope SET most_until = most_until + 1"), "fixed")
+        refused(lambda: shell.execute("DELETE FROM frozen_scope"), "delete refused")
+
+    def test_opening_twice_is_renewing_and_leaves_one_entry(self, ledger: Ledger):
+        """A second worker joins the freeze of the first, granted as it is."""
+        run_in(ledger, S.RUNNING)
+        opened(ledger)
+        ledger.grant_freeze("bf-1", ANA)
+        assert opened(ledger).granted_at is not None
+        assert ledger.grant_freeze("bf-1", BO) == ()
+        assert [name for name in actions(ledger) if name.startswith("freeze.")] == ["freeze.opened", "freeze.granted"]
+
+    def test_a_run_nobody_approved_freezes_nothing(self, ledger: Ledger):
+        """Nor one that is over."""
+        plan(ledger)
+        run_in(ledger, S.PUBLISHED, "bf-2")
+        for run in ("bf-1", "bf-2"):
+            with pytest.raises(StateRefused):
+                opened(ledger, run)
+        assert ledger.freezes_on(TABLE) == ()
+
+    def test_taking_a_lease_twice_is_taking_it_once(self, ledger: Ledger):
+        """An answer that was lost is asked for again."""
+        assert begun(ledger, "a") == begun(ledger, "a") == ()
+        assert len(ledger.live_writes(TABLE)) == 1
+        ledger.end_live_write("a")
+        ledger.end_live_write("a")
+        assert ledger.live_writes(TABLE) == ()
+
+
+class Floor:
+    """Who goes at this moment, and who ever went beside the other side."""
+
+    def __init__(self, seconds: float) -> None:
+        self.ends = time.monotonic() + seconds
+        self.went = {"live": 0, "run": 0}
+        self.both: list[str] = []
+        self._inside: dict[str, str] = {}
+        self._guard = threading.Lock()
+
+    @property
+    def is_open(self) -> bool:
+        return time.monotonic() < self.ends
+
+    @contextmanager
+    def taken(self, name: str, kind: str) -> Iterator[None]:
+        other = "run" if kind == "live" else "live"
+        with self._guard:
+            if other in self._inside.values():
+                self.both.append(f"{kind} {name} beside {self._inside}")
+            self._inside[name] = kind
+            self.went[kind] += 1
+        time.sleep(random.uniform(0, 0.004))  # noqa: S311  no secret
+        yield
+        with self._guard:
+            del self._inside[name]
+
+
+def test_live_jobs_and_runs_never_go_at_the_same_time(ledger: Ledger):
+    """Four live jobs and two runs take turns as fast as they can for two seconds."""
+    floor = Floor(2.0)
+    for name in ("bf-0", "bf-1"):
+        run_in(ledger, S.RUNNING, name)
+
+    def live(n: int) -> None:
+        for turn in itertools.count():
+            if not floor.is_open:
+                return
+            token = f"{n}-{turn}"
+            if not begun(ledger, token, DAYS[n % 3 : n % 3 + 1]):
+                with floor.taken(token, "live"):
+                    pass
+                ledger.end_live_write(token)
+            time.sleep(0.002)
+
+    def correct(name: str) -> None:
+        while floor.is_open:
+            opened(ledger, name)
+            while ledger.grant_freeze(name, ANA):
+                time.sleep(0.001)
+            with floor.taken(name, "run"):
+                pass
+            ledger.end_freeze(name, ANA, "turn")
+            time.sleep(0.06)
+
+    threads = [threading.Thread(target=live, args=(n,)) for n in range(4)]
+    threads += [threading.Thread(target=correct, args=(name,)) for name in ("bf-0", "bf-1")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert floor.both == []
+    assert min(floor.went.values()) > 3
+    assert ledger.verify_audit().ok
+
+
+EMPTY: list[Path] = []
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
+RUNS, JOBS = ("bf-1", "bf-2"), ("a", "b", "c")
+SCOPES = (DAYS[:1], DAYS[1:2], DAYS[:2], ())
+
+
+class LeaseMachine(RuleBasedStateMachine):
+    """Any order of both sides' calls beside what each side believes."""
+
+    @initialize()
+    def start(self) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix="errata-leases-"))
+        shutil.copy(EMPTY[0], self.directory / "ledger.db")
+        self.ledger = Ledger.open(f"sqlite:///{self.directory}/ledger.db")
+        for name in RUNS:
+            run_in(self.ledger, S.RUNNING, name)
+        self.granted: dict[str, tuple[str, ...]] = {}
+        self.writing: dict[str, tuple[str, ...]] = {}
+
+    @rule(name=st.sampled_from(RUNS), days=st.sampled_from(SCOPES[:3]))
+    def freeze(self, name: str, days: tuple[str, ...]) -> None:
+        opened(self.ledger, name, days)
+
+    @rule(name=st.sampled_from(RUNS))
+    def grant(self, name: str) -> None:
+        waits = self.ledger.grant_freeze(name, ANA)
+        record = self.ledger.freeze_of(name)
+        if record and record.is_open and not waits:
+            self.granted[name] = record.partitions
+
+    @rule(name=st.sampled_from(RUNS))
+    def thaw(self, name: str) -> None:
+        self.granted.pop(name, None)
+        self.ledger.end_freeze(name, ANA, "over")
+
+    @rule(name=st.sampled_from(RUNS))
+    def lapse(self, name: str) -> None:
+        self.granted.pop(name, None)
+        self.ledger.renew_freeze(name, 0)
+
+    @rule(job=st.sampled_from(JOBS), days=st.sampled_from(SCOPES))
+    def begin(self, job: str, days: tuple[str, ...]) -> None:
+        if job not in self.writing and not begun(self.ledger, job, days):
+            known = next(one for one in self.ledger.live_writes(TABLE) if one.token == job)
+            self.writing[job] = known.partitions
+
+    @rule(job=st.sampled_from(JOBS))
+    def end(self, job: str) -> None:
+        self.writing.pop(job, None)
+        self.ledger.end_live_write(job)
+
+    @rule(job=st.sampled_from(JOBS))
+    def sleep(self, job: str) -> None:
+        """Its lease runs out; it believes nothing until it has looked."""
+        self.writing.pop(job, None)
+        self.ledger.renew_live_write(job, 0)
+
+    @rule(job=st.sampled_from(JOBS))
+    def wake(self, job: str) -> None:
+        if self.ledger.renew_live_write(job, 120):
+            known = next(one for one in self.ledger.live_writes(TABLE) if one.token == job)
+            self.writing[job] = known.partitions
+        else:
+            assert job not in self.writing, "a lease that never ran out was taken"
+
+    @invariant()
+    def never_both(self) -> None:
+        for days in getattr(self, "granted", {}).values():
+            for theirs in self.writing.values():
+                assert theirs, "a job that may write anything goes beside a freeze"
+                assert set(days).isdisjoint(theirs)
+
+    def teardown(self) -> None:
+        if hasattr(self, "ledger"):
+            assert self.ledger.verify_audit().ok
+            self.ledger.close()
+            shutil.rmtree(self.directory)
+
+
+def test_no_order_of_calls_lets_both_go(empty_ledger: Path):
+    """Twenty-five random orders of thirty calls, leases running out among them."""
+    EMPTY[:] = [empty_ledger]
+    LeaseMachine.TestCase.settings = settings(
+        max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES
+    )
+    LeaseMachine.TestCase("runTest").runTest()
