@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from spark.test_dark import test_a_candidate_is_read_by_name_and_beside_what_it_replaces
+from spark.test_groups import test_readers_see_one_group_after_the_other
 from spark.test_mode_guarantees import (
     test_conflict_detected,
     test_per_partition_rollback,
@@ -13,9 +15,11 @@ from spark.test_mode_guarantees import (
 from spark.test_modes import test_corrections_history_kept, test_version_history_kept
 
 __all__ = [
+    "test_a_candidate_is_read_by_name_and_beside_what_it_replaces",
     "test_conflict_detected",
     "test_corrections_history_kept",
     "test_per_partition_rollback",
+    "test_readers_see_one_group_after_the_other",
     "test_rollback_after_expiry",
     "test_version_history_kept",
     "test_whole_scope_at_once",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 CONTRACT = "tests/unit/ledger/test_contract.py::TestLedger::test_"
 REPLACE = "tests/unit/publisher/test_replace.py::test_"
 CONFLICT = "tests/unit/publisher/test_conflict.py::test_"
+GROUPING = "tests/unit/executor/test_grouping.py::"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,27 @@ PLANTS = (
         "        accept(tx, known, tx.head_seq + 1)\n",
         "        pass\n",
         (f"{CONTRACT}a_publication_moves_the_run_and_accepts_its_partitions[sqlite]",),
+    ),
+    Plant(
+        "a group goes before its hold is over",
+        "ledger/holds.py",
+        "    if now < until:\n",
+        "    if now < until and not release:\n",
+        ("tests/unit/ledger/test_holds.py::test_a_second_group_is_refused_until_the_hold_is_over[sqlite]",),
+    ),
+    Plant(
+        "groups go on after a part was taken back",
+        "executor/grouping.py",
+        "actions=(_PAUSED, _RESUMED, _TAKEN_BACK)",
+        "actions=(_PAUSED, _RESUMED)",
+        (f"{GROUPING}TestStopped::test_a_rollback_of_an_earlier_group_stops_the_later_ones",),
+    ),
+    Plant(
+        "a name stays when the gate rejects its candidate",
+        "executor/dark.py",
+        '            if bool(one.told["rejected"]) is passed:\n',
+        "            if False:\n",
+        ("tests/unit/executor/test_dark.py::test_a_name_that_says_otherwise_than_the_gate_is_withdrawn[False]",),
     ),
     # ------------------------------------------------------------------------------------------------------ decisions
     Plant(
