@@ -17,6 +17,7 @@ from errata.executor.darkened import Dark, darks, owner_of
 from errata.executor.desk import Desk
 from errata.executor.differing import classified_in
 from errata.executor.judged import OPEN, Judged, audited, judged
+from errata.executor.rebases import rebases_told
 from errata.executor.scope import refs_of
 from errata.executor.suppressing import require_judged
 from errata.failpoints import failpoint
@@ -101,7 +102,9 @@ def _told(
 ) -> dict[str, Any]:
     """What an entry says of it."""
     until = desk.now() + timedelta(days=days(manifest.rollback_window))
-    base = manifest.target.base_snapshot_id
+    # where live won, the newest base is what the candidate replaces; the other partitions are the same in it
+    base = next((one["base_snapshot_id"] for one in reversed(rebases_told(desk, run.run_id))), None)
+    base = base or manifest.target.base_snapshot_id
     keyed = compare and bool(manifest.target.key)
     return {
         "table": manifest.target.staging.table,

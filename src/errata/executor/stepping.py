@@ -12,6 +12,7 @@ from datetime import datetime
 
 from errata.errors import PublishHeld
 from errata.executor.desk import Desk
+from errata.executor.freezing import held_off
 from errata.executor.grouping import groups_view, require_not_stopped, unwell, watching
 from errata.executor.health import Level
 from errata.executor.patience import patiently
@@ -68,7 +69,8 @@ def _wait_for_turn(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest)
     progress.advance(sum(group.state == "published" for group in found.groups), 0)
     progress.show(f"group {found.next}", f"goes {moment(found.not_before or '')} UTC, in {clock(left)}")
     try:
-        with watching(desk, manifest) as watch:
+        # what has not gone yet stays frozen, where live jobs are held off, as for a worker that waits
+        with held_off(desk, actor, run, manifest), watching(desk, manifest) as watch:
             while turn is not None:
                 if turn[0].stopped:
                     require_not_stopped(desk, actor, run)

@@ -13,6 +13,7 @@ import pytest
 from errata.errors import ApprovalRefused, EngineError, PermissionRefused, RunExpired, StateRefused, UsageError
 from errata.executor.dark import follow_verdict
 from errata.executor.darkened import dark_of, dark_refs, dark_views, owner_of
+from errata.ledger import REBASE
 from errata.model.views import DarkView
 from unit.executor.office import ANA, OK, WARNED, Office, office
 
@@ -195,6 +196,14 @@ def test_the_name_goes_with_the_candidate_when_that_is_made_anew(place: Place):
     assert dark_refs(place.house.desk, place.house.run, place.house.manifest) == [
         (TABLE, made.name), (TABLE, f"{made.name}_before"),
     ]  # fmt: skip
+
+
+def test_where_live_won_the_old_side_is_what_the_candidate_replaces_now(place: Place):
+    """A rebase pins another base; the name of what stood before goes there with the new candidate."""
+    made = place.dark()
+    place.house.ledger.record_fact(place.run, f"{REBASE}1", {"n": 1, "base_snapshot_id": "850"}, ANA)
+    place.judged_again(passed=True, anew=True)
+    assert place.tags.held[TABLE] == {"main": "800", made.name: "902", f"{made.name}_before": "850"}
 
 
 @pytest.mark.parametrize("passed", [True, False])
