@@ -30,6 +30,7 @@ def need_hold_over(tx: Tx, run: RunRecord, release: Mapping[str, Any] | None) ->
         return
     now = datetime.fromtimestamp(tx.now_ms / 1000, UTC)
     until = datetime.fromisoformat(last) + timedelta(seconds=int(group["hold_seconds"]))
+    until -= timedelta(microseconds=until.microsecond % 1000)  # the clock of a transaction counts milliseconds
     if now < until:
         error = held_error(run.run_id, str(group["hold"]), until, now)
         raise Refusal(error, run_id=run.run_id, action="publish.intended", body={"until": error.fields["until"]})

@@ -11,13 +11,16 @@ from typing import Any
 import pytest
 
 from errata.errors import ApprovalRefused, EngineError, PermissionRefused, RunExpired, StateRefused, UsageError
-from errata.executor.dark import follow_verdict
+from errata.executor.dark import follow_verdict, publish_dark
 from errata.executor.darkened import dark_of, dark_refs, dark_views, owner_of
 from errata.ledger import REBASE
+from errata.model.audit import Actor
+from errata.model.run import RunState
 from errata.model.views import DarkView
 from unit.executor.office import ANA, OK, WARNED, Office, office
 
 TABLE = "lake.fin.daily_revenue"
+BO = Actor("bo", "u", "h")
 
 
 @dataclass
@@ -229,6 +232,29 @@ def test_cleanup_takes_names_and_views_but_not_what_another_run_took_over(place:
     place.tags.held[TABLE]["preview"] = "7777"
     assert dark_refs(desk, run, place.house.manifest) == []
     assert owner_of(desk, run, "preview", "7777") is None
+
+
+def test_a_name_may_be_taken_over_by_another_run_which_is_said_to_both(place: Place, tmp_path: Path):
+    """Readers of one name get the newest candidate; the run that had it leaves it alone from then on."""
+    place.dark(name="preview", compare=True)
+    other = office(tmp_path, requester="cy")
+    sealed = replace(other.manifest, target=replace(other.manifest.target, base_snapshot_id="800"))
+    other.ledger.manifest = lambda *_: sealed  # type: ignore[method-assign]
+    other.use(replace(place.house.desk.project))
+    other.desk = replace(other.desk, engines=place.house.desk.engines)
+    for state in (RunState.APPROVED, RunState.RUNNING, RunState.STAGED):
+        other.ledger.move(other.run.run_id, state, actor=ANA)
+    made = other.ledger.intend_candidate(other.run.run_id, "d" * 64, ANA)
+    other.ledger.record_candidate(other.run.run_id, made.n, None, "1901", ANA, {"rows": {}})
+    other.verdict(OK)
+    view = publish_dark(other.desk, BO, other.run.run_id, "preview", compare=True, rejected=False)
+    assert view.warnings == (f"preview stood for the candidate of {place.run} until now",)
+    assert place.tags.held[TABLE]["preview"] == "1901"
+    assert dark_of(place.house.desk, place.house.run) is None
+    assert dark_refs(place.house.desk, place.house.run, place.house.manifest) == []
+    assert dark_views(place.house.desk, place.house.run) == []
+    assert dark_views(other.desk, other.run) == ["lake.fin.errata_compare_daily_revenue_preview"]
+    other.ledger.close()
 
 
 def test_a_snapshot_that_is_gone_and_a_catalog_without_tags_are_told_apart(place: Place):
