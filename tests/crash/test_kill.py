@@ -29,8 +29,8 @@ AT = {
     "plan": [name for name in NAMES if name.startswith("plan.")],
     "run": [name for name in NAMES if name.split(".")[0] in ("run", "chunk", "stage")],
     "validate": [name for name in NAMES if name.split(".")[0] in ("candidate", "validate")],
-    "publish": [name for name in NAMES if name.startswith("publish.")],
-    "rollback": [name for name in NAMES if name.startswith("rollback.")],
+    "publish": [name for name in NAMES if name.startswith("publish.") and not name.endswith(".after_carry")],
+    "rollback": [name for name in NAMES if name.startswith("rollback.") and not name.endswith(".after_carry")],
 }
 
 LEDGER = ("ledger.before_commit", "ledger.after_commit")  # passed by every command, many times
@@ -46,6 +46,7 @@ def test_every_failpoint_is_killed_at_somewhere_here() -> None:
     covered |= {name for name in NAMES if name.startswith("follow.")}  # test_kill_modes.py
     covered |= {"freeze.after_open"}  # tests/spark/test_freeze.py
     covered |= {name for name in NAMES if name.startswith("rebase.")}  # tests/spark/test_live_wins.py
+    covered |= {name for name in NAMES if name.endswith(".after_carry")}  # test_kill_rewrite.py
     covered |= {"alarm.before_ring"}  # test_kill_decisions.py
     covered |= {"evidence.before_write"}  # test_kill_evidence.py
     covered |= {name for name in NAMES if name.split(".")[0] in ("groups", "dark")}  # test_kill_groups.py

@@ -149,8 +149,8 @@ class World:
         self.sql("CREATE NAMESPACE IF NOT EXISTS lake.fin")
         self.sql(
             f"CREATE TABLE {TABLE} (day date, account string, gross decimal(12,2), n bigint, "
-            f"produced_by_run_id string, restatement_reason string) USING iceberg PARTITIONED BY ({spec}) "
-            f"TBLPROPERTIES ({listed})"
+            f"produced_by_run_id string, restatement_reason string) USING iceberg "
+            f"{f'PARTITIONED BY ({spec}) ' if spec else ''}TBLPROPERTIES ({listed})"
         )
 
     def write_history(self, names: Sequence[str]) -> None:

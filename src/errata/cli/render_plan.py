@@ -57,7 +57,8 @@ def _body(view: PlanView, width: int) -> Iterator[str]:
     order = {"newest": "newest first", "oldest": "oldest first", "sequential": "one after the other"}
     replaced = len(view.partitions) - len(view.new_partitions)
     scope = [f"{exact(replaced)} of {plural(total, 'partition')}", order.get(view.order, view.order)]
-    others = f"{exact(view.untouched_partitions)} others keep their files untouched"
+    kept = "rows, in files that are written anew" if view.rewrite else "files untouched"
+    others = f"{exact(view.untouched_partitions)} others keep their {kept}"
     yield from labelled("replaces", [", ".join(scope), others if view.untouched_partitions else ""], width)
     if view.new_partitions:
         new = folded(view.grain, view.new_partitions)
@@ -69,6 +70,8 @@ def _body(view: PlanView, width: int) -> Iterator[str]:
     if mode := publish_words(view.publish):
         yield from labelled("publish", mode, width)
     yield from labelled("live jobs", live_words(view.publish), width) if view.publish else ()
+    if view.rewrite:
+        yield from labelled("rewrites", _rewrite(view.rewrite), width)
     for n, source in enumerate(view.inputs):
         yield from labelled("" if n else "reads", _input(source, view.grain), width)
         eras = [f"era {name}: {folded(view.grain, found) or 'whole'}" for name, found in source.eras.items()]
@@ -92,6 +95,11 @@ def _body(view: PlanView, width: int) -> Iterator[str]:
     for rule, why in view.overrides.items():
         if rule not in shown:
             yield from labelled("override", [f'{rule}="{why}"'], width)
+
+
+def _rewrite(rewrite: Mapping[str, Any]) -> list[str]:
+    amount = f"up to {plural(rewrite['files'], 'file')}, {count(rewrite['rows'])} rows, {size(rewrite['bytes'])}"
+    return [amount if rewrite["files"] else "no file is shared", str(rewrite["why"])]
 
 
 def _input(source: InputView, grain: str) -> list[str]:

@@ -26,6 +26,7 @@ from errata.model.refs import (
     pre_tag,
     pub_tag,
     quarantine_table,
+    rest_branch,
     rows_branch,
     run_branch,
     undo_branch,
@@ -137,7 +138,7 @@ def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[M
             drop += [(run.table, ref) for ref in tags]
         else:
             drop += [(run.table, ref) for ref in (*undo, *tags)]
-    drop += _waiting_rows(desk, run, manifest)
+    drop += [*_waiting_rows(desk, run, manifest), *_carried_rows(desk, run, manifest)]
     table = quarantine_table(run.table, run.run_id)
     if not is_undoable:  # attempts that were never adopted may have left one behind, too
         drop.append((table, WHOLE_TABLE))
@@ -156,6 +157,14 @@ def _waiting_rows(desk: Desk, run: RunRecord, manifest: Manifest) -> list[tuple[
     tables = [table for table in (manifest.publish.corrections, manifest.publish.versions) if table]
     found = [(table, ref) for table in tables for ref in refs_of(desk, table) or ()]
     return [(table, ref) for table, ref in found if ref.startswith(beginnings)]
+
+
+def _carried_rows(desk: Desk, run: RunRecord, manifest: Manifest) -> list[tuple[str, str]]:
+    """Branches with rows that were carried over: main has them by now, or nobody needs them."""
+    if manifest.target.rewrite is None:
+        return []
+    beginnings = tuple(rest_branch(publication.pub_id, 0)[:-1] for publication in desk.ledger.publications(run.run_id))
+    return [(run.table, ref) for ref in refs_of(desk, run.table) or () if ref.startswith(beginnings)]
 
 
 def _may_still_write(desk: Desk, run: RunRecord) -> bool:

@@ -102,7 +102,7 @@ def decide(desk: Desk, request: Request) -> Plan:
         held = desk.engines.history.held(product.target.table, column, grain, partitions, request.restore)
         product = as_restore(product)
     inputs = (
-        {INPUT: held_facts(held, target)}
+        {INPUT: held_facts(held, product, target)}
         if held
         else {
             source.name: own_facts(source, product, target, partitions)

@@ -100,15 +100,16 @@ class LedgerLog:
         ledger.renew_publication(publication_id, LEASE_SECONDS)
 
     def committed(self, publication_id: str, snapshot_id: str) -> None:
-        """It landed; only partitions that had to be written anew cost data files."""
+        """It landed; only rows that had to be written anew cost data files."""
         stored = self.desk.ledger.publication_detail(publication_id)
-        anew = {name for names in stored["rewrite"].values() for name in names}
+        names = [name for names in stored["rewrite"].values() for name in names]
+        anew = {file[1] for name in names for file in stored["add"].get(name, ())}
         self.desk.ledger.settle_publication(
             publication_id,
             "committed",
             actor=self.actor,
             snapshot_id=snapshot_id,
-            data_files_written=sum(len(stored["add"].get(name, ())) for name in anew) + stored.get("data_files", 0),
+            data_files_written=len(anew) + len(stored.get("carried", ())) + stored.get("data_files", 0),
         )
         witness(self.desk)
 

@@ -99,15 +99,18 @@ def _undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]
         detail = desk.ledger.publication_detail(pub_id)
         expected |= _files(detail["add"], names)
         with_deletes = tuple(name for name in names if name in detail["with_deletes"])
-        clean = [name for name in names if name not in with_deletes]
-        add |= _files(detail["remove"], clean)
-        needed = {undo_branch(pub_id): bool(clean), pre_tag(pub_id): bool(with_deletes)}
+        shared = tuple(name for name in names if name in detail.get("shared", ()) and name not in with_deletes)
+        whole = [name for name in names if name not in (*with_deletes, *shared)]
+        add |= _files(detail["remove"], whole)
+        needed = {undo_branch(pub_id): bool(whole or shared), pre_tag(pub_id): bool(with_deletes)}
         if any(wanted and ref not in refs for ref, wanted in needed.items()):
             raise _window_over(run, manifest, pub_id)
-        if clean:
+        if whole:
             sources.append(refs[undo_branch(pub_id)])
-        if with_deletes:
-            rewrite[refs[pre_tag(pub_id)]] = with_deletes
+        # what shared a file with other partitions, or carries deletes, comes back as rows and not as files
+        rewrite |= {
+            refs[ref(pub_id)]: asked for ref, asked in ((undo_branch, shared), (pre_tag, with_deletes)) if asked
+        }
     publications = [desk.ledger.publication(pub_id) for pub_id in by_publication]
     window = days(manifest.rollback_window)
     return Replacement(

@@ -154,6 +154,7 @@ def _view(
         release_digest=release_digest(desk, run) if run else None,
         release=released_view(desk, run, manifest) if run else None, manual=manifest.manual,
         restored=plain(manifest.restored) if manifest.restored else None,
+        rewrite=plain(manifest.target.rewrite) if manifest.target.rewrite else None,
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "NewColumn",
     "Override",
     "Restored",
+    "Rewrite",
     "SourceFile",
     "TargetPin",
 ]
@@ -110,6 +111,16 @@ class NewColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Why partitions of the target are not sets of files, and what of their files holds other partitions as well."""
+
+    why: str
+    files: int
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class TargetPin:
     """The target as it was when the run was planned, read before any input."""
 
@@ -127,15 +138,16 @@ class TargetPin:
     expected_part: str  # digest of {partition: [ExpectedFile…]}
     fingerprints: Mapping[str, str]  # per partition in scope
     total_partitions: int
-    mode: str = "metadata"  # how it will be published
+    mode: str = "metadata"  # how it will be published; rewrite: Spark carries over what shares a file with the scope
     required: tuple[str, ...] = ()  # columns that may not hold NULL
     last_column_id: int = 0  # the highest field id that the table had ever given, where new columns come after it
     new_columns: tuple[NewColumn, ...] = ()  # not in the table yet
-    shadow: str | None = None  # the table that takes staged files while the target lacks the new columns
+    shadow: str | None = None  # the table that takes staged files where the target cannot: new columns, mode rewrite
+    rewrite: Rewrite | None = None  # in mode rewrite, as far as metadata tells
 
     @property
     def staging(self) -> TargetPin:
-        """Where staged output lives: the target itself, or its shadow, which has the new columns already."""
+        """Where staged output lives: the target itself, or its shadow, which has new columns and partitions already."""
         return replace(self, table=self.shadow, shadow=None) if self.shadow else self
 
 

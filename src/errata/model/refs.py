@@ -21,6 +21,7 @@ __all__ = [
     "pre_tag",
     "pub_tag",
     "quarantine_table",
+    "rest_branch",
     "rows_branch",
     "run_branch",
     "shadow_table",
@@ -106,6 +107,11 @@ def pub_tag(publication_id: str) -> str:
 def rows_branch(publication_id: str, n: int) -> str:
     """Rows that a rollback had to write anew, because their old files carry deletes."""
     return f"{PREFIX}{publication_id}_rows{n}"
+
+
+def rest_branch(publication_id: str, n: int) -> str:
+    """Rows that only share files with the scope, carried over into files of their own; ``n`` counts the times."""
+    return f"{PREFIX}{publication_id}_rest{n}"
 
 
 def quarantine_table(table: str, run_id: str) -> str:

@@ -12,13 +12,23 @@ __all__ = ["Commit", "DataFile", "FileSets", "History", "Touch", "by_partition"]
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A data file with the delete files that apply to it; ``partition`` None: it holds the scope only in part."""
+    """A data file with the delete files that apply to it.
+
+    ``partition`` None: it is shared, that is, nothing proves that all of its rows are in one partition. Of the
+    partitions that were asked for, it may hold rows of ``shared_by``.
+    """
 
     path: str
     rows: int
     bytes: int
     partition: str | None
     deletes: tuple[ExpectedFile, ...] = ()
+    shared_by: tuple[str, ...] = ()
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The partitions it holds, or may hold, rows of."""
+        return self.shared_by if self.partition is None else (self.partition,)
 
 
 FileSets = Mapping[str, tuple[ExpectedFile, ...]]
@@ -57,10 +67,11 @@ class History:
 
 
 def by_partition(files: Iterable[DataFile], partitions: Iterable[str]) -> dict[str, tuple[ExpectedFile, ...]]:
-    """File sets of the given partitions; a partition without files has an empty set."""
+    """File sets of the given partitions; a partition without files has an empty set, a shared file is in several."""
     sets: dict[str, set[ExpectedFile]] = {partition: set() for partition in partitions}
     for file in files:
-        if file.partition in sets:
-            sets[file.partition].add(ExpectedFile(file.path, file.rows, "data"))
-            sets[file.partition].update(file.deletes)
+        for name in file.partitions:
+            if name in sets:
+                sets[name].add(ExpectedFile(file.path, file.rows, "data"))
+                sets[name].update(file.deletes)
     return {name: tuple(sorted(found, key=lambda f: (f.content, f.path))) for name, found in sets.items()}

@@ -224,6 +224,7 @@ class PlanView:
     manual: bool = True
     restored: Mapping[str, Any] | None = None  # the snapshot whose rows are put back; no transform runs
     publish: Mapping[str, Any] = field(default_factory=dict)  # the mode, and what it needs to know
+    rewrite: Mapping[str, Any] | None = None  # why publication writes data files, and of how much
 
     @property
     def id(self) -> str:

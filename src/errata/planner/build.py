@@ -25,6 +25,7 @@ from errata.planner.packing import MAX_PARTITIONS, in_order, pack, target_bytes
 from errata.planner.ports import WHOLE, ActiveRun, Held, InputFacts, PastRun, TargetFacts
 from errata.planner.request import Request, canary_of, input_partitions, look, order_of, refuse_other_spellings, resolve
 from errata.planner.restore import restored
+from errata.planner.rewrite import rewrite_of, unit_of
 from errata.planner.schema import new_columns
 
 __all__ = ["Plan", "Ref", "build_plan", "own_facts", "run_id", "slug"]
@@ -99,7 +100,8 @@ def build_plan(
     """Judge and, when nothing refuses, seal."""
     by = parse_deadline(request.deadline, now) if request.deadline else None
     partitions = resolve(request, product.target.grain)
-    refuse_other_spellings(partitions, target.partition_field.column_type if target.partition_field else None)
+    unit = unit_of(product.target, target)
+    refuse_other_spellings(partitions, unit.column_type if unit else None)
     rates, cores = rates_of(history), cores_for(project, product)
     chunks = _chunks(request, product, project, partitions, target, inputs, rates, cores)
     work, expected = _estimate(project, chunks, inputs, rates, cores)
@@ -149,7 +151,7 @@ def own_facts(source: Input, product: Product, target: TargetFacts, partitions: 
 
     Partitions of the scope are left out: the run makes them itself before it needs them.
     """
-    scope, field = set(partitions), target.partition_field
+    scope, field = set(partitions), unit_of(product.target, target)
     asked = input_partitions(source, product.target.grain, partitions)
     held = {name: target.partitions[name] for name in asked if name in target.partitions and name not in scope}
     return InputFacts(
@@ -205,7 +207,7 @@ def _sealed(draft: Manifest | None, verdicts: Sequence[Verdict]) -> Manifest | N
     if draft is None or is_refused(verdicts):
         return None
     sealed = replace(draft, overrides=used_overrides(verdicts))
-    if not sealed.target.new_columns:
+    if not sealed.target.new_columns and sealed.target.rewrite is None:
         return sealed
     shadow = shadow_table(sealed.target.table, slug(sealed.product), sha256(canonical_bytes(sealed)))
     return replace(sealed, target=replace(sealed.target, shadow=shadow))
@@ -309,7 +311,7 @@ def _manifest(
 
 def _publish(world: World) -> Publish:
     """The product's, with the statements that make what is missing."""
-    publish, field = world.product.publish, world.target.partition_field
+    publish, field = world.product.publish, unit_of(world.product.target, world.target)
     missing = [table for table, columns in world.beside.items() if columns is None]
     made = creations(publish, world.product.target, field.transform if field else "", missing)
     return replace(publish, creates=made)
@@ -323,10 +325,10 @@ def _part(parts: dict[str, bytes], value: object) -> str:
 
 
 def _target_pin(product: Product, facts: TargetFacts, parts: dict[str, bytes]) -> TargetPin | None:
-    field = facts.partition_field
+    field = unit_of(product.target, facts)
     if field is None:
         return None
-    new = new_columns(product.target, facts)
+    new, rewrite = new_columns(product.target, facts), rewrite_of(product.target, facts)
     return TargetPin(
         table=facts.table,
         table_uuid=facts.table_uuid,
@@ -345,6 +347,8 @@ def _target_pin(product: Product, facts: TargetFacts, parts: dict[str, bytes]) -
         required=tuple(column.name for column in facts.columns if column.required),
         last_column_id=facts.last_column_id if new else 0,
         new_columns=new,
+        mode="rewrite" if rewrite else "metadata",
+        rewrite=rewrite,
     )
 
 
@@ -352,7 +356,7 @@ def _input_pin(world: World, source: Input, facts: InputFacts, parts: dict[str, 
     grain = world.product.target.grain
     back, ahead = look(source, grain) if source.partition else (0, 0)
     sizes = facts.partitions if facts.whole is None else {WHOLE: facts.whole}
-    field = world.target.partition_field
+    field = unit_of(world.product.target, world.target)
     asked = input_partitions(source, grain, world.partitions)
     proof = cover(source, facts, grain, field.column_type if field else None, asked)
     return InputPin(

@@ -20,6 +20,7 @@ from errata.model.product import Limits, Product
 from errata.planner.ports import ActiveRun, Held, InputFacts, TargetFacts
 from errata.planner.request import RULES, Request, input_partitions
 from errata.planner.restore import judge_restore
+from errata.planner.rewrite import judge_rewrite
 from errata.planner.schema import beside_problems, new_columns, schema_problems
 from errata.planner.verdict import Verdict
 
@@ -269,6 +270,11 @@ def _schema(world: World) -> Iterator[Verdict]:
         yield Verdict("schema", "warn", "columns that the transform leaves out are written as NULL, where they may be")
 
 
+def _rewrite(world: World) -> Iterator[Verdict]:
+    if not is_beside(world.product.publish):
+        yield from judge_rewrite(world.product.target, world.target)
+
+
 def _live_retries(world: World) -> Iterator[Verdict]:
     text = world.target.properties.get("commit.retry.num-retries", "4")
     if text.isdigit() and int(text) < _FEW_RETRIES:
@@ -298,5 +304,6 @@ _RULES: dict[str, Callable[[World], Iterator[Verdict]]] = {
     "streaming-readers": _streaming_readers,
     "dirty-tree": _dirty_tree,
     "schema": _schema,
+    "rewrite": _rewrite,
     "live-retries": _live_retries,
 }

@@ -89,7 +89,9 @@ class TargetFacts:
     partitions: Mapping[str, PartitionSize]  # every partition of the table, without fingerprints
     expected: Mapping[str, tuple[ExpectedFile, ...]]  # partitions asked for; an absent one has an empty set
     fingerprints: Mapping[str, str]
-    foreign_spec_files: tuple[str, ...] = ()  # hold rows of the scope, but not only
+    shared_files: tuple[str, ...] = ()  # may hold rows of the scope, and of other partitions as well
+    shared_rows: int = 0
+    shared_bytes: int = 0
     unreadable_values: tuple[str, ...] = ()  # partition values that are no partition of this grain
     properties: Mapping[str, str] = field(default_factory=dict)
     refs: Mapping[str, str] = field(default_factory=dict)

@@ -69,6 +69,7 @@ RULES = (
     "streaming-readers",
     "dirty-tree",
     "schema",
+    "rewrite",
     "live-retries",
 )
 

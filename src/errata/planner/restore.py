@@ -17,6 +17,7 @@ from errata.model.partition import EPOCH, Grain, fold_text
 from errata.model.product import Input, Product
 from errata.model.table import Commit
 from errata.planner.ports import Held, InputFacts, TargetFacts
+from errata.planner.rewrite import unit_of
 from errata.planner.verdict import Verdict
 
 __all__ = ["INPUT", "NOTHING_RUNS", "as_restore", "held_facts", "judge_restore", "no_code", "restored"]
@@ -46,9 +47,9 @@ def as_restore(product: Product) -> Product:
     )
 
 
-def held_facts(held: Held, target: TargetFacts) -> InputFacts:
+def held_facts(held: Held, product: Product, target: TargetFacts) -> InputFacts:
     """The target at the older snapshot, as an input is known."""
-    field = target.partition_field
+    field = unit_of(product.target, target)
     return InputFacts(
         name=INPUT,
         kind="table",

@@ -12,8 +12,9 @@ from errata.model.manifest import NewColumn
 from errata.model.partition import Grain
 from errata.model.product import INEXACT, Product, Target
 from errata.planner.coverage import cover
-from errata.planner.ports import InputFacts, PartitionField, TargetFacts
+from errata.planner.ports import InputFacts, TargetFacts
 from errata.planner.request import input_partitions
+from errata.planner.rewrite import spec_text, unit_of
 
 __all__ = ["SUPPORTED_TYPES", "beside_problems", "lineage_alter", "new_columns", "schema_problems"]
 
@@ -63,7 +64,8 @@ def new_columns(wanted: Target, found: TargetFacts) -> tuple[NewColumn, ...]:
 def _covered(
     product: Product, target: TargetFacts, inputs: Mapping[str, InputFacts], partitions: Sequence[str]
 ) -> tuple[str, ...]:
-    kind, grain = target.partition_field.column_type if target.partition_field else None, product.target.grain
+    unit, grain = unit_of(product.target, target), product.target.grain
+    kind = unit.column_type if unit else None
     proofs = (
         cover(source, inputs[source.name], grain, kind, input_partitions(source, grain, partitions))
         for source in product.inputs
@@ -80,12 +82,14 @@ def _partitioning(product: Product, target: TargetFacts, types: Mapping[str, str
     column, grain = product.target.column, product.target.grain
     if column not in types:
         return (f"{target.table} has no column {column}, which the product names as its partition column",)
-    kind, is_reachable = types[column], target.partition_field is not None
+    kind = types[column]
     if kind not in SUPPORTED_TYPES:
         return (f"{column} is {kind}; a partition column is one of {', '.join(SUPPORTED_TYPES)}",)
-    if not is_reachable:
-        spec = ", ".join(_text(field) for field in target.partition_fields) or "nothing"
-        return (f"grain {grain} of {column} is not a field of the table's partition spec; it is partitioned by {spec}",)
+    if unit_of(product.target, target) is None:
+        spec = spec_text(target.partition_fields)
+        return (
+            f"grain {grain} of {column} ({kind}) cannot be told from its values; the table is partitioned by {spec}",
+        )
     zone = product.target.zone
     if zone != "UTC" and kind in ("timestamp", "timestamptz") and grain in (Grain.DAY, Grain.MONTH, Grain.YEAR):
         return (f"{grain}s of {column} are UTC in the table and {zone} in the product; partition by a date column",)
@@ -130,20 +134,10 @@ def _added(wanted: Target, found: TargetFacts, types: Mapping[str, str]) -> tupl
 
 
 def _attribution(target: TargetFacts) -> tuple[str, ...]:
-    problems = []
-    if target.partition_field and (foreign := target.foreign_spec_files):
-        problems.append(
-            f"{len(foreign)} files with rows of these partitions were written under another partition spec: "
-            f"{_some(foreign)}; rewrite them with rewrite_data_files first"
-        )
-    if target.unreadable_values:
-        found = _some([repr(value) for value in target.unreadable_values])
-        problems.append(f"the table holds partition values that are not of this grain: {found}")
-    return tuple(problems)
-
-
-def _text(field: PartitionField) -> str:
-    return field.column if field.transform == "identity" else f"{field.transform}({field.column})"
+    if not target.unreadable_values:
+        return ()
+    found = _some([repr(value) for value in target.unreadable_values])
+    return (f"the table holds partition values that are not of this grain: {found}",)
 
 
 def _some(items: Sequence[str]) -> str:

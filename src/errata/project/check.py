@@ -11,6 +11,7 @@ from pathlib import Path as FilePath
 from errata.errors import ErrataError
 from errata.model.partition import Grain
 from errata.model.product import INEXACT, Input, Product, Project, Role
+from errata.model.span import unit_transform
 from errata.project.ports import PartitionFacts, TableFacts, TableReader
 from errata.project.problems import Path, Problem, Report
 from errata.project.transforms import check_transform
@@ -127,7 +128,7 @@ def _check_target(project: Project, product: Product, reader: TableReader, repor
             found = f"expected a column of type float, double or decimal; {name} is {kind}"
             report.at(("diff", "tolerance", name), found, found=False)
     if target.column in names:
-        _check_spec(product, facts.partition_fields, report)
+        _check_grain(product, types[target.column], facts.partition_fields, report)
     missing = [column for column in product.lineage_columns if column not in names]
     if missing:
         statement = add_columns(target.table, missing)
@@ -152,22 +153,15 @@ def _check_column(path: Path, column: str, names: list[str], table: str, report:
         report.at(path, f"expected a column of {table}" + (f' (nearest: "{close}")' if close else ""))
 
 
-def _check_spec(product: Product, fields: Iterable[PartitionFacts], report: Report) -> None:
-    target, mine = product.target, [field for field in fields if field.column == product.target.column]
-    if any(_agrees(field, target.grain) for field in mine):
+def _check_grain(product: Product, kind: str, fields: Iterable[PartitionFacts], report: Report) -> None:
+    """A spec that is not by this grain costs a rewrite, which the plan says; a type that has no such grain is wrong."""
+    target = product.target
+    if unit_transform(kind, target.grain) is not None:
         return
-    if not mine:
-        report.at(("target", "partition", "column"), f"{target.table} is not partitioned by this column")
-        return
-    usable = [str(field.grain) for field in mine if field.grain is not None]
-    spec = ", ".join(f"{field.transform}({field.column})" for field in mine)
-    fits = f"; expected {' or '.join(usable)}" if usable else "; no grain fits that"
-    report.at(("target", "partition", "grain"), f"{target.table} is partitioned by {spec}{fits}")
-
-
-def _agrees(field: PartitionFacts, grain: Grain) -> bool:
-    dates_as_text = field.grain is Grain.VALUE and field.column_type == "string" and grain.is_time
-    return field.grain is grain or dates_as_text
+    own = [str(field.grain) for field in fields if field.column == target.column and field.grain is not None]
+    fits = own or [str(grain) for grain in Grain if unit_transform(kind, grain) is not None]
+    told = f"expected {' or '.join(fits)}" if fits else "no grain fits that"
+    report.at(("target", "partition", "grain"), f"{target.column} of {target.table} is {kind}; {told}")
 
 
 def _check_input(project: Project, source: Input, reader: TableReader, report: Report) -> None:

@@ -2,7 +2,7 @@
 
 Files that differ from the expected set are explained by the commits since the base: rewrites whose row counts balance
 are compaction; anything else is a write. Where the commits cannot tell (history was cut, main was rolled back, a
-rewrite that does not balance), only the content can.
+rewrite that does not balance, partitions that share files with others), only the content can.
 """
 
 from __future__ import annotations
@@ -22,17 +22,21 @@ class Judgement:
     compacted: tuple[str, ...] = ()
     written: Mapping[str, tuple[Commit, ...]] = field(default_factory=dict)
     unclear: tuple[str, ...] = ()
+    suspects: Mapping[str, tuple[Commit, ...]] = field(default_factory=dict)  # of unclear ones: who may have written
 
     def settled(self, same_content: Iterable[str]) -> Judgement:
         """The judgement once the content of the unclear partitions was compared."""
         same = set(same_content)
-        changed = {name: self.written.get(name, ()) for name in self.unclear if name not in same}
+        changed = {name: self.suspects.get(name, ()) for name in self.unclear if name not in same}
         return Judgement((*self.compacted, *(n for n in self.unclear if n in same)), {**self.written, **changed})
 
     def and_of(self, other: Judgement) -> Judgement:
         """Both, where they are about other partitions."""
         return Judgement(
-            (*self.compacted, *other.compacted), {**self.written, **other.written}, (*self.unclear, *other.unclear)
+            (*self.compacted, *other.compacted),
+            {**self.written, **other.written},
+            (*self.unclear, *other.unclear),
+            {**self.suspects, **other.suspects},
         )
 
 
@@ -52,22 +56,29 @@ def writers(partition: str, history: History, own: frozenset[str] = frozenset())
     )
 
 
-def judge(changed: Iterable[str], history: History, own: frozenset[str] = frozenset()) -> Judgement:
-    """Tell compaction from writes for every partition that differs; ``own`` publications made the expected state."""
+def judge(
+    changed: Iterable[str], history: History, own: frozenset[str] = frozenset(), *, shares_files: bool = False
+) -> Judgement:
+    """Tell compaction from writes for every partition that differs; ``own`` publications made the expected state.
+
+    With ``shares_files`` a commit to a partition's files may be about rows of others, so it proves nothing.
+    """
     compacted: list[str] = []
     unclear: list[str] = []
     written: dict[str, tuple[Commit, ...]] = {}
+    suspects: dict[str, tuple[Commit, ...]] = {}
     for name in changed:
         commits = writers(name, history, own)
-        if not history.complete or not commits:
+        if shares_files or not history.complete or not commits:
             unclear.append(name)
+            suspects[name] = tuple(commit for commit in commits if commit.operation != "replace")
         elif any(commit.operation != "replace" for commit in commits):
             written[name] = tuple(commit for commit in commits if commit.operation != "replace")
         elif all(_balances(commit, name) for commit in commits):
             compacted.append(name)
         else:
             unclear.append(name)
-    return Judgement(tuple(compacted), written, tuple(unclear))
+    return Judgement(tuple(compacted), written, tuple(unclear), suspects if shares_files else {})
 
 
 def _balances(commit: Commit, partition: str) -> bool:

@@ -18,6 +18,7 @@ from errata.model.table import DataFile, History
 __all__ = [
     "BesideTable",
     "BesideWriter",
+    "CarriedOver",
     "ContentPort",
     "IntentLog",
     "Landed",
@@ -47,6 +48,17 @@ class PublicationCommit:
     properties: Mapping[str, str]
     add_table: str = ""  # the table those snapshots are of, when it is not the target
     add_columns: tuple[NewColumn, ...] = ()  # columns the target gains in the same commit
+    carried: tuple[str, ...] = ()  # paths with what the removed files held of other partitions
+    carried_from: str = ""  # the snapshot of the target that lists them
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedOver:
+    """Rows that shared files with a scope, in files of their own."""
+
+    snapshot_id: str
+    files: tuple[DataFile, ...]
+    taken: tuple[str, ...]  # the shared files that do hold rows of the scope
 
 
 class Outcome(StrEnum):
@@ -131,7 +143,14 @@ class PublishTable(Protocol):
 
     def rewrite(self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str]) -> str:
         """Write the rows of these partitions, as that snapshot reads, into new files on a guard-rooted branch;
-        answers the snapshot that lists them. The only act of publishing or undoing that writes data files."""
+        answers the snapshot that lists them. Raises ``EngineError`` when the files do not hold exactly those rows."""
+
+    def carry_over(
+        self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str], paths: Sequence[str]
+    ) -> CarriedOver:
+        """Of these files, as that snapshot reads them: find those that hold rows of the partitions, and write their
+        other rows into new files on a guard-rooted branch. Raises ``EngineError`` when the new files do not hold
+        exactly those rows. With ``rewrite`` the only act of publishing or undoing that writes data files."""
 
 
 @dataclass(frozen=True, slots=True)

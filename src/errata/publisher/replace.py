@@ -18,8 +18,10 @@ from errata.model.columns import columns_to_add, planned_schema
 from errata.model.manifest import TargetPin
 from errata.model.refs import GUARD, rows_branch, undo_branch
 from errata.model.table import DataFile, FileSets, by_partition
+from errata.publisher.carry import NOTHING, Carried, carry_over, shares_files
 from errata.publisher.conflict import Judgement, differing, judge, writers
 from errata.publisher.ports import ContentPort, IntentLog, Outcome, PublicationCommit, PublishTable, TableVersion
+from errata.publisher.remembering import RememberedContent
 from errata.publisher.wording import conflict_error, contention_error, drift_error
 
 __all__ = [
@@ -73,7 +75,7 @@ class Replacement:
     @property
     def add_paths(self) -> tuple[str, ...]:
         """Paths to add."""
-        return tuple(sorted(file.path for files in self.add.values() for file in files))
+        return tuple(sorted({file.path for files in self.add.values() for file in files}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,12 @@ class Examined:
     @property
     def with_deletes(self) -> tuple[str, ...]:
         """Partitions whose undo will have to write rows, because their files carry deletes."""
-        return tuple(sorted({file.partition or "" for file in self.remove if file.deletes}))
+        return tuple(sorted({name for file in self.remove if file.deletes for name in file.partitions}))
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """Partitions whose undo will have to write rows, because their files hold rows of others as well."""
+        return tuple(sorted({name for file in self.remove if file.partition is None for name in file.partitions}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +125,8 @@ def examine(order: Replacement, version: TableVersion, content: ContentPort) -> 
     if version.spec_id != target.spec_id:
         raise drift_error(order.run_id, target.table, "partition spec id", target.spec_id, version.spec_id)
     files = version.live(order.partitions)
-    if partial := [file for file in files if file.partition is None]:
+    partial = [file for file in files if file.partition is None]
+    if partial and not shares_files(target):
         raise drift_error(order.run_id, target.table, "files by partition", 0, f"{len(partial)} of another spec")
     live = by_partition(files, order.partitions)
     if order.only_into_empty and files:
@@ -130,7 +138,8 @@ def examine(order: Replacement, version: TableVersion, content: ContentPort) -> 
         return Examined(version.snapshot_id, files, ())
     verdict = Judgement()
     for base, names in order.by_base(changed).items():
-        verdict = verdict.and_of(judge(names, version.history(base, names), order.own))
+        history = version.history(base, names)
+        verdict = verdict.and_of(judge(names, history, order.own, shares_files=shares_files(target)))
     if verdict.unclear:
         verdict = verdict.settled(_same_content(order, version.snapshot_id, verdict, content))
     if verdict.written:
@@ -156,6 +165,7 @@ def _same_content(order: Replacement, head: str, verdict: Judgement, content: Co
 
 def carry_out(order: Replacement, table: PublishTable, content: ContentPort, log: IntentLog) -> Replaced:
     """Publish or roll back; raises ``PublishConflict`` with main untouched, or answers what landed."""
+    content = RememberedContent(content)
     table.ensure_guard(order.target)
     first = examine(order, table.version(order.target), content)
     publication_id = log.intend(detail_of(order, first))
@@ -164,6 +174,7 @@ def carry_out(order: Replacement, table: PublishTable, content: ContentPort, log
         failpoint(f"{order.kind}.after_intent")
         if order.rewrite:
             order, written = _rewritten(order, publication_id, table)
+            failpoint(f"{order.kind}.after_carry")
         return _until_landed(order, publication_id, written, table, content, log)
     except Exception as error:
         landed = settle(order.target, publication_id, table, log, reason=first_line(error))
@@ -179,30 +190,37 @@ def carry_out(order: Replacement, table: PublishTable, content: ContentPort, log
 def _until_landed(
     order: Replacement, publication_id: str, written: int, table: PublishTable, content: ContentPort, log: IntentLog
 ) -> Replaced:
-    kept: tuple[str, ...] | None = None
-    trouble = "no answer"
+    kept: tuple[tuple[str, ...], str] | None = None
+    carried, trouble = NOTHING, "no answer"
     for _ in range(2 * TRIES):
         if table.look(order.target, publication_id).outcome is not Outcome.ABSENT:
             # landed late, or closed behind a fence by another process: settling tells which
             raise contention_error(order.kind, order.run_id, "another process closed this publication", "")
         version = table.version(order.target)
         found = examine(order, version, content)
-        if found.paths != kept:
-            log.update(publication_id, detail_of(order, found))
+        if not carried.fits(found.remove):
+            carried = carry_over(
+                carried, order.target, publication_id, found.snapshot_id, order.partitions, found.remove, table
+            )
+            failpoint(f"{order.kind}.after_carry")
+            continue
+        found = replace(found, remove=carried.taken(found.remove))
+        if (found.paths, carried.source) != kept:
+            log.update(publication_id, detail_of(order, found, carried))
             table.write_undo(
                 order.target, publication_id, found.snapshot_id, order.partitions, found.paths, order.undo_days
             )
-            kept = found.paths
+            kept = (found.paths, carried.source)
             failpoint(f"{order.kind}.after_undo")
             continue
         log.last_look()
         failpoint(f"{order.kind}.before_commit")
-        landed, trouble = _try(order, publication_id, found, version, table)
+        landed, trouble = _try(order, publication_id, found, carried, version, table)
         if landed is not None:
             failpoint(f"{order.kind}.after_commit")
             log.committed(publication_id, landed)
             failpoint(f"{order.kind}.after_record")
-            return _replaced(order, publication_id, landed, found, written)
+            return _replaced(order, publication_id, landed, found, written + len(carried.files))
     lost = f"the table moved under each of its tries; the last ended with {trouble}"
     raise contention_error(order.kind, order.run_id, lost, order.on_live_write)
 
@@ -220,7 +238,12 @@ def _replaced(order: Replacement, publication_id: str, landed: str, found: Exami
 
 
 def _try(
-    order: Replacement, publication_id: str, found: Examined, version: TableVersion, table: PublishTable
+    order: Replacement,
+    publication_id: str,
+    found: Examined,
+    carried: Carried,
+    version: TableVersion,
+    table: PublishTable,
 ) -> tuple[str | None, str]:
     """The snapshot, if the table says that it landed; and what was raised, which decides nothing."""
     commit = PublicationCommit(
@@ -231,7 +254,12 @@ def _try(
         remove=found.paths,
         add=order.add_paths,
         add_from=order.add_from,
-        keep_refs={**order.keep_refs, undo_branch(publication_id): order.undo_days, GUARD: _FOR_EVER_DAYS},
+        keep_refs={
+            **order.keep_refs,
+            **carried.refs,
+            undo_branch(publication_id): order.undo_days,
+            GUARD: _FOR_EVER_DAYS,
+        },
         pre_days=order.undo_days if found.with_deletes else 3,
         properties={
             "errata.publication": publication_id,
@@ -243,6 +271,8 @@ def _try(
         add_table=order.add_table,
         # a rollback takes files back, never columns: in what it restores they are NULL
         add_columns=(columns_to_add(order.target, version.schema) or ()) if order.kind == "publish" else (),
+        carried=tuple(sorted(file.path for file in carried.files)),
+        carried_from=carried.source,
     )
     try:
         return version.commit(commit), ""
@@ -292,8 +322,12 @@ def settle(
     return None
 
 
-def detail_of(order: Replacement, found: Examined) -> dict[str, Any]:
+def detail_of(order: Replacement, found: Examined, carried: Carried = NOTHING) -> dict[str, Any]:
     """What an intent says: the exact paths to remove and to add, and what it was found on."""
+    shared: dict[str, Any] = {}
+    if shares_files(order.target):
+        files = [["data", file.path, file.rows] for file in carried.files]
+        shared = {"shared": list(found.shared), "carried": files, "carried_from": carried.source}
     return {
         "kind": order.kind,
         "partitions": list(order.partitions),
@@ -305,6 +339,7 @@ def detail_of(order: Replacement, found: Examined) -> dict[str, Any]:
         "with_deletes": list(found.with_deletes),
         "rewrite": {snapshot: list(names) for snapshot, names in order.rewrite.items()},
         "columns": [[new.name, new.type, new.field_id] for new in order.target.new_columns],
+        **shared,
     }
 
 

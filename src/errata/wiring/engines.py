@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from errata.engines.iceberg.published import IcebergPublishing
     from errata.engines.iceberg.staged import IcebergStaging
     from errata.engines.probes import SignalProbes
+    from errata.engines.spark.carry import SparkRewriter
     from errata.engines.spark.corrections import SparkBeside
     from errata.engines.spark.measure import SparkMeasurer
     from errata.engines.spark.session import SparkRuntime
@@ -196,7 +197,14 @@ class ProjectEngines:
         """Publications and their undo."""
         from errata.engines.iceberg.published import IcebergPublishing
 
-        return IcebergPublishing(self.java, _Rewriter(self))
+        return IcebergPublishing(self.java, lambda: self._rewriter)
+
+    @cached_property
+    def _rewriter(self) -> SparkRewriter:
+        """Rows written anew, which few publications need."""
+        from errata.engines.spark.carry import SparkRewriter
+
+        return SparkRewriter(self.runtime)
 
     @cached_property
     def beside(self) -> IcebergBeside:
@@ -288,17 +296,6 @@ class _Nobody:
     def held(self, _target: TargetPin, _snapshots: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         """Nobody is on it."""
         return ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Rewriter:
-    """Starts Spark only if rows must be written."""
-
-    engines: ProjectEngines
-
-    def copy_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], branch: str) -> None:
-        """Rows of a snapshot as new files on a branch."""
-        self.engines.chunks.copy_rows(target, snapshot_id, partitions, branch)
 
 
 def _code_cache(root: Path) -> Path:

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 from pyiceberg.catalog import load_catalog
+from pyiceberg.conversions import to_bytes
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -53,17 +54,17 @@ class Lake:
 def append(table: Table, *rows: Mapping[str, Any]) -> Table:
     """Commit one data file per partition of these rows; the files are never written, only their metadata is."""
     spec, schema = table.spec(), table.schema()
-    groups: dict[tuple[Any, ...], int] = {}
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
-        value = tuple(_partition_value(part, schema, row) for part in spec.fields)
-        groups[value] = groups.get(value, 0) + 1
+        groups.setdefault(tuple(_partition_value(part, schema, row) for part in spec.fields), []).append(row)
     with table.transaction() as tx, tx.update_snapshot().fast_append() as update:
-        for value, count in groups.items():
-            update.append_data_file(data_file(f"{table.location()}/data/{uuid4()}.parquet", value, count, spec.spec_id))
+        for value, held in groups.items():
+            path = f"{table.location()}/data/{uuid4()}.parquet"
+            update.append_data_file(data_file(path, value, len(held), spec.spec_id, **_metrics(schema, held)))
     return table
 
 
-def data_file(path: str, partition: tuple[Any, ...], rows: int, spec_id: int) -> DataFile:
+def data_file(path: str, partition: tuple[Any, ...], rows: int, spec_id: int, **metrics: Any) -> DataFile:
     made = DataFile.from_args(
         content=DataFileContent.DATA,
         file_path=path,
@@ -71,19 +72,35 @@ def data_file(path: str, partition: tuple[Any, ...], rows: int, spec_id: int) ->
         partition=Record(*partition),
         record_count=rows,
         file_size_in_bytes=1000 + rows,
+        **metrics,
     )
     made.spec_id = spec_id
     return made
 
 
+def _metrics(schema: Schema, rows: list[Mapping[str, Any]]) -> dict[str, dict[int, Any]]:
+    """Counts and bounds of every column, as writers leave them."""
+    found: dict[str, dict[int, Any]] = {
+        name: {} for name in ("value_counts", "null_value_counts", "lower_bounds", "upper_bounds")
+    }
+    for field in schema.fields:
+        values = [_raw(row[field.name]) for row in rows if row.get(field.name) is not None]
+        found["value_counts"][field.field_id] = len(rows)
+        found["null_value_counts"][field.field_id] = len(rows) - len(values)
+        for name, end in (("lower_bounds", min), ("upper_bounds", max)) if values else ():
+            found[name][field.field_id] = to_bytes(field.field_type, end(values))  # type: ignore[arg-type]
+    return found
+
+
+def _raw(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return datetime_to_micros(value)
+    return date_to_days(value) if isinstance(value, date) else value
+
+
 def _partition_value(part: PartitionField, schema: Schema, row: Mapping[str, Any]) -> Any:
     field = schema.find_field(part.source_id)
-    raw = row[field.name]
-    if isinstance(raw, datetime):
-        raw = datetime_to_micros(raw)
-    elif isinstance(raw, date):
-        raw = date_to_days(raw)
-    return part.transform.transform(field.field_type)(raw)
+    return part.transform.transform(field.field_type)(_raw(row[field.name]))
 
 
 def on(text: str, n: int = 1, region: str | None = "EU") -> dict[str, Any]:

@@ -83,40 +83,57 @@ def test_a_table_without_snapshots_has_no_base(lake: Lake):
 
 
 def test_a_grain_the_spec_does_not_have_is_no_field(lake: Lake):
-    """Days of an hourly table, or of an unpartitioned one, are not units that can be replaced."""
+    """Days of an hourly table, or of an unpartitioned one, are no partitions of it."""
     lake.create("hourly", ("at", HourTransform()), rows=[on("2026-01-01T05:00")])
-    lake.create("plain", rows=[on("2026-01-01")])
+    lake.create("plain", rows=[on("2026-01-01"), on("2026-01-03")])
     assert lake.reader.read_target("lake.fin.hourly", "at", Grain.DAY, ["2026-01-01"]).partition_field is None
-    plain = lake.reader.read_target("lake.fin.plain", "day", Grain.DAY, ["2026-01-01"])
+    plain = lake.reader.read_target("lake.fin.plain", "day", Grain.DAY, ["2026-01-01", "2026-01-02", "2026-01-04"])
     assert plain.partition_field is None
-    assert len(plain.foreign_spec_files) == 1
+    assert (len(plain.shared_files), plain.shared_rows) == (1, 2)
+    assert plain.shared_bytes > 0
+    listed = {name: [file.path for file in files] for name, files in plain.expected.items()}
+    shared = list(plain.shared_files)
+    assert listed == {"2026-01-01": shared, "2026-01-02": shared, "2026-01-04": []}
 
 
-def test_files_of_a_coarser_spec_that_touch_the_scope_are_named(lake: Lake):
-    """After monthly → daily evolution, a month that overlaps the scope is foreign; another month is not."""
-    table = lake.create("t", ("at", MonthTransform()), rows=[on("2025-06-05"), on("2026-01-05")])
+def test_a_file_whose_bounds_lie_in_one_partition_is_of_that_partition(lake: Lake):
+    """Also where the spec says nothing of it; NULLs beside a value make it shared, NULLs alone do not."""
+    table = lake.create("t", rows=[on("2026-01-01", 1, "EU"), on("2026-01-01", 2, "EU")])
+    append(table, on("2026-01-01", 3, None))
+    append(table, on("2026-01-01", 4, None), on("2026-01-01", 5, "US"))
+    by_day = lake.reader.read_target("lake.fin.t", "day", Grain.DAY, ["2026-01-01"])
+    assert (by_day.shared_files, len(by_day.expected["2026-01-01"])) == ((), 3)
+    assert {name: size.rows for name, size in by_day.partitions.items()} == {"2026-01-01": 5}
+    by_region = lake.reader.read_target("lake.fin.t", "region", Grain.VALUE, ["EU", "US", "AF", NULL])
+    assert len(by_region.shared_files) == 1
+    assert {name: len(files) for name, files in by_region.expected.items()} == {"EU": 1, "US": 1, "AF": 0, NULL: 2}
+
+
+def test_files_of_a_coarser_spec_that_touch_the_scope_are_shared(lake: Lake):
+    """After monthly → daily evolution, a file that spans the scope is shared; one that is of another day is not."""
+    rows = [on("2025-06-05"), on("2026-01-05"), on("2026-01-07")]
+    table = lake.create("t", ("at", MonthTransform()), rows=rows)
     with table.update_spec() as update:
         update.remove_field("p0")
         update.add_field("at", DayTransform(), "daily")
     append(table, on("2026-01-06"))
     january = lake.reader.read_target("lake.fin.t", "at", Grain.DAY, ["2026-01-06"])
-    assert len(january.foreign_spec_files) == 1
-    assert len(january.expected["2026-01-06"]) == 1
-    march = lake.reader.read_target("lake.fin.t", "at", Grain.DAY, ["2026-03-01"])
-    assert march.foreign_spec_files == ()
+    assert len(january.shared_files) == 1
+    assert len(january.expected["2026-01-06"]) == 2
+    june = lake.reader.read_target("lake.fin.t", "at", Grain.DAY, ["2025-06-05", "2026-01-08"])
+    assert (june.shared_files, len(june.expected["2025-06-05"]), june.expected["2026-01-08"]) == ((), 1, ())
 
 
-def test_files_of_a_finer_spec_are_named_too(lake: Lake):
-    """After hourly → daily evolution, a publication would not find the hours by the daily field."""
+def test_files_of_a_finer_spec_are_of_their_day(lake: Lake):
+    """After hourly → daily evolution, bounds say what the daily field does not."""
     table = lake.create("t", ("at", HourTransform()), rows=[on("2026-01-05T01:00")])
     with table.update_spec() as update:
         update.remove_field("p0")
         update.add_field("at", DayTransform(), "daily")
     append(table, on("2026-01-05T02:00"))
     facts = lake.reader.read_target("lake.fin.t", "at", Grain.DAY, ["2026-01-05"])
-    assert len(facts.foreign_spec_files) == 1
-    assert len(facts.expected["2026-01-05"]) == 1
-    assert lake.reader.read_target("lake.fin.t", "at", Grain.DAY, ["2026-01-06"]).foreign_spec_files == ()
+    assert facts.shared_files == ()
+    assert len(facts.expected["2026-01-05"]) == 2
 
 
 def test_a_spec_that_changed_elsewhere_keeps_its_days(lake: Lake):
@@ -126,7 +143,7 @@ def test_a_spec_that_changed_elsewhere_keeps_its_days(lake: Lake):
         update.add_field("n", BucketTransform(4), "bucket")
     append(table, on("2026-01-05"))
     facts = lake.reader.read_target("lake.fin.t", "at", Grain.DAY, ["2026-01-05"])
-    assert (facts.foreign_spec_files, len(facts.expected["2026-01-05"])) == ((), 2)
+    assert (facts.shared_files, len(facts.expected["2026-01-05"])) == ((), 2)
 
 
 def test_text_columns_may_hold_days_and_other_texts_are_reported(lake: Lake):

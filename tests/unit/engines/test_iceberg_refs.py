@@ -18,6 +18,6 @@ def test_a_ref_on_an_old_snapshot_lives_as_long_as_was_promised() -> None:
 
 def test_chunks_are_written_without_fanout() -> None:
     """One open file per partition ran out of memory at 1,825 days in one task."""
-    from errata.engines.spark.stage import _WRITE_OPTIONS
+    from errata.engines.spark.stage import WRITE_OPTIONS
 
-    assert _WRITE_OPTIONS["fanout-enabled"] == "false"
+    assert WRITE_OPTIONS["fanout-enabled"] == "false"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyiceberg.table.metadata import TableMetadataUtil
 
-from errata.engines.iceberg.shadow import beside, shadow_metadata
+from errata.engines.iceberg.shadow import beside, finer_metadata, shadow_metadata
 from errata.errors import EngineError
 from errata.model.manifest import NewColumn
 
@@ -101,3 +101,23 @@ def test_a_target_at_the_root_of_its_store_has_no_place_beside_it():
     assert beside("s3://lake/daily", "shadow") == "s3://lake/shadow"
     with pytest.raises(EngineError, match="below the root"):
         beside("s3://lake/", "shadow")
+
+
+def test_a_shadow_of_wider_partitions_has_the_products_own_as_one_more_field() -> None:
+    """Under a new spec and a new field id; the target's fields keep theirs, so a file can be placed in either."""
+    made = finer_metadata(TARGET, 5, "month")
+    parsed = TableMetadataUtil.parse_obj(made)
+    assert [(f.field_id, f.source_id, str(f.transform)) for f in parsed.spec().fields] == [
+        (1000, 1, "identity"), (1001, 5, "month"),
+    ]  # fmt: skip
+    assert (parsed.default_spec_id, parsed.last_partition_id) == (1, 1001)
+    assert TARGET["default-spec-id"] == 0
+    plain = {**TARGET, "partition-specs": [{"spec-id": 0, "fields": []}], "last-partition-id": 999}
+    assert [f.field_id for f in TableMetadataUtil.parse_obj(finer_metadata(plain, 1, "identity")).spec().fields] == [
+        1000
+    ]
+
+
+def test_a_spec_that_has_the_field_stays_as_it_is() -> None:
+    """New columns alone need no other partitions."""
+    assert finer_metadata(TARGET, 1, "identity") == TARGET

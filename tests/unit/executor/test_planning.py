@@ -59,7 +59,13 @@ def test_own_output_is_known_from_the_target_and_never_read_again(tmp_path: Path
         raise Stop
 
     facts = SimpleNamespace(
-        table="lake.n.t", partitions={}, partition_field=None, base_snapshot_id="7", base_timestamp_ms=1, table_uuid="u"
+        table="lake.n.t",
+        partitions={},
+        partition_field=None,
+        columns=(),
+        base_snapshot_id="7",
+        base_timestamp_ms=1,
+        table_uuid="u",
     )
     engines = SimpleNamespace(
         targets=SimpleNamespace(read_target=lambda *_: facts), inputs=SimpleNamespace(read_input=read_input)

@@ -33,7 +33,7 @@ OTHER = ActiveRun("bf-1", "d" * 64, "running", PRODUCT.target.table, frozenset({
 def test_a_good_request_has_an_ok_from_every_rule():
     """Each rule speaks once and none refuses or warns."""
     made = plan()
-    spoken = [rule for rule in RULES if rule not in ("append", "restore")]  # of other modes and kinds
+    spoken = [rule for rule in RULES if rule not in ("append", "restore", "rewrite")]  # of other modes and kinds
     assert [(verdict.rule, verdict.level) for verdict in made.verdicts] == [(rule, "ok") for rule in spoken]
     assert made.manifest is not None
 
@@ -58,7 +58,7 @@ def test_one_bad_request_shows_all_its_problems():
         active_runs=(OTHER,),
         target=replace(TARGET, properties={}),
     )
-    found = {rule: levels(made, rule) for rule in RULES if rule not in ("append", "restore")}
+    found = {rule: levels(made, rule) for rule in RULES if rule not in ("append", "restore", "rewrite")}
     assert found == {
         "range": ["refuse"],
         "recent": ["refuse"],
@@ -132,13 +132,11 @@ def test_an_override_that_was_not_needed_is_reported_and_not_sealed():
 @pytest.mark.parametrize(
     "more,said",
     [
-        ({"target": replace(TARGET, partition_field=None, partition_fields=())}, "partitioned by nothing"),
         (
             {"product": replace(PRODUCT, lineage_columns=("produced_by_run_id",))},
             "ALTER TABLE lake.fin.daily_revenue ADD",
         ),
         ({"product": replace(PRODUCT, target=replace(PRODUCT.target, key=("nope",)))}, "key columns nope"),
-        ({"target": replace(TARGET, foreign_spec_files=("s3://x/a.parquet",))}, "another partition spec"),
         ({"target": replace(TARGET, unreadable_values=("EU",))}, "'EU'"),
         ({"product": replace(PRODUCT, target=replace(PRODUCT.target, column="nope"))}, "no column nope"),
         ({"inputs": INPUTS | {"adjustments": replace(INPUTS["adjustments"], problem="no column x")}}, "no column x"),

@@ -33,7 +33,11 @@ def held(*commits: Commit, complete: bool = True, problems: tuple[str, ...] = ()
 def restore(found: Held, product: Any = PRODUCT, **more: Any) -> Plan:
     request = ask(partitions=",".join(DAYS), start=None, end=None, kind="restore", restore="7000", **more)
     return plan(
-        request, product=as_restore(product), inputs={INPUT: held_facts(found, TARGET)}, code=no_code(CODE), held=found
+        request,
+        product=as_restore(product),
+        inputs={INPUT: held_facts(found, product, TARGET)},
+        code=no_code(CODE),
+        held=found,
     )
 
 

@@ -148,27 +148,21 @@ def test_missing_tables_and_columns_are_named_at_their_line(write: Write):
     ]
 
 
-def test_the_grain_must_agree_with_the_partition_spec(write: Write):
-    """A product by day of a table by month would replace the wrong rows."""
+def test_the_column_must_have_the_grain(write: Write):
+    """Days of a whole number cannot be told; a spec that is not by day costs a rewrite, which the plan says."""
     root = with_transform(write())
     month = Partition("business_date", "timestamptz", "month", Grain.MONTH)
-    bucket = Partition("business_date", "string", "bucket[16]", None)
-    other = Partition("account_id", "string", "identity", Grain.VALUE)
-    said = "products/daily_revenue.yaml:5: target.partition.grain: lake.fin.daily_revenue is partitioned by"
+    said = "products/daily_revenue.yaml:5: target.partition.grain: business_date of lake.fin.daily_revenue is"
 
-    def with_fields(*fields: Partition) -> list[str]:
-        return found(root, Tables({"lake.fin.daily_revenue": Facts(partition_fields=fields)}))
+    def with_type(kind: str, *fields: Partition) -> list[str]:
+        columns = tuple(Column(one.name, kind if one.name == "business_date" else one.type) for one in Facts().columns)
+        return found(root, Tables({"lake.fin.daily_revenue": Facts(columns=columns, partition_fields=fields)}))
 
-    assert with_fields(month) == [f'{said} month(business_date); expected month; found "day"']
-    assert with_fields(bucket) == [f'{said} bucket[16](business_date); no grain fits that; found "day"']
-    assert with_fields(other) == [
-        (
-            "products/daily_revenue.yaml:5: target.partition.column: lake.fin.daily_revenue is not partitioned by this "
-            'column; found "business_date"'
-        )
-    ]
-    assert with_fields(other, BY_DAY) == []
-    assert with_fields(Partition("business_date", "string", "identity", Grain.VALUE)) == []
+    for kind in ("date", "timestamp", "timestamptz", "string"):
+        assert with_type(kind, month) == with_type(kind) == with_type(kind, BY_DAY) == []
+    by_number = Partition("business_date", "int", "identity", Grain.VALUE)
+    assert with_type("int", by_number) == [f'{said} int; expected value; found "day"']
+    assert with_type("decimal(9, 2)") == [f'{said} decimal(9, 2); no grain fits that; found "day"']
 
 
 def test_missing_lineage_columns_come_with_the_statement_that_adds_them(write: Write):

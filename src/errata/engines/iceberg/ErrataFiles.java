@@ -1,19 +1,25 @@
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.CatalogUtil;
 import org.apache.iceberg.ContentFile;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.FileContent;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.ManifestFile;
 import org.apache.iceberg.ManifestFiles;
+import org.apache.iceberg.Metrics;
 import org.apache.iceberg.OverwriteFiles;
+import org.apache.iceberg.PartitionData;
 import org.apache.iceberg.PartitionField;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.Snapshot;
@@ -22,7 +28,11 @@ import org.apache.iceberg.TableScan;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.transforms.Transforms;
+import org.apache.iceberg.types.Conversions;
+import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
+import org.apache.iceberg.util.SerializableFunction;
 
 /**
  * File lists in bulk, inside the JVM.
@@ -35,6 +45,7 @@ import org.apache.iceberg.types.Types;
 public class ErrataFiles {
   private static final String FIELD = "\u001f";
   private static final String NONE = "\u0000";
+  private static final String BETWEEN = "\u001e";
 
   /** The live data files of a snapshot that may match, with statistics and the deletes that apply to each. */
   public List scan(Table table, long snapshotId, Expression filter) throws Exception {
@@ -89,13 +100,29 @@ public class ErrataFiles {
     return files.size();
   }
 
-  /** Add the listed files to the table, as an overwrite. */
-  public int add(OverwriteFiles operation, List tasks, String paths) {
-    List files = matching(tasks, paths);
-    for (Iterator i = files.iterator(); i.hasNext(); ) {
-      operation.addFile((DataFile) i.next());
+  /** Add the listed files to the table, as an overwrite; files of a spec that the table lacks get its current one. */
+  public int add(Table table, OverwriteFiles operation, List tasks, String paths) {
+    List found = pick(tasks, paths);
+    for (Iterator i = found.iterator(); i.hasNext(); ) {
+      FileScanTask task = (FileScanTask) i.next();
+      DataFile file = (DataFile) task.file();
+      boolean known = task.spec().equals(table.specs().get(Integer.valueOf(file.specId())));
+      operation.addFile(known ? file : placed(file, task.spec(), table.spec()));
     }
-    return files.size();
+    return found.size();
+  }
+
+  /** Those of the tasks whose files are listed. */
+  public List pick(List tasks, String paths) {
+    Set wanted = new HashSet(Arrays.asList(paths.split("\n")));
+    List found = new ArrayList();
+    for (Iterator i = tasks.iterator(); i.hasNext(); ) {
+      FileScanTask task = (FileScanTask) i.next();
+      if (wanted.contains(text(((DataFile) task.file()).location()))) {
+        found.add(task);
+      }
+    }
+    return found;
   }
 
   /** Add the listed files to a branch, as an append. */
@@ -181,7 +208,7 @@ public class ErrataFiles {
     PartitionSpec spec = (PartitionSpec) table.specs().get(Integer.valueOf(file.specId()));
     int position = position(spec, sourceId, transform);
     if (position < 0) {
-      out.append("?");
+      within(out, table, file, sourceId, transform);
       return;
     }
     Object value = file.partition().get(position, Object.class);
@@ -190,6 +217,76 @@ public class ErrataFiles {
     } else {
       out.append("=").append(text(value));
     }
+  }
+
+  /**
+   * The partition of a file whose spec does not tell, by the bounds of the column: one value when all rows are in it,
+   * else "?", "n" when some may be NULL, and the first and the last value; "?" alone when there are no bounds.
+   */
+  private static void within(StringBuilder out, Table table, ContentFile file, int sourceId, String transform) {
+    Integer id = Integer.valueOf(sourceId);
+    Long nulls = count(file.nullValueCounts(), id);
+    Long values = count(file.valueCounts(), id);
+    ByteBuffer low = bound(file.lowerBounds(), id);
+    ByteBuffer high = bound(file.upperBounds(), id);
+    if (file.content() != FileContent.DATA) {
+      out.append("?");
+    } else if (nulls != null && nulls.equals(values)) {
+      out.append(NONE);
+    } else if (low == null || high == null) {
+      out.append("?");
+    } else {
+      Type type = table.schema().findType(sourceId);
+      SerializableFunction of = Transforms.fromString(type, transform).bind(type);
+      String first = text(of.apply(Conversions.fromByteBuffer(type, low)));
+      String last = text(of.apply(Conversions.fromByteBuffer(type, high)));
+      boolean none = nulls != null && nulls.longValue() == 0L;
+      if (none && first.equals(last)) {
+        out.append("=").append(first);
+      } else if (first.indexOf(BETWEEN) >= 0 || last.indexOf(BETWEEN) >= 0) {
+        out.append("?");
+      } else {
+        out.append("?").append(none ? "-" : "n").append(first).append(BETWEEN).append(last);
+      }
+    }
+  }
+
+  private static Long count(Map counts, Integer id) {
+    return counts == null ? null : (Long) counts.get(id);
+  }
+
+  private static ByteBuffer bound(Map bounds, Integer id) {
+    return bounds == null ? null : (ByteBuffer) bounds.get(id);
+  }
+
+  /** A file as one of another spec, each field of which is a field of its own. */
+  private static DataFile placed(DataFile file, PartitionSpec own, PartitionSpec spec) {
+    Metrics metrics = new Metrics(
+        Long.valueOf(file.recordCount()), file.columnSizes(), file.valueCounts(), file.nullValueCounts(),
+        file.nanValueCounts(), file.lowerBounds(), file.upperBounds());
+    DataFiles.Builder made = DataFiles.builder(spec).withPath(file.location()).withFormat(file.format());
+    made = made.withFileSizeInBytes(file.fileSizeInBytes()).withMetrics(metrics).withSplitOffsets(file.splitOffsets());
+    if (file.sortOrderId() != null) {
+      made = made.withSortOrderId(file.sortOrderId().intValue());
+    }
+    if (spec.isPartitioned()) {
+      PartitionData place = new PartitionData(spec.partitionType());
+      for (int n = 0; n < spec.fields().size(); n += 1) {
+        int at = indexOf(own, ((PartitionField) spec.fields().get(n)).fieldId());
+        place.put(n, file.partition().get(at, Object.class));
+      }
+      made = made.withPartition(place);
+    }
+    return made.build();
+  }
+
+  private static int indexOf(PartitionSpec spec, int fieldId) {
+    for (int n = 0; n < spec.fields().size(); n += 1) {
+      if (((PartitionField) spec.fields().get(n)).fieldId() == fieldId) {
+        return n;
+      }
+    }
+    throw new IllegalStateException("partition field " + fieldId + " is not one of " + spec);
   }
 
   private static int position(PartitionSpec spec, int sourceId, String transform) {
@@ -227,14 +324,10 @@ public class ErrataFiles {
     return out.toString();
   }
 
-  private static List matching(List tasks, String paths) {
-    Set wanted = new HashSet(Arrays.asList(paths.split("\n")));
+  private List matching(List tasks, String paths) {
     List files = new ArrayList();
-    for (Iterator i = tasks.iterator(); i.hasNext(); ) {
-      DataFile file = (DataFile) ((FileScanTask) i.next()).file();
-      if (wanted.contains(text(file.location()))) {
-        files.add(file);
-      }
+    for (Iterator i = pick(tasks, paths).iterator(); i.hasNext(); ) {
+      files.add(((FileScanTask) i.next()).file());
     }
     return files;
   }

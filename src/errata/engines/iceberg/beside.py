@@ -88,8 +88,7 @@ class IcebergBeside:
         return head
 
     def _files(self, handle: Any, snapshot_id: str) -> tuple[Any, list[list[str]]]:
-        everything = self._java.jvm.org.apache.iceberg.expressions.Expressions.alwaysTrue()
-        tasks = self._java.bulk.scan(handle, int(snapshot_id), everything)
+        tasks = self._java.bulk.scan(handle, int(snapshot_id), self._java.everything)
         # no partition is asked for, so any field will do
         return tasks, list(rows_of(self._java.bulk.describe(handle, tasks, 1, "identity")))
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from errata.engines.iceberg.bounds import Bounds
 from errata.engines.iceberg.fields import Place, place_in
 from errata.model.manifest import ExpectedFile
 from errata.model.partition import NULL, Grain
@@ -45,7 +46,7 @@ class LiveTarget:
     totals: Mapping[str, PartitionSize]
     expected: Mapping[str, tuple[ExpectedFile, ...]]
     fingerprints: Mapping[str, str]
-    foreign: tuple[str, ...]
+    shared: tuple[Entry, ...]  # data files that may hold the scope, and other partitions as well
     unreadable: tuple[str, ...]
 
 
@@ -81,41 +82,48 @@ def _no_cycle_search() -> Iterator[None]:
 def scan_target(
     table: Table, snapshot: Snapshot | None, column: str, grain: Grain, partitions: Sequence[str]
 ) -> LiveTarget:
-    """Totals for every partition; files for those asked for; what cannot be attributed, by name.
+    """Totals for every partition; files for those asked for; what cannot be attributed to one of them.
 
-    Only files that carry the current field (same column, same transform) can be taken out one partition at a time.
-    Others are named when they may hold the scope, also finer ones: the publication finds files by that field.
+    Files that carry the current field (same column, same transform), and others whose bounds lie in one partition, can
+    be taken out one partition at a time. The rest is shared: a file is listed with each partition that it may hold.
     """
     places = _places(table, column, grain)
     own = place_in(table.spec(), table.schema(), column, grain)
     totals: dict[str, list[int]] = {}
     found: dict[str, list[Entry]] = {name: [] for name in partitions}
-    everywhere: list[Entry] = []
-    foreign: list[str] = []
+    bounds = Bounds(table.schema(), column, grain)
+    shared: dict[str, tuple[Entry, tuple[str, ...]]] = {}
+    elsewhere: list[Entry] = []  # delete files whose spec does not name a partition of this grain
     unreadable: set[str] = set()
     for manifest in snapshot.manifests(table.io) if snapshot else ():
         place = places.get(manifest.partition_spec_id)
         is_own = place is not None and own is not None and place.transform == own.transform and place.is_exact
-        covered = {place.covering(name) for name in partitions} if place and not is_own else None
-        for value, entry in _entries(table, manifest, place):
+        for value, entry, file in _entries(table, manifest, place):
             key = place.text(value) if place else None
             if place and key is None:
                 unreadable.add(str(value))
-            elif key is None or covered is not None:
-                if entry.content == 0 and (covered is None or key in covered):
-                    foreign.append(entry.path)
-                elif entry.content == 2 and not table.specs()[manifest.partition_spec_id].fields:
-                    everywhere.append(entry)
-            else:
+                continue
+            if not is_own:
+                inside = _inside(place, key, partitions)
+                key = bounds.only(file) if entry.content == 0 else None
+                if key is None and entry.content:
+                    elsewhere.append(entry)
+                elif key is None and (names := bounds.span(file).among(inside)):
+                    shared[entry.path] = (entry, names)
+            if key is not None:
                 _count(totals, key, entry)
                 if key in found:
                     found[key].append(entry)
-    expected = {name: _applying(files, everywhere) for name, files in found.items()}
+    for entry, names in shared.values():
+        for name in names:
+            found[name].append(entry)
+            _count(totals, name, entry, len(names))
+    expected = {name: _applying(files, elsewhere) for name, files in found.items()}
     return LiveTarget(
         totals={name: PartitionSize(size[0], size[1], size[2]) for name, size in totals.items()},
         expected=expected,
         fingerprints={name: fingerprint((f.path, f.rows) for f in files) for name, files in expected.items()},
-        foreign=tuple(sorted(foreign)),
+        shared=tuple(shared[path][0] for path in sorted(shared)),
         unreadable=tuple(sorted(unreadable)),
     )
 
@@ -140,7 +148,7 @@ def scan_input(
         here = places.get(manifest.partition_spec_id)
         if here and _is_outside(manifest, here, span, oldest):
             continue
-        for value, entry in _entries(table, manifest, here):
+        for value, entry, _ in _entries(table, manifest, here):
             key = here.text(value) if here and (here.is_exact or here.stored is place.stored) else None
             key = place.covering(key) if key else None
             if key is None:
@@ -193,7 +201,14 @@ def _places(table: Table, column: str, grain: Grain) -> dict[int, Place]:
     return {number: place for number, place in found.items() if place}
 
 
-def _entries(table: Table, manifest: ManifestFile, place: Place | None) -> Iterator[tuple[Any, Entry]]:
+def _inside(place: Place | None, key: str | None, partitions: Sequence[str]) -> Sequence[str]:
+    """Those of the partitions that lie in a wider interval; all of them when the spec says nothing."""
+    if place is None or key is None:
+        return partitions
+    return [name for name in partitions if place.covering(name) == key]
+
+
+def _entries(table: Table, manifest: ManifestFile, place: Place | None) -> Iterator[tuple[Any, Entry, Any]]:
     position = place.position if place else None
     spec = manifest.partition_spec_id
     for live in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
@@ -211,6 +226,7 @@ def _entries(table: Table, manifest: ManifestFile, place: Place | None) -> Itera
                 (spec, file.partition),
                 _only(file) if content == 1 else None,
             ),
+            file,
         )
 
 
@@ -219,23 +235,21 @@ def _only(file: Any) -> bytes | None:
     return low if low is not None and low == high else None
 
 
-def _count(totals: dict[str, list[int]], key: str, entry: Entry) -> None:
+def _count(totals: dict[str, list[int]], key: str, entry: Entry, sharers: int = 1) -> None:
     size = totals.setdefault(key, [0, 0, 0])
     if entry.content == 0:
-        size[0] += entry.rows
-    size[1] += entry.size
+        size[0] += entry.rows // sharers
+    size[1] += entry.size // sharers
     size[2] += 1
 
 
-def _applying(files: Sequence[Entry], everywhere: Sequence[Entry]) -> tuple[ExpectedFile, ...]:
+def _applying(files: Sequence[Entry], elsewhere: Sequence[Entry]) -> tuple[ExpectedFile, ...]:
     """Data files and the delete files that apply to one of them, as a scan would attach them."""
     data = [file for file in files if file.content == 0]
     kept = data
-    if everywhere or len(data) != len(files):
+    if elsewhere or len(data) != len(files):
         kept = data + [
-            delete
-            for delete in (*files, *everywhere)
-            if delete.content and any(_applies(delete, file) for file in data)
+            delete for delete in (*files, *elsewhere) if delete.content and any(_applies(delete, file) for file in data)
         ]
     ordered = sorted((_CONTENT[file.content], file.path, file.rows) for file in kept)
     return tuple(ExpectedFile(path, rows, content) for content, path, rows in ordered)
@@ -268,7 +282,7 @@ def _whole(table: Table, snapshot: Snapshot | None) -> PartitionSize:
     size = [0, 0, 0]
     files: list[tuple[str, int]] = []
     for manifest in snapshot.manifests(table.io) if snapshot else ():
-        for _, entry in _entries(table, manifest, None):
+        for _, entry, _file in _entries(table, manifest, None):
             size = [size[0] + (entry.rows if entry.content == 0 else 0), size[1] + entry.size, size[2] + 1]
             files.append((entry.path, entry.rows))
     return PartitionSize(size[0], size[1], size[2], fingerprint(files))

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from errata.engines.iceberg.bounds import Bounds
 from errata.engines.iceberg.entries import scan_target
 from errata.engines.iceberg.fields import column_types, place_in
 from errata.engines.iceberg.metadata import TableLoader
@@ -87,7 +88,7 @@ def _walk(
 def _commit(table: Table, snapshot: Snapshot, column: str, grain: Grain, partitions: frozenset[str]) -> Commit:
     touched: dict[str, Touch] = {}
     everything = False
-    for partition, status, content, rows in _changes(table, snapshot, column, grain):
+    for partition, status, content, rows in _changes(table, snapshot, column, grain, partitions):
         everything = everything or partition is None
         if partition in partitions:
             touched[partition] = _touch(touched.get(partition, Touch()), status, content, rows)
@@ -113,8 +114,12 @@ def _application(summary: Mapping[str, str]) -> str:
     return name or number or summary.get("engine-name") or "unknown"
 
 
-def _changes(table: Table, snapshot: Snapshot, column: str, grain: Grain) -> Iterator[tuple[str | None, int, int, int]]:
-    """(partition, added or removed, content, rows) of every file; partition None: it may be any of them."""
+def _changes(
+    table: Table, snapshot: Snapshot, column: str, grain: Grain, wanted: frozenset[str]
+) -> Iterator[tuple[str | None, int, int, int]]:
+    """(partition, added or removed, content, rows) of every file that may be in the wanted partitions; partition None:
+    nothing tells in which of them."""
+    bounds = Bounds(table.schema(), column, grain)
     for manifest in snapshot.manifests(table.io):
         if manifest.added_snapshot_id != snapshot.snapshot_id:
             continue
@@ -123,9 +128,15 @@ def _changes(table: Table, snapshot: Snapshot, column: str, grain: Grain) -> Ite
             if entry.status not in (_ADDED, _REMOVED) or entry.snapshot_id != snapshot.snapshot_id:
                 continue
             file = entry.data_file
-            # only one stored value inside one partition of the product says where the file belongs
-            name = place.text(file.partition[place.position]) if place is not None and place.is_exact else None
-            yield name, int(entry.status), int(file.content or 0), file.record_count
+            content = int(file.content or 0)
+            # only one stored value inside one partition of the product says where the file belongs, or its bounds
+            if place is not None and place.is_exact:
+                name = place.text(file.partition[place.position])
+            else:
+                name = bounds.only(file) if content == 0 else None
+                if name is None and content == 0 and not bounds.span(file).among(wanted):
+                    continue
+            yield name, int(entry.status), content, file.record_count
 
 
 def _touch(before: Touch, status: int, content: int, rows: int) -> Touch:

@@ -19,12 +19,13 @@ from errata.model.columns import TableSchema
 from errata.model.manifest import ExpectedFile, TargetPin
 from errata.model.partition import NULL, Grain, fold, from_ordinal, shift, start_of, value_of, value_text
 from errata.model.product import Catalog
+from errata.model.span import Span
 from errata.model.table import DataFile
 
-__all__ = ["JavaIceberg", "partition_text", "rows_of"]
+__all__ = ["JavaIceberg", "partition_text", "rows_of", "span_of"]
 
 _ABSENT = frozenset({"NoSuchTableException", "NoSuchNamespaceException"})
-_FIELD, _NONE = "\x1f", "\x00"
+_FIELD, _NONE, _BETWEEN = "\x1f", "\x00", "\x1e"
 _ESCAPED = {"\\": "\\", "n": "\n", "f": _FIELD, "0": _NONE}
 _ESCAPES = {ord(meant): f"\\{letter}" for letter, meant in _ESCAPED.items()}
 _ESCAPE = re.compile(r"\\([\\nf0])")
@@ -121,14 +122,22 @@ class JavaIceberg:
                 found = either(found, both(after, expressions.lessThan(target.column, high)))
         return found
 
+    @property
+    def everything(self) -> Any:
+        """The predicate that every row meets."""
+        return self.jvm.org.apache.iceberg.expressions.Expressions.alwaysTrue()
+
     def scan(self, table: Any, snapshot_id: str, target: TargetPin, partitions: Sequence[str]) -> Any:
         """Tasks (in Java) of the data files that may hold the partitions, with statistics."""
         return self.bulk.scan(table, int(snapshot_id), self.scope(target, partitions))
 
-    def describe(self, table: Any, tasks: Any, target: TargetPin) -> tuple[DataFile, ...]:
-        """Those tasks as values."""
+    def describe(
+        self, table: Any, tasks: Any, target: TargetPin, partitions: Sequence[str] = ()
+    ) -> tuple[DataFile, ...]:
+        """Those tasks as values; of shared files it is told which of the partitions they may hold."""
         source, transform = self.field(table, target)
-        return tuple(_data_file(target, row) for row in rows_of(self.bulk.describe(table, tasks, source, transform)))
+        rows = rows_of(self.bulk.describe(table, tasks, source, transform))
+        return tuple(_data_file(target, row, partitions) for row in rows)
 
     def schema(self, table: Any) -> TableSchema:
         """The current schema of this handle's metadata version."""
@@ -175,8 +184,8 @@ def _meant(field: str) -> str:
 
 
 def partition_text(target: TargetPin, raw: str) -> str | None:
-    """A raw partition value of the bulk lists as canonical text; None when the file's spec lacks the field."""
-    if raw == "?":
+    """A raw partition value of the bulk lists as canonical text; None when neither spec nor bounds tell it."""
+    if raw.startswith("?"):
         return None
     if raw == _NONE:
         return NULL
@@ -187,10 +196,24 @@ def partition_text(target: TargetPin, raw: str) -> str | None:
     return from_ordinal(grain, int(value))
 
 
-def _data_file(target: TargetPin, row: list[str]) -> DataFile:
+def _data_file(target: TargetPin, row: list[str], partitions: Sequence[str]) -> DataFile:
     path, rows, size, raw, *rest = row
     deletes = tuple(ExpectedFile(rest[n], int(rest[n + 1]), _CONTENT[rest[n + 2]]) for n in range(0, len(rest), 3))
-    return DataFile(path, int(rows), int(size), partition_text(target, raw), deletes)
+    partition = partition_text(target, raw)
+    shared_by = span_of(target, raw).among(partitions) if partition is None else ()
+    return DataFile(path, int(rows), int(size), partition, deletes, shared_by)
+
+
+def span_of(target: TargetPin, raw: str) -> Span:
+    """What a raw value of the bulk lists says of a file that is in no one partition."""
+    if raw == "?":
+        return Span(target.grain)
+    first, _, last = raw[2:].partition(_BETWEEN)
+    if target.transform == "identity" and target.column_type != "date":
+        is_number = target.column_type in ("int", "long")
+        ends = (int(first), int(last)) if is_number else (first.encode(), last.encode())
+        return Span(target.grain, ends, has_null=raw[1] == "n")
+    return Span(target.grain, (int(first), int(last)), has_null=raw[1] == "n")
 
 
 def _bounds(target: TargetPin, first: str, last: str) -> tuple[Any, Any]:

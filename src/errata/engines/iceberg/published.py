@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
-from errata.engines.iceberg.java import JavaIceberg, java_paths, partition_text, rows_of
-from errata.engines.iceberg.refs import DAY_MS, age_for, ensure_guard, main_head, names_of, ref_of, retrying
+from errata.engines.iceberg.java import JavaIceberg, java_paths, partition_text, rows_of, span_of
+from errata.engines.iceberg.refs import (
+    DAY_MS,
+    age_for,
+    ensure_branch,
+    ensure_guard,
+    main_head,
+    names_of,
+    ref_of,
+    retrying,
+)
 from errata.errors import EngineError, RunExpired
 from errata.model.columns import TableSchema
 from errata.model.manifest import TargetPin
 from errata.model.refs import pre_tag, pub_tag, undo_branch
 from errata.model.table import Commit, DataFile, History, Touch
-from errata.publisher.ports import Landed, Outcome, PublicationCommit, PublishTable, TableVersion
+from errata.publisher.ports import CarriedOver, Landed, Outcome, PublicationCommit, PublishTable, TableVersion
 
 __all__ = ["IcebergPublishing", "RowWriter"]
 
@@ -21,10 +30,16 @@ _UNCHANGED = "main is unchanged"
 
 
 class RowWriter(Protocol):
-    """Spark, as far as publishing ever needs it: rows of a snapshot written as new files on a branch."""
+    """Spark, as far as publishing ever needs it: rows of (Java) scan tasks written as new files on a branch."""
 
-    def copy_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], branch: str) -> None:
-        """Append the rows of these partitions to the branch."""
+    def holding(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> frozenset[str]:
+        """The files of a snapshot that hold rows of the partitions."""
+
+    def copy_rows(
+        self, target: TargetPin, table: Any, tasks: Any, partitions: Sequence[str], branch: str, *, inside: bool
+    ) -> None:
+        """Append the rows that are in the partitions, or those that are in none of them, to the branch; raises
+        ``EngineError`` when it then holds anything else."""
 
 
 class IcebergVersion:
@@ -63,7 +78,7 @@ class IcebergVersion:
     def live(self, partitions: Sequence[str]) -> tuple[DataFile, ...]:
         """Data files live at main's head in these partitions, wholly or in part."""
         tasks = self._java.scan(self._table, self.snapshot_id, self._target, partitions)
-        return _inside(self._java.describe(self._table, tasks, self._target), partitions)
+        return _inside(self._java.describe(self._table, tasks, self._target, partitions), partitions)
 
     def history(self, base_snapshot_id: str | None, partitions: Sequence[str]) -> History:
         """Walk the parents of main's head back to the base."""
@@ -85,7 +100,8 @@ class IcebergVersion:
         changes = self._java.bulk.changes(self._table, int(snapshot_id), source, transform) if partitions else ""
         for sign, _path, count, _size, raw, content in rows_of(changes):
             partition = partition_text(self._target, raw)
-            everything = everything or partition is None
+            if partition is None:
+                everything = everything or bool(span_of(self._target, raw).among(partitions))
             if partition in partitions:
                 touched[partition] = _touch(touched.get(partition, Touch()), sign, content, int(count))
         application = summary.get("app-name") or summary.get("spark.app.id") or summary.get("engine-name") or "unknown"
@@ -106,11 +122,15 @@ class IcebergVersion:
         holder = java.load(publication.add_table) if publication.add_table else self._table
         for source in publication.add_from if publication.add else ():
             tasks = java.scan(holder, source, target, partitions)
-            added += java.bulk.add(overwrite, tasks, java_paths(publication.add))
-        if removed != len(publication.remove) or added != len(publication.add):
+            added += java.bulk.add(self._table, overwrite, tasks, java_paths(publication.add))
+        if publication.carried:
+            tasks = java.bulk.scan(self._table, int(publication.carried_from), java.everything)
+            added += java.bulk.add(self._table, overwrite, tasks, java_paths(publication.carried))
+        adding = len(publication.add) + len(publication.carried)
+        if removed != len(publication.remove) or added != adding:
             raise EngineError(
                 f"{target.table}: {removed} of {len(publication.remove)} files to remove and {added} of "
-                f"{len(publication.add)} files to add were found",
+                f"{adding} files to add were found",
                 state="main is unchanged",
             )
         for key, value in publication.properties.items():
@@ -163,9 +183,9 @@ class IcebergVersion:
 class IcebergPublishing:
     """The target as publications see it."""
 
-    def __init__(self, java: JavaIceberg, rows: RowWriter) -> None:
+    def __init__(self, java: JavaIceberg, rows: Callable[[], RowWriter]) -> None:
         self._java = java
-        self._rows = rows
+        self._rows = rows  # asked only when rows must be written: it starts Spark
 
     def version(self, target: TargetPin) -> IcebergVersion:
         """The newest metadata version, read once."""
@@ -181,7 +201,7 @@ class IcebergPublishing:
                 hint="errata validate RUN assembles a candidate again, if the staged output is still there",
             )
         tasks = self._java.scan(table, snapshot_id, target, partitions)
-        return _inside(self._java.describe(table, tasks, target), partitions)
+        return _inside(self._java.describe(table, tasks, target, partitions), partitions)
 
     def look(self, target: TargetPin, publication_id: str) -> Landed:
         """By the tag, and only when its snapshot carries this publication's id; then by what the table remembers."""
@@ -257,19 +277,34 @@ class IcebergPublishing:
 
     def rewrite(self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str]) -> str:
         """Rows as that snapshot reads, in new files without delete files."""
-        guard, _ = ensure_guard(self._java, target.table)
-
-        def start() -> None:
-            table = self._java.load(target.table)
-            if ref_of(table, branch) is None:
-                age = age_for(table, guard, PUB_TAG_DAYS)
-                table.manageSnapshots().createBranch(branch, int(guard)).setMaxRefAgeMs(branch, age).commit()
-
-        retrying(start)
-        self._rows.copy_rows(target, from_snapshot, partitions, branch)
         table = self._java.load(target.table)
-        head = ref_of(table, branch)
-        if head is None or str(table.snapshot(int(head)).parentId()) != guard:
+        tasks = self._java.scan(table, from_snapshot, target, partitions)
+        return self._written(target, table, tasks, partitions, branch, inside=True)
+
+    def carry_over(
+        self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str], paths: Sequence[str]
+    ) -> CarriedOver:
+        """See the port: which of the files hold rows of the scope is read from them, one column of each."""
+        java, table = self._java, self._java.load(target.table)
+        taken = tuple(sorted(self._rows().holding(target, from_snapshot, partitions).intersection(paths)))
+        if not taken:
+            return CarriedOver("", (), ())
+        touched = java.bulk.pick(java.scan(table, from_snapshot, target, partitions), java_paths(taken))
+        made = self._written(target, table, touched, partitions, branch, inside=False)
+        table = java.load(target.table)
+        files = java.describe(table, java.bulk.scan(table, int(made), java.everything), target)
+        return CarriedOver(made, files, taken)
+
+    def _written(
+        self, target: TargetPin, table: Any, tasks: Any, partitions: Sequence[str], branch: str, *, inside: bool
+    ) -> str:
+        """The snapshot of a guard-rooted branch after one write to it."""
+        guard, _ = ensure_guard(self._java, target.table)
+        ensure_branch(self._java, target.table, branch, guard, PUB_TAG_DAYS)
+        self._rows().copy_rows(target, table, tasks, partitions, branch, inside=inside)
+        now = self._java.load(target.table)
+        head = ref_of(now, branch)
+        if head is None or str(now.snapshot(int(head)).parentId()) != guard:
             # dropped meanwhile, an append brings a branch back from main: its files would be everyone's
             raise EngineError(f"branch {branch} of {target.table} was dropped while it was written", state=_UNCHANGED)
         return head

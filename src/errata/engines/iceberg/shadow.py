@@ -1,10 +1,11 @@
-"""The shadow of a target: a table of its own that takes staged files while the target lacks their new columns.
+"""The shadow of a target: a table of its own that takes staged files which the target cannot take yet.
 
 A branch isolates data and not the schema, so a column added for a branch would show on main at once. The shadow is the
 target's own metadata without its history, under another name and place, with the new columns at exactly the field ids
 that the target will give them: a file written for the one reads rightly in the other. (A table made by CREATE would get
-ids of its own.) It never owns data: ``gc.enabled`` is off, so that no expiry and no purge of the shadow can take a file
-that the target has by then. Dropping it deletes only what no snapshot of the target reads.
+ids of its own.) Where the target's partitions are no partitions of the product, the shadow has those as one more field,
+so that each staged file is of one partition. It never owns data: ``gc.enabled`` is off, so that no expiry and no purge
+of the shadow can take a file that the target has by then. Dropping deletes only what no snapshot of the target reads.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from errata.errors import EngineError, NotFound, RunExpired
 from errata.model.columns import columns_to_add, planned_schema
 from errata.model.manifest import NewColumn, TargetPin
 
-__all__ = ["beside", "drop_shadow", "ensure_shadow", "shadow_metadata"]
+__all__ = ["beside", "drop_shadow", "ensure_shadow", "finer_metadata", "shadow_metadata"]
 
 _HISTORY = (
     "snapshots",
@@ -31,6 +32,7 @@ _HISTORY = (
     "partition-statistics",
     "current-snapshot-id",
 )
+_PARTITION = "errata_partition"
 _PLACES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 
 
@@ -53,6 +55,7 @@ def ensure_shadow(java: JavaIceberg, target: TargetPin, run_id: str) -> None:
     copied = json.loads(parser.toJson(table.operations().current()))
     location = beside(str(table.location()), target.shadow.rpartition(".")[2])
     made = shadow_metadata(copied, missing, str(uuid.uuid4()), location, run_id)
+    made = finer_metadata(made, *java.field(table, target))
     place = f"{location}/metadata/00000-{uuid.uuid4()}.metadata.json"
     parser.write(parser.fromJson(place, json.dumps(made)), table.io().newOutputFile(place))
     catalog, identifier = java.place(target.shadow)
@@ -117,6 +120,21 @@ def shadow_metadata(
         schemas.append({**current, "schema-id": number, "fields": [*current["fields"], *added]})
         made |= {"schemas": schemas, "current-schema-id": number, "last-column-id": new[-1].field_id}
         made.pop("schema", None)  # format 1 repeats the current one
+    return made
+
+
+def finer_metadata(table: Mapping[str, Any], source_id: int, transform: str) -> dict[str, Any]:
+    """The metadata with this partition field in its current spec; as it is when the field is there. Pure."""
+    specs = list(table["partition-specs"])
+    current = next(spec for spec in specs if spec["spec-id"] == table["default-spec-id"])
+    if any((field["source-id"], field["transform"]) == (source_id, transform) for field in current["fields"]):
+        return dict(table)
+    field_id = table["last-partition-id"] + 1
+    number = max(spec["spec-id"] for spec in specs) + 1
+    field = {"name": _PARTITION, "transform": transform, "source-id": source_id, "field-id": field_id}
+    specs.append({"spec-id": number, "fields": [*current["fields"], field]})
+    made = {**table, "partition-specs": specs, "default-spec-id": number, "last-partition-id": field_id}
+    made.pop("partition-spec", None)  # format 1 repeats the current one
     return made
 
 

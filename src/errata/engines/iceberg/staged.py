@@ -137,7 +137,7 @@ class IcebergStaging:
         overwrite = transaction.newOverwrite().toBranch(branch).conflictDetectionFilter(scope)
         overwrite = overwrite.validateFromSnapshot(int(head)).validateNoConflictingData().validateNoConflictingDeletes()
         removed = java.bulk.remove(overwrite, old, java_paths(removing))
-        added = java.bulk.add(overwrite, new, java_paths(paths))
+        added = java.bulk.add(table, overwrite, new, java_paths(paths))
         if removed != len(removing) or added != len(set(paths)):
             raise EngineError(
                 f"the candidate of {target.table} could not be assembled: {added} of {len(paths)} staged files found",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
@@ -29,7 +29,6 @@ from errata.errors import EngineError, ErrataError, SourceChanged, TransformFail
 from errata.executor.ports import TRIAL, ChunkEngine, ChunkWork
 from errata.failpoints import failpoint
 from errata.model.context import Context, Mode
-from errata.model.manifest import TargetPin
 from errata.model.partition import fold_text, oldest_first, shift, start_of
 from errata.model.product import Merge
 from errata.model.refs import run_branch
@@ -39,10 +38,10 @@ if TYPE_CHECKING:
 
     from errata.validator.ports import Measurer
 
-__all__ = ["SparkChunks"]
+__all__ = ["WRITE_OPTIONS", "SparkChunks"]
 
 # one task per 64 MB of output instead of Iceberg's 384 MB: a typical chunk would otherwise be written by one core
-_WRITE_OPTIONS = {"fanout-enabled": "false", "advisory-partition-size": str(64 * 1024 * 1024)}
+WRITE_OPTIONS = {"fanout-enabled": "false", "advisory-partition-size": str(64 * 1024 * 1024)}
 
 
 class SparkChunks:
@@ -86,7 +85,7 @@ class SparkChunks:
         branch = f"{table_name(work.manifest.target.staging.table)}.`branch_{run_branch(work.run_id)}`"
         writer = output.writeTo(branch).option("snapshot-property.errata.attempt", work.attempt)
         writer = writer.option("snapshot-property.errata.run", work.run_id)
-        for key, value in _WRITE_OPTIONS.items():
+        for key, value in WRITE_OPTIONS.items():
             writer = writer.option(key, value)
         self._blaming_the_chunk(work, writer.append)
         failpoint("stage.after_commit")
@@ -187,14 +186,6 @@ class SparkChunks:
         """Stop the attempt's Spark jobs; a JVM that is gone has none."""
         with suppress(Py4JError, OSError):
             self._runtime.session.sparkContext.cancelJobGroup(work.attempt)
-
-    def copy_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], branch: str) -> None:
-        """Rows of a snapshot as new files on a branch: how a partition with delete files is brought back."""
-        session = self._runtime.session
-        rows = session.read.option("versionAsOf", snapshot_id).table(table_name(target.table))
-        rows = rows.where(in_partitions(target.column, target.column_type, target.grain, partitions))
-        writer = rows.writeTo(f"{table_name(target.table)}.`branch_{branch}`")
-        writer.option("snapshot-property.errata.rewrite", branch).options(**_WRITE_OPTIONS).append()
 
 
 def context_for(work: ChunkWork, aside: Aside) -> Context:

@@ -1,0 +1,79 @@
+"""Between which values a file holds rows, and so of which partitions it may. Pure.
+
+The values are those of the partition's own transform: whole numbers since 1970 for time, the column's value otherwise.
+Text is compared as its bytes are, because that is how its bounds were found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from errata.errors import UsageError
+from errata.model.partition import NULL, Grain, from_ordinal, ordinal, parse, value_of, value_text
+
+__all__ = ["Span", "unit_transform"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From the first to the last value, both included; no ``ends``: nothing is known, so it may be any."""
+
+    grain: Grain
+    ends: tuple[int, int] | tuple[bytes, bytes] | None = None
+    has_null: bool = True  # rows without a value cannot be ruled out
+
+    def among(self, partitions: Iterable[str]) -> tuple[str, ...]:
+        """Those of the partitions that it may hold rows of.
+
+        >>> Span(Grain.DAY, (0, 2), has_null=False).among(["1970-01-02", "1970-02-01", "null"])
+        ('1970-01-02',)
+        """
+        return tuple(name for name in partitions if self.may_hold(name))
+
+    def may_hold(self, partition: str) -> bool:
+        """Whether rows of this partition cannot be ruled out."""
+        if self.ends is None:
+            return True
+        if partition == NULL:
+            return self.has_null
+        first, last = self.ends
+        if isinstance(first, bytes):
+            text = partition if self.grain.is_time else value_of(partition) or ""
+            return first <= text.encode() <= last  # type: ignore[operator]
+        number = ordinal(self.grain, partition) if self.grain.is_time else int(partition)
+        return first <= number <= last  # type: ignore[operator]
+
+    @property
+    def only(self) -> str | None:
+        """The partition that all rows are in, when there is one."""
+        if self.ends is None or self.has_null or self.ends[0] != self.ends[1]:
+            return None
+        value = self.ends[0]
+        if isinstance(value, bytes):
+            return _canonical(self.grain, value.decode())
+        return from_ordinal(self.grain, value) if self.grain.is_time else str(value)
+
+
+def _canonical(grain: Grain, text: str) -> str | None:
+    if not grain.is_time:
+        return value_text(text)
+    try:
+        return text if parse(grain, text) == text else None
+    except UsageError:
+        return None
+
+
+def unit_transform(column_type: str, grain: Grain) -> str | None:
+    """The partition transform whose values are a product's partitions; None where the column has no such grain.
+
+    >>> unit_transform("date", Grain.DAY), unit_transform("timestamp", Grain.HOUR), unit_transform("date", Grain.HOUR)
+    ('identity', 'hour', None)
+    """
+    if column_type == "string":
+        return "identity"
+    if column_type in ("int", "long"):
+        return None if grain.is_time else "identity"
+    if column_type == "date":
+        return {Grain.DAY: "identity", Grain.MONTH: "month", Grain.YEAR: "year"}.get(grain)
+    return str(grain) if column_type in ("timestamp", "timestamptz") and grain.is_time else None
