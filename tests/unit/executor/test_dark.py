@@ -13,6 +13,7 @@ import pytest
 from errata.errors import ApprovalRefused, EngineError, PermissionRefused, RunExpired, StateRefused, UsageError
 from errata.executor.dark import follow_verdict, publish_dark
 from errata.executor.darkened import dark_of, dark_refs, dark_views, owner_of
+from errata.failpoints import arm
 from errata.ledger import REBASE
 from errata.model.audit import Actor
 from errata.model.run import RunState
@@ -265,6 +266,23 @@ def test_a_snapshot_that_is_gone_and_a_catalog_without_tags_are_told_apart(place
     place.tags.gone.add("901")
     with pytest.raises(RunExpired, match=r"snapshot 901 of lake\.fin\.daily_revenue is gone"):
         place.dark()
+
+
+@pytest.mark.parametrize("point", ["dark.after_intent", "dark.after_tag", "dark.after_view"])
+def test_an_error_at_any_boundary_leaves_a_state_from_which_the_command_goes_on(place: Place, point: str):
+    """What was intended is found by the next command and by cleanup, whether it was made or not."""
+
+    def fail() -> None:
+        raise EngineError("a failpoint raised here")
+
+    with arm(point, fail), pytest.raises(EngineError, match="raised here"):
+        place.dark(compare=True)
+    names = {ref for _, ref in dark_refs(place.house.desk, place.house.run, place.house.manifest)}
+    assert set(place.tags.held[TABLE]) - {"main"} <= names
+    assert set(place.views.made) <= set(dark_views(place.house.desk, place.house.run))
+    view = place.dark(compare=True)
+    assert (view.already, view.warnings, list(place.views.made)) == (False, (), [view.view])
+    assert place.dark(compare=True).already
 
 
 def test_erased_subjects_are_looked_for_before_anyone_can_read_the_candidate(place: Place):
