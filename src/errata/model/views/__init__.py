@@ -1,0 +1,75 @@
+"""What commands answer: frozen values whose field names are the ``--json`` promise. Pure.
+
+The command line renders one view as text or as JSON; Python callers get the view itself.
+"""
+
+from __future__ import annotations
+
+from errata.model.views.audited import AuditView, CleanupView, ErasedView, HeadsView, HeadView, KeyView
+from errata.model.views.computed import (
+    QuarantineReason,
+    QuarantineView,
+    RunCounts,
+    RunView,
+    SetAsideRow,
+    StateView,
+    ValidateView,
+)
+from errata.model.views.decided import ApprovalView, BreakGlassView, DecisionView, QuorumView, ReleasedView, ReleaseView
+from errata.model.views.planned import ChunkView, DeadlineView, EstimateView, InputView, PlanView, VerdictView
+from errata.model.views.published import (
+    DarkView,
+    FreezeView,
+    FrozenView,
+    GroupsView,
+    GroupView,
+    PublishView,
+    RollbackView,
+)
+from errata.model.views.standing import CostView, PartitionView, RunLine, StatusView
+from errata.model.views.told import AcceptedSpan, CommitsView, CommitView, HistoryView, RunsView, WhyView
+
+__all__ = [
+    "AcceptedSpan",
+    "ApprovalView",
+    "AuditView",
+    "BreakGlassView",
+    "ChunkView",
+    "CleanupView",
+    "CommitView",
+    "CommitsView",
+    "CostView",
+    "DarkView",
+    "DeadlineView",
+    "DecisionView",
+    "ErasedView",
+    "EstimateView",
+    "FreezeView",
+    "FrozenView",
+    "GroupView",
+    "GroupsView",
+    "HeadView",
+    "HeadsView",
+    "HistoryView",
+    "InputView",
+    "KeyView",
+    "PartitionView",
+    "PlanView",
+    "PublishView",
+    "QuarantineReason",
+    "QuarantineView",
+    "QuorumView",
+    "ReleaseView",
+    "ReleasedView",
+    "RollbackView",
+    "RunCounts",
+    "RunLine",
+    "RunView",
+    "RunsView",
+    "SetAsideRow",
+    "StateView",
+    "StatusView",
+    "ValidateView",
+    "VerdictView",
+    "WhyView",
+]

@@ -1,0 +1,93 @@
+"""Where runs stand. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from errata.model.views.computed import RunCounts
+from errata.model.views.decided import ApprovalView, BreakGlassView, QuorumView, ReleasedView
+from errata.model.views.published import FreezeView, GroupsView
+
+__all__ = ["CostView", "PartitionView", "RunLine", "StatusView"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionView:
+    """Where one partition of a run stands."""
+
+    partition: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """One run in the list of all runs."""
+
+    run_id: str
+    product: str
+    state: str
+    partitions: int
+    first: str
+    last: str
+    requested_by: str
+    reason: str
+    planned_at: str
+    chunks: RunCounts
+
+
+@dataclass(frozen=True, slots=True)
+class CostView:
+    """What a run took so far, beside what was expected (by the canary, once it has run)."""
+
+    seconds: int  # in which some chunk was in hand
+    core_seconds: int
+    usd: str
+    estimated_seconds: tuple[int, int]
+    estimated_usd: str
+    basis: str
+    worker_count: int
+    attempt_count: int
+    commit_count: int
+    input_bytes: int
+    shuffle_bytes: int
+    output_bytes: int
+    output_file_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatusView:
+    """All runs, or one run whole."""
+
+    runs: tuple[RunLine, ...] = ()
+    run_id: str | None = None
+    product: str | None = None
+    state: str | None = None
+    grain: str = "day"
+    order: str = "newest"
+    chunks: RunCounts | None = None
+    recomputed: int = 0
+    rows: int = 0
+    partitions: tuple[PartitionView, ...] = ()
+    attempts: tuple[Mapping[str, Any], ...] = ()
+    failures: tuple[Mapping[str, Any], ...] = ()
+    approvals: tuple[ApprovalView, ...] = ()
+    publications: tuple[Mapping[str, Any], ...] = ()
+    next: str = ""
+    warnings: tuple[str, ...] = ()
+    cost: CostView | None = None
+    canary: Mapping[str, Any] | None = None
+    determinism: Mapping[str, Any] | None = None
+    held: str = ""  # why nothing new starts, as a worker said last
+    input_rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # what became of them, where rows go out
+    accepted: tuple[Mapping[str, str], ...] = ()  # warnings that a person took responsibility for: check, why, person
+    quorum: QuorumView | None = None
+    break_glass: BreakGlassView | None = None  # the newest
+    release_digest: str | None = None
+    release: ReleasedView | None = None
+    single_user: bool = False
+    groups: GroupsView | None = None
+    dark: Mapping[str, Any] | None = None  # the name under which the candidate is readable, since when, by whom
+    freeze: FreezeView | None = None  # live jobs are held off now
+    rebases: tuple[Mapping[str, Any], ...] = ()  # partitions that live wrote and that were pinned again, oldest first
