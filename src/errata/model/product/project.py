@@ -1,0 +1,161 @@
+"""A project: where things are, who may act, and what may not be told. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+
+from errata.model.approval import Approval
+from errata.model.evidence import EvidenceSettings
+from errata.model.product.declared import Product
+from errata.model.secrets import spellings
+from errata.model.throttle import Signal, Throttle
+
+__all__ = ["S3", "Alarm", "Catalog", "Limits", "Person", "Project", "Role"]
+
+
+class Role(StrEnum):
+    """What a person may do."""
+
+    REQUESTER = "requester"
+    OPERATOR = "operator"
+    APPROVER = "approver"
+    PUBLISHER = "publisher"
+    BREAK_GLASS = "break_glass"
+
+
+@dataclass(frozen=True, slots=True)
+class S3:
+    """How S3, or a store that speaks its protocol, is reached; what is None is left to AWS's own defaults."""
+
+    endpoint: str | None = None
+    region: str | None = None
+    path_style: bool | None = None
+    access_key_id: str | None = field(default=None, repr=False)
+    secret_access_key: str | None = field(default=None, repr=False)
+    session_token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """An Iceberg catalog; ``uri`` and ``warehouse`` are absolute by now."""
+
+    name: str
+    type: str  # jdbc | rest | glue | hive
+    # not in repr: they may hold credentials that came from the environment
+    uri: str | None = field(default=None, repr=False)
+    warehouse: str | None = field(default=None, repr=False)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    s3: S3 | None = None  # the project's; what ``properties`` say comes first
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Someone who may act, and in which roles."""
+
+    name: str
+    roles: tuple[Role, ...]
+    teams: tuple[str, ...] = ()
+    service: bool = False  # a program: it never approves, releases or accepts
+    aliases: tuple[str, ...] = ()  # other names of the same person
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """What is run when someone breaks the glass."""
+
+    command: tuple[str, ...] = field(repr=False)  # may hold a value from the environment
+    timeout_seconds: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one request may touch without a named override."""
+
+    max_partitions: int = 180
+    max_rows: int | None = None
+    max_bytes: int | None = None
+    max_usd: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """``errata.yaml`` and the products beside it. ``people`` empty means single-user mode."""
+
+    name: str
+    root: str  # absolute
+    ledger: str = field(repr=False)  # SQLAlchemy URL, absolute; may hold a password
+    catalogs: Mapping[str, Catalog]
+    products: Mapping[str, Product] = field(repr=False)
+    spark_master: str = field(default="local[2]", repr=False)
+    spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+    s3: S3 | None = None  # serves catalogs, source files and Spark alike
+    people: Mapping[str, Person] = field(default_factory=dict)
+    single_user: bool = False
+    limits: Limits = field(default_factory=Limits)
+    core_hour_usd: str = "0"
+    chunk_bytes: int | None = None  # fixed size of a chunk's input; None: sized and resized towards chunk_seconds
+    chunk_seconds: int = 120
+    attempts: int = 5  # at one chunk, before it is quarantined
+    throttle: Throttle = field(default_factory=Throttle)
+    health: tuple[Signal, ...] = ()
+    evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
+    approval: Approval = field(default_factory=Approval)
+    alarm: Alarm | None = None
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # what each ``${NAME}`` stood for
+    credentials: tuple[str, ...] = field(default=(), repr=False)  # passwords that errata.yaml spells out
+
+    def known_as(self, name: str) -> str:
+        """The listed name of a person, by that name or an alias as it is written; any other name as it is."""
+        if name in self.people:
+            return name
+        return next((person.name for person in self.people.values() if name in person.aliases), name)
+
+    def spelt(self, name: str) -> str | None:
+        """The listed name that differs from this one in letter case alone."""
+        wanted = name.casefold()
+        names = ((listed, person.name) for person in self.people.values() for listed in (person.name, *person.aliases))
+        return next((found for listed, found in names if listed.casefold() == wanted), None)
+
+    def is_same_person(self, one: str, other: str) -> bool:
+        """Whether two names are one person's, whatever the alias or the letter case."""
+        first, second = (self.spelt(name.strip()) or name.strip() for name in (one, other))
+        return first.casefold() == second.casefold()
+
+    def with_role(self, *roles: Role) -> tuple[str, ...]:
+        """Who has one of these roles now."""
+        return tuple(sorted(name for name, person in self.people.items() if set(roles) & set(person.roles)))
+
+    def redact(self, text: str) -> str:
+        """Text for people, logs and records, with every value from the environment as ``${NAME}`` again.
+
+        Passwords that errata.yaml spells out become ``…``. Values of fewer than four characters are left alone, and
+        short ones inside a longer word: they would turn ordinary words into noise and digests into others.
+        """
+        if not self.secrets and not self.credentials:
+            return text
+        for spelling, sign in _signs(tuple(self.secrets.items()), self.credentials):
+            if spelling in text:
+                text = _hidden(text, spelling, sign)
+        return text
+
+
+@cache
+def _signs(secrets: tuple[tuple[str, str], ...], credentials: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """What stands for each spelling of each secret, the longest first."""
+    found = {spelling: "…" for word in credentials for spelling in spellings(word)}
+    for name, value in secrets:
+        found |= dict.fromkeys(spellings(value) if len(value) >= 4 else (), f"${{{name}}}")
+    return tuple(sorted(found.items(), key=lambda pair: -len(pair[0])))
+
+
+_SHORT = 12
+
+
+def _hidden(text: str, spelling: str, sign: str) -> str:
+    if len(spelling) >= _SHORT:
+        return text.replace(spelling, sign)
+    return re.sub(rf"(?<![A-Za-z0-9_]){re.escape(spelling)}(?![A-Za-z0-9_])", lambda _: sign, text)
