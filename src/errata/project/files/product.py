@@ -1,0 +1,71 @@
+"""The keys of a product file. Pure."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from errata.model.product import LINEAGE_COLUMNS
+from errata.project.fields import Amount, Column, Count, Duration, InputName, Line, ProductName, ScalarText, Text, YesNo
+from errata.project.files.base import Keys, one_or_many
+from errata.project.files.publication import PublishFile
+from errata.project.files.rules import CheckFile, CompareFile, ControlFile, ReconcileFile
+from errata.project.files.settings import ApprovalFile, SignalFile, ThrottleFile
+from errata.project.files.sources import InputFile, TargetFile, TransformFile
+
+__all__ = ["DeterminismFile", "DiffFile", "Lineage", "ProductFile", "ProtectFile"]
+
+
+class DiffFile(Keys):
+    """How old and new rows are compared."""
+
+    tolerance: dict[Column, Amount] = Field(
+        default={}, description="Per column: a smaller movement of a number is no change. Every other column is exact."
+    )
+
+
+class ProtectFile(Keys):
+    """Partitions that need a named override to be touched."""
+
+    recent: Duration = "0d"
+    locked: list[ScalarText] = []
+
+
+_LineageColumn = Literal[LINEAGE_COLUMNS]  # type: ignore[valid-type]
+
+
+Lineage = Annotated[
+    Annotated[list[_LineageColumn], Tag("<many>")] | Annotated[YesNo, Tag("<one>")], Discriminator(one_or_many)
+]
+
+
+class DeterminismFile(Keys):
+    """Proof, before a long run may start, that the same input gives the same output."""
+
+    prove: Count = Field(description="So many sample chunks are computed twice, at different parallelism.")
+
+
+class ProductFile(Keys):
+    """products/NAME.yaml: one governed product."""
+
+    product: ProductName
+    owner: Line
+    description: Text = ""
+    target: TargetFile
+    transform: TransformFile
+    inputs: Annotated[dict[InputName, InputFile], Field(min_length=1)]
+    publish: PublishFile = PublishFile()
+    checks: list[CheckFile] = []
+    reconcile: list[ReconcileFile] = []
+    compare: list[CompareFile] = []
+    control: list[ControlFile] = []
+    diff: DiffFile = DiffFile()
+    classified: list[Column] = Field(default=[], description="Columns whose values are masked wherever rows are shown.")
+    protect: ProtectFile = ProtectFile()
+    lineage_columns: Lineage = False
+    consumers: list[Line] = []
+    determinism: DeterminismFile | None = None
+    throttle: ThrottleFile | None = Field(default=None, description="Keys that differ from the project's.")
+    health: list[SignalFile] = Field(default=[], description="Signals besides the project's.")
+    approval: ApprovalFile = Field(default=ApprovalFile(), description="Keys that differ from the project's.")

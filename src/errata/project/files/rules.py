@@ -1,0 +1,178 @@
+"""The keys of rules that a candidate is judged by. Pure."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from errata.model.product import PII_KINDS
+from errata.project.fields import (
+    Amount,
+    Column,
+    Count,
+    DecimalText,
+    Expression,
+    Identifier,
+    InputName,
+    LengthText,
+    Line,
+    ScalarText,
+    Title,
+)
+from errata.project.files.base import Keys, one_or_many
+
+__all__ = [
+    "THRESHOLDS",
+    "CheckFile",
+    "CompareFile",
+    "ControlFile",
+    "GroupBy",
+    "GroupKeyFile",
+    "ReconcileFile",
+    "ReferencesFile",
+]
+
+
+THRESHOLDS = (
+    "mustBe",
+    "mustNotBe",
+    "mustBeGreaterThan",
+    "mustBeGreaterOrEqualTo",
+    "mustBeLessThan",
+    "mustBeLessOrEqualTo",
+    "mustBeBetween",
+    "mustNotBeBetween",
+)
+
+
+_Pair = Annotated[list[DecimalText], Field(min_length=2, max_length=2)]
+
+
+_MetricName = Literal[
+    "rowCount",
+    "nullValues",
+    "missingValues",
+    "invalidValues",
+    "duplicateValues",
+    "expression",
+    "freshness",
+    "timestampBounds",
+    "missingReferences",
+    "piiValues",
+    "not_null",
+    "unique",
+    "accepted_values",
+    "relationships",
+    "unique_combination_of_columns",
+    "accepted_range",
+    "expression_is_true",
+]
+
+
+_PiiKind = Literal[PII_KINDS]  # type: ignore[valid-type]
+
+
+class ReferencesFile(Keys):
+    """Columns of an input, as it is pinned, in which the keys must be."""
+
+    input: InputName
+    columns: Annotated[list[Column], Field(min_length=1)]
+
+
+class CheckFile(Keys):
+    """A data-quality rule in the words of the Open Data Contract Standard, judged per partition or over the run."""
+
+    name: Title | None = None
+    metric: _MetricName | None = None
+    column: Column | None = None
+    columns: Annotated[list[Column], Field(min_length=1)] | None = None
+    expression: Expression | None = Field(default=None, description="A row condition; rows where it holds are counted.")
+    valid_values: Annotated[list[ScalarText], Field(min_length=1)] | None = Field(default=None, alias="validValues")
+    pattern: Line | None = Field(default=None, description="A Java regular expression that the value must contain.")
+    minimum: ScalarText | None = Field(default=None, description="The smallest valid value.")
+    maximum: ScalarText | None = Field(default=None, description="The largest valid value.")
+    min_length: Count | None = Field(default=None, alias="minLength", description="Characters, at least.")
+    max_length: Count | None = Field(default=None, alias="maxLength", description="Characters, at most.")
+    missing_values: Annotated[list[ScalarText], Field(min_length=1)] | None = Field(default=None, alias="missingValues")
+    before: LengthText | None = Field(default=None, description="How long before its partition a timestamp may lie.")
+    after: LengthText | None = Field(default=None, description="How long after its partition a timestamp may lie.")
+    references: ReferencesFile | None = Field(default=None, description="Where the keys must be.")
+    kinds: Annotated[list[_PiiKind], Field(min_length=1)] | None = Field(
+        default=None, description="Kinds of personal data to look for; all of them if absent."
+    )
+    per: Literal["partition", "run"] = Field(default="partition", description="Judged for each partition, or once.")
+    unit: Literal["rows", "percent", "minutes", "hours", "days"] | None = Field(
+        default=None, description="rows or percent of rows; of freshness minutes, hours or days."
+    )
+    severity: Literal["warn", "block"] = "block"
+    must_be: DecimalText | None = Field(default=None, alias="mustBe")
+    must_not_be: DecimalText | None = Field(default=None, alias="mustNotBe")
+    must_be_greater_than: DecimalText | None = Field(default=None, alias="mustBeGreaterThan")
+    must_be_greater_or_equal_to: DecimalText | None = Field(default=None, alias="mustBeGreaterOrEqualTo")
+    must_be_less_than: DecimalText | None = Field(default=None, alias="mustBeLessThan")
+    must_be_less_or_equal_to: DecimalText | None = Field(default=None, alias="mustBeLessOrEqualTo")
+    must_be_between: _Pair | None = Field(default=None, alias="mustBeBetween")
+    must_not_be_between: _Pair | None = Field(default=None, alias="mustNotBeBetween")
+
+
+class GroupKeyFile(Keys):
+    """One thing to group by that is written differently on the two sides."""
+
+    source: Line
+    target: Line
+
+
+def _listed(value: Any) -> str:
+    return "<list>" if isinstance(value, list) else "<mapping>"
+
+
+_GroupKey = Annotated[
+    Annotated[GroupKeyFile, Tag("<many>")] | Annotated[Line, Tag("<one>")],
+    Discriminator(one_or_many),
+]
+
+
+GroupBy = Annotated[
+    Annotated[list[Column], Tag("<list>"), Field(min_length=1)]
+    | Annotated[dict[Identifier, _GroupKey], Tag("<mapping>"), Field(min_length=1)],
+    Discriminator(_listed),
+]
+
+
+class ReconcileFile(Keys):
+    """An aggregate of an input that must equal an aggregate of the output, per partition or over the run, by group."""
+
+    name: Title
+    input: InputName
+    source: Line
+    target: Line
+    tolerance: Amount = "0"
+    by: GroupBy | None = Field(
+        default=None, description="Columns of both sides, or names, each with an expression or one for each side."
+    )
+    where: Line | None = Field(default=None, description="A row condition on both sides.")
+    source_where: Line | None = Field(default=None, description="A row condition on the input alone.")
+    target_where: Line | None = Field(default=None, description="A row condition on the output alone.")
+    per: Literal["partition", "run"] = "partition"
+
+
+class CompareFile(Keys):
+    """An aggregate of the candidate against the same of the output accepted before."""
+
+    name: Title | None = None
+    metric: Line
+    warn: Amount | None = None
+    block: Amount | None = None
+
+
+class ControlFile(Keys):
+    """An aggregate of a partition against the same of comparable partitions that the run does not touch."""
+
+    name: Title | None = None
+    metric: Line
+    weeks: Count | None = Field(default=None, description="Day or hour: weeks before and after; 4 if absent.")
+    years: Count | None = Field(default=None, description="Month: years before and after; 4 if absent.")
+    least: Count = Field(default=3, description="Fewer controls are a warning.")
+    warn: DecimalText | None = Field(default=None, description="A robust z-score; 3.5 if neither is given.")
+    block: DecimalText | None = Field(default=None, description="A robust z-score; 8 if neither is given.")
