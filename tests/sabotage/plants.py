@@ -12,6 +12,8 @@ CONTRACT = "tests/unit/ledger/test_contract.py::TestLedger::test_"
 REPLACE = "tests/unit/publisher/test_replace.py::test_"
 CONFLICT = "tests/unit/publisher/test_conflict.py::test_"
 GROUPING = "tests/unit/executor/test_grouping.py::"
+REBASED = "tests/unit/publisher/test_rebased.py::test_"
+FREEZES = "tests/unit/ledger/test_freezes.py::"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,35 @@ PLANTS = (
         "if held.lease_until <= now_ms:",
         'if held.lease_until <= __import__("time").time() * 1000:',
         ("tests/unit/ledger/test_contention.py::test_a_worker_s_own_clock_decides_nothing",),
+    ),
+    # ---------------------------------------------------------------------------------------------------- live jobs
+    Plant(
+        "a freeze is granted beside a live job that writes",
+        "ledger/freezes.py",
+        "            writing = tuple(one for one in found if one not in over)\n",
+        "            writing = ()\n",
+        (f"{FREEZES}TestFreezes::test_a_freeze_waits_for_who_writes_already_and_lets_nobody_in_meanwhile[sqlite]",),
+    ),
+    Plant(
+        "a live job that slept goes on beside a freeze",
+        "ledger/freezes.py",
+        "            if row.lease_until <= tx.now_ms and _freezes(",
+        "            if False and _freezes(",
+        (f"{FREEZES}TestFreezes::test_a_silent_job_that_wakes_before_the_freeze_is_granted_has_lost_its_lease[sqlite]",),
+    ),
+    Plant(
+        "a freeze is renewed for ever",
+        "ledger/freezes.py",
+        "_update(tx, run_id, lease_until=min(tx.now_ms + int(idle_seconds * 1000), row.most_until))",
+        "_update(tx, run_id, lease_until=tx.now_ms + int(idle_seconds * 1000))",
+        (f"{FREEZES}TestFreezes::test_no_freeze_outlasts_what_its_plan_allows[sqlite]",),
+    ),
+    Plant(
+        "where live won, what it wrote since is explained from the plan",
+        "publisher/replace.py",
+        "found.setdefault(self.rebased.get(name, self.base_snapshot_id), []).append(name)",
+        "found.setdefault(self.base_snapshot_id, []).append(name)",
+        (f"{REBASED}what_live_wrote_before_the_rebase_is_no_conflict_and_compaction_after_it_is_none",),
     ),
     # -------------------------------------------------------------------------------------------------- publications
     Plant(

@@ -178,7 +178,7 @@ def _candidate(world: World, run: str) -> str:
 @pytest.mark.slow
 def test_where_rows_are_counted_by_chunk_the_whole_chunk_is_computed_again(make_world: Make) -> None:
     """The books balance again: rows in, used and quarantined of every partition, as pinned now."""
-    rules = '    partition: day\n    rows:\n      - {name: positive, keep: "amount > 0"}\n'
+    rules = '    partition: day\n    rows:\n      - {name: negative, expression: "amount < 0", action: quarantine}\n'
     world = make_world(days=2, product=WINS.replace("    partition: day\n", rules, 1))
     run = world.to("validated")
     late(world, world.days[0])

@@ -7,6 +7,7 @@ commits, and is warned at the end.
 
 from __future__ import annotations
 
+import re
 import secrets
 import threading
 import time
@@ -60,7 +61,7 @@ def frozen(desk: Desk, table: str, partitions: Partitions) -> FrozenView:
 
 def may_write(desk: Desk, table: str, partitions: Partitions, wait: str) -> FrozenView:
     """Wait for freezes to end; raises ``Frozen`` when one does not in time. No lease is taken."""
-    ends = time.monotonic() + seconds(wait)
+    ends = time.monotonic() + _length(wait)
     while (view := frozen(desk, table, partitions)).frozen:
         if time.monotonic() >= ends:
             raise _turned_away(view)
@@ -76,7 +77,7 @@ def writing(
     target = _target(desk, table)
     wanted, token = _named(target.grain, partitions), secrets.token_hex(16)
     owner = this_owner(name)
-    ends = time.monotonic() + seconds(wait)
+    ends = time.monotonic() + _length(wait)
     # waiting only reads, so that it holds up nobody; what counts is the answer of the ledger's one writer
     while (view := frozen(desk, table, partitions)).frozen or _is_beaten(desk, token, target.table, wanted, owner):
         if view.frozen and time.monotonic() >= ends:
@@ -122,6 +123,11 @@ def _kept(lease: Lease) -> Iterator[None]:
                 RuntimeWarning,
                 stacklevel=4,
             )
+
+
+def _length(wait: str) -> int:
+    """A wait in seconds; ``m`` is minutes here, because nobody waits for months."""
+    return seconds(f"{wait}in" if re.fullmatch(r"\d+m", wait, re.ASCII) else wait)
 
 
 def _target(desk: Desk, table: str) -> Target:

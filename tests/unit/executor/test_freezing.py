@@ -189,8 +189,10 @@ def test_a_table_that_nobody_governs_is_an_error_and_not_a_yes(make: Make):
     with pytest.raises(NotFound, match=TABLE):
         errata.live.frozen(desk.client, "lake.fin.daily_revenues")
     assert errata.live.frozen(desk.client, "fin.daily_revenue") == (), "the product's name will do"
-    with pytest.raises(UsageError), errata.live.writing(desk.client, TABLE, wait="10m"):
+    with pytest.raises(UsageError), errata.live.writing(desk.client, TABLE, wait="soon"):
         pytest.fail("the body ran")
+    with errata.live.writing(desk.client, TABLE, wait="10m") as lease:
+        assert lease.partitions == ()
     with pytest.raises(UsageError):
         errata.live.frozen(desk.client, TABLE, ["yesterday"])
 

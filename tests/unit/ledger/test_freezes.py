@@ -155,6 +155,8 @@ class TestFreezes:
         for hours in range(1, 8):
             with later(ledger, hours * 3590):
                 assert ledger.renew_freeze("bf-1", IDLE)
+        with later(ledger, MOST - 1800):
+            assert ledger.renew_freeze("bf-1", IDLE)
         with later(ledger, MOST - 10):
             assert opened(ledger).lease_until == first.most_until
         with later(ledger, MOST + 1):

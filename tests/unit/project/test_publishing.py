@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from errata.model.product import Groups, Merge, Publish
+from errata.model.product import Freeze, Groups, Merge, Publish
 from errata.project import load_project
 from unit.project.conftest import PRODUCT, Write
 from unit.project.test_load import problems_of
@@ -28,6 +28,12 @@ def publishing(text: str, product: str = PRODUCT) -> str:
         ("{corrections: lake.fin.c}", Publish(corrections="lake.fin.c")),
         ("{groups: {size: 7, hold: 30min}}", Publish(groups=Groups(7, "30min"))),
         ("{groups: {size: 7, hold: 30m, order: oldest}}", Publish(groups=Groups(7, "30min", "oldest"))),
+        ("{on_live_write: freeze}", Publish(on_live_write="freeze", freeze=Freeze(3600, 28_800))),
+        (
+            "{on_live_write: freeze, freeze: {idle: 10min, at_most: 2h}}",
+            Publish(on_live_write="freeze", freeze=Freeze(600, 7200)),
+        ),
+        ("{on_live_write: live_wins}", Publish(on_live_write="live_wins")),
         ("{mode: corrections, corrections: lake.fin.c}", Publish("corrections", corrections="lake.fin.c")),
         ("{mode: version, versions: lake.fin.v}", Publish("version", versions="lake.fin.v")),
         (
@@ -58,6 +64,11 @@ def test_a_mode_is_read_with_what_belongs_to_it(write: Write, section: str, expe
         ("{groups: {size: 7, hold: 31d}}", "at most 30d"),
         ("{groups: {size: 7, hold: 1mo}}", "such as 30min"),
         ("{groups: {size: 7, hold: 1h, order: random}}", "order"),
+        ("{on_live_write: overwrite}", "expected one of conflict, freeze, live_wins"),
+        ("{freeze: {idle: 1h}}", "it is for on_live_write: freeze"),
+        ("{on_live_write: freeze, freeze: {idle: 2h, at_most: 1h}}", "no longer than at_most"),
+        ("{on_live_write: freeze, freeze: {idle: 0s}}", "expected"),
+        ("{mode: append, on_live_write: live_wins}", "it is for mode replace_partitions and merge, not append"),
         ("{mode: corrections}", 'this mode needs the key "corrections"'),
         ("{mode: version}", 'this mode needs the key "versions"'),
         ("{mode: swap_view}", 'this mode needs the key "view"'),
@@ -95,3 +106,10 @@ def test_a_target_that_is_not_touched_gets_no_columns(write: Write):
     adding = PRODUCT.replace("  key:", "  add_columns: {margin: long}\n  key:")
     found = problems_of(write(product=publishing("{mode: version, versions: lake.fin.v}", adding)))
     assert any("expected no add_columns" in problem for problem in found), found
+
+
+def test_live_cannot_win_where_partitions_rest_on_each_other(write: Write):
+    """All that follows would have to be computed again."""
+    own = PRODUCT.replace("inputs:\n", "inputs:\n  before: {own: true, lookback: 1d}\n")
+    found = problems_of(write(product=publishing("{on_live_write: live_wins}", own)))
+    assert any("reads its own output" in problem for problem in found), found
