@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from errata.errors import StateRefused
 from errata.executor.acceptances import accepted_in_verdict
@@ -22,7 +23,7 @@ from errata.executor.rebasing import rebased_instead
 from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
 from errata.executor.suppressing import kept, require_judged
-from errata.executor.warranting import warrant
+from errata.executor.warranting import Warrant, warrant
 from errata.ledger import CandidateRecord, PartitionState, RunRecord
 from errata.model.audit import Actor
 from errata.model.beside import beside_table, is_beside
@@ -36,7 +37,7 @@ from errata.model.refs import candidate_branch
 from errata.model.table import DataFile, by_partition
 from errata.model.views import PublishView
 from errata.publisher.ports import TableVersion
-from errata.publisher.replace import Replacement, carry_out, first_line
+from errata.publisher.replace import Replaced, Replacement, carry_out, first_line
 
 __all__ = ["publish"]
 
@@ -78,7 +79,21 @@ def publish(
         return _already(desk, run, manifest, asked, states)
     turn = require_its_turn(desk, actor, run, manifest, scope, early)
     by = warrant(desk, actor, run, manifest, looked_at=digest, break_glass=break_glass or "", by_itself=by_itself)
-    candidate, files = by.candidate, by.files
+    done = _landed(desk, actor, run, manifest, scope, by, turn)
+    return _published(desk, actor, run, manifest, scope, done, started)
+
+
+def _landed(
+    desk: Desk,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    scope: tuple[str, ...],
+    by: Warrant,
+    turn: Mapping[str, Any],
+) -> Replaced:
+    """One publication of what is warranted, with its intent, its locks and its outcome on the record."""
+    candidate = by.candidate
     mark = require_judged(desk, actor, run, candidate)
     verdict = desk.ledger.latest_verdict(run.run_id)
     log = LedgerLog(
@@ -96,10 +111,21 @@ def publish(
         log.kept_alive(),
     ):
         if is_beside(manifest.publish):
-            done = publish_beside(desk, run, manifest, candidate, scope, log)
-        else:
-            order = _publication(desk, run, manifest, candidate, scope, files)
-            done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
+            return publish_beside(desk, run, manifest, candidate, scope, log)
+        order = _publication(desk, run, manifest, candidate, scope, by.files)
+        return carry_out(order, desk.engines.publishing, desk.engines.content, log)
+
+
+def _published(
+    desk: Desk,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    scope: tuple[str, ...],
+    done: Replaced,
+    started: float,
+) -> PublishView:
+    """What follows a publication that landed, and what is told of it."""
     followed = follow_up(desk, actor, run.table)
     run = desk.ledger.run(run.run_id)
     warnings, live_commits = _afterwards(desk, actor, run, manifest, done.snapshot_id)
