@@ -33,7 +33,7 @@ def late(world: World, day: str, account: str = "late") -> None:
     world.live(day, account, "10.00")
 
 
-@pytest.mark.parametrize("moment", ["staged", "validated", "committing"])
+@pytest.mark.parametrize("moment", ["staged", pytest.param("validated", marks=pytest.mark.slow), "committing"])
 def test_a_live_row_in_source_and_target_after_the_plan_is_in_the_result(make_world: Make, moment: str) -> None:
     """Its partition is computed again, once; the others keep the files of their first attempt."""
     world = make_world(days=3, product=WINS, project='evidence: {key: "errata.key"}\n')
@@ -233,5 +233,20 @@ def test_run_and_validate_in_one_go_until_live_lets_them(make_world: Make, tmp_p
     with arm("run.before_staged", _once(lambda: late(world, world.days[0]))):
         assert main(["-C", str(world.root), "--as", "ana", "run", run, "--validate"], terminal) == 0
     assert "live wins: 2026-01-01 is pinned again" in err.getvalue()
+    world.client.publish(run, as_="bo")
+    assert world.rows() == world.expected()
+
+
+@pytest.mark.slow
+def test_live_wins_where_partitions_share_files(make_world: Make) -> None:
+    """Content tells which day was written; the shared files of the others are no reason to compute those again."""
+    world = make_world(days=3, product=WINS, spec="")
+    run = world.to("validated")
+    late(world, world.days[1])
+    with pytest.raises(Rebased) as rebased:
+        world.client.publish(run, as_="bo")
+    assert rebased.value.fields["partitions"] == [world.days[1]]
+    world.client.run(run, as_="ana")
+    assert world.client.validate(run, as_="ana").passed
     world.client.publish(run, as_="bo")
     assert world.rows() == world.expected()
