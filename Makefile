@@ -31,7 +31,7 @@ demo-case-sla: setup ## restate a year of regulatory deadlines: wrong time zone,
 	@$(BIN)/python examples/case_sla/demo.py
 
 test: setup ## the default test suite: one process for the shared Spark session, one for the rest
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not chaos" $(PYTEST_ARGS)
+	@scripts/test-in-two $(BIN)/python "not slow and not chaos" $(PYTEST_ARGS)
 
 test-slow: setup ## the tests marked slow: minutes rather than seconds
 	$(BIN)/python -m pytest -m "slow and not chaos" $(PYTEST_ARGS)

@@ -23,12 +23,10 @@ if TYPE_CHECKING:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spread over processes, the tests of the shared session stay in one, and come first because they take longest."""
-    shared = {id(item) for item in items if "base_spark" in getattr(item, "fixturenames", ())}
+    """``session`` is on every test that uses the shared Spark session: they stay in one process."""
     for item in items:
-        if id(item) in shared:
-            item.add_marker(pytest.mark.xdist_group("session"))
-    items.sort(key=lambda item: id(item) not in shared)
+        if "base_spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.session)
 
 
 @pytest.fixture(scope="session")
