@@ -11,6 +11,7 @@ from dataclasses import dataclass
 CONTRACT = "tests/unit/ledger/test_contract.py::TestLedger::test_"
 REPLACE = "tests/unit/publisher/test_replace.py::test_"
 CONFLICT = "tests/unit/publisher/test_conflict.py::test_"
+CARRY = "tests/unit/publisher/test_carry.py::test_"
 GROUPING = "tests/unit/executor/test_grouping.py::"
 REBASED = "tests/unit/publisher/test_rebased.py::test_"
 FREEZES = "tests/unit/ledger/test_freezes.py::"
@@ -86,6 +87,27 @@ PLANTS = (
         "            table.write_undo(\n",
         "            (lambda *_: None)(\n",
         (f"{REPLACE}a_try_that_lands_is_recorded_once_with_its_undo_set",),
+    ),
+    Plant(
+        "rows that were carried over before a shared file changed are published",
+        "publisher/carry.py",
+        "        return self.of == _state(files)\n",
+        "        return bool(self.times) or self.of == _state(files)\n",
+        (f"{CARRY}a_shared_file_that_changed_meanwhile_is_carried_over_again",),
+    ),
+    Plant(
+        "shared files that hold no row of the scope are taken out",
+        "publisher/carry.py",
+        "if file.partition is not None or file.path in held)",
+        "if held)",
+        (f"{CARRY}what_a_shared_file_holds_of_others_is_carried_over_and_files_without_the_scope_stay",),
+    ),
+    Plant(
+        "a commit to a shared file is taken for a write into the scope",
+        "publisher/conflict.py",
+        "        if shares_files or not history.complete",
+        "        if not history.complete",
+        (f"{CARRY}commits_prove_nothing_of_partitions_that_share_files",),
     ),
     Plant(
         "an intent that another process closed is tried all the same",

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 from errata.errors import EngineError, PublishConflict
 from errata.failpoints import arm
 from errata.model.refs import PREFIX
+from spark import test_modes as modes
 from support.world import PRODUCT_FILE, TABLE, World
 
 Make = Callable[..., World]
@@ -196,3 +197,15 @@ def _once(act: Callable[[], object]) -> Callable[[], None]:
             act()
 
     return maybe
+
+
+@pytest.mark.slow
+def test_a_merge_and_a_restore_work_where_files_are_shared(make_world: Make) -> None:
+    """Both compute with rows of the scope, and neither cares which files they are in."""
+    world = make_world(days=3, spec="", product=modes.MERGE, transform=modes.CHANGES)
+    before, (first, hit, last) = world.snapshot(), world.days
+    world.to("published", hit)
+    others = world.wrong([first, last])
+    assert world.rows() == sorted([*others, *modes.merged_rows(world, hit)])
+    world.to("published", hit, restore=str(before), reason="the old numbers were right")
+    assert world.rows() == world.wrong()
