@@ -57,7 +57,7 @@ def _body(view: PlanView, width: int) -> Iterator[str]:
     order = {"newest": "newest first", "oldest": "oldest first", "sequential": "one after the other"}
     replaced = len(view.partitions) - len(view.new_partitions)
     scope = [f"{exact(replaced)} of {plural(total, 'partition')}", order.get(view.order, view.order)]
-    kept = "rows, in files that are written anew" if view.rewrite else "files untouched"
+    kept = "rows; shared files are written anew" if view.rewrite else "files untouched"
     others = f"{exact(view.untouched_partitions)} others keep their {kept}"
     yield from labelled("replaces", [", ".join(scope), others if view.untouched_partitions else ""], width)
     if view.new_partitions:
