@@ -33,7 +33,9 @@ def late(world: World, day: str, account: str = "late") -> None:
     world.live(day, account, "10.00")
 
 
-@pytest.mark.parametrize("moment", ["staged", pytest.param("validated", marks=pytest.mark.slow), "committing"])
+@pytest.mark.parametrize(
+    "moment", [pytest.param(name, marks=pytest.mark.slow) for name in ("staged", "validated")] + ["committing"]
+)
 def test_a_live_row_in_source_and_target_after_the_plan_is_in_the_result(make_world: Make, moment: str) -> None:
     """Its partition is computed again, once; the others keep the files of their first attempt."""
     world = make_world(days=3, product=WINS, project='evidence: {key: "errata.key"}\n')
