@@ -13,6 +13,7 @@ from spark.test_mode_guarantees import (
     test_whole_scope_at_once,
 )
 from spark.test_modes import test_corrections_history_kept, test_version_history_kept
+from spark.test_rewrite import test_rows_that_others_write_meanwhile_are_kept_and_in_scope_they_are_a_conflict
 
 __all__ = [
     "test_a_candidate_is_read_by_name_and_beside_what_it_replaces",
@@ -21,6 +22,7 @@ __all__ = [
     "test_per_partition_rollback",
     "test_readers_see_one_group_after_the_other",
     "test_rollback_after_expiry",
+    "test_rows_that_others_write_meanwhile_are_kept_and_in_scope_they_are_a_conflict",
     "test_version_history_kept",
     "test_whole_scope_at_once",
 ]
