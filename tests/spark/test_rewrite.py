@@ -9,6 +9,8 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
 from errata.errors import EngineError, PublishConflict
+from errata.evidence.keys import generate
+from errata.evidence.verifier import verify
 from errata.failpoints import arm
 from errata.model.refs import PREFIX
 from spark import test_modes as modes
@@ -209,3 +211,19 @@ def test_a_merge_and_a_restore_work_where_files_are_shared(make_world: Make) -> 
     assert world.rows() == sorted([*others, *modes.merged_rows(world, hit)])
     world.to("published", hit, restore=str(before), reason="the old numbers were right")
     assert world.rows() == world.wrong()
+
+
+@pytest.mark.slow
+def test_evidence_and_the_report_of_shared_files_stand(make_world: Make) -> None:
+    """The bundle of such a run verifies after publication and after a rollback, and names what was carried over."""
+    world = make_world(days=3, spec="", project='evidence: {key: "errata.key"}\n')
+    public = generate(world.root / "errata.key").pem
+    run = world.to("published", world.days[1])
+    assert verify(world.client.evidence(run, as_="bo")[1], [public]).problems == []
+    detail = world.client._desk.ledger.publication_detail(f"{run}-p1")
+    assert detail["shared"] == [world.days[1]]
+    assert sum(rows for _, _, rows in detail["carried"]) > 0
+    world.client.rollback(run, reason="undo", as_="bo")
+    assert verify(world.client.evidence(run, as_="bo")[1], [public]).problems == []
+    told = world.client.history(TABLE, world.days[1]).commits
+    assert [one.writer for one in told][:2] == ["errata", "errata"]
