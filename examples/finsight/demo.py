@@ -193,7 +193,7 @@ class Demo:
                   intact and verified["entries"] == chain.entries)
         )  # fmt: skip
         copy, edited = workshop.tampered_copy(self.project)
-        heading(f"In a copy of the ledger, entry {edited} now says that cy approved instead of bo")
+        heading(f"In a copy of the ledger, entry {edited} now says that ana, who asked, approved it herself")
         tampered = Errata(copy)
         tampered.show("bo", "audit", "verify", exits=[1, 3, 4])
         bad = int(tampered.ask("bo", "audit", "verify", exits=[1, 3, 4])["first_bad"])

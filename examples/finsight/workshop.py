@@ -157,7 +157,7 @@ def _group_exists(group: int) -> bool:
 
 
 def tampered_copy(project: Path) -> tuple[Path, int]:
-    """A copy of the project whose ledger says that someone else approved; returns it and the edited entry's number."""
+    """A copy of the project whose ledger says that who asked approved as well, and the number of the edited entry."""
     copy = project / "tampered"
     (copy / ".errata").mkdir(parents=True)
     shutil.copy(project / "errata.yaml", copy)
@@ -171,11 +171,12 @@ def tampered_copy(project: Path) -> tuple[Path, int]:
         # Whoever owns the file can drop its triggers; that is why the entries are chained.
         for (name,) in target.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             target.execute(f'DROP TRIGGER "{name}"')
-        (entry,) = target.execute(
-            "SELECT min(seq) FROM audit WHERE action LIKE '%approv%' AND person = 'bo'"
-        ).fetchone()
-        if entry is None:
-            raise DemoError("the ledger has no audit entry of an approval by bo")
-        target.execute("UPDATE audit SET person = 'cy' WHERE seq = ?", [entry])
+        found = target.execute("SELECT seq, run_id FROM audit WHERE action = 'run.approved' ORDER BY seq").fetchone()
+        if found is None:
+            raise DemoError("the ledger has no audit entry of an approval")
+        entry, run = found
+        # people are pseudonyms in the log, so the forger takes the one that planned the run
+        asked = target.execute("SELECT person FROM audit WHERE action = 'run.planned' AND run_id = ?", [run]).fetchone()
+        target.execute("UPDATE audit SET person = ? WHERE seq = ?", [asked[0], entry])
         target.commit()
     return copy, entry

@@ -20,6 +20,10 @@ from examples.finsight import daily, generate, history, independent, pipeline, w
 from examples.finsight.claims import print_claims, same
 from examples.finsight.lake import FIRST_DAY, FIXED_ON, TODAY, Lake, days
 
+from errata.ledger import Ledger
+from errata.model.run import RunState
+from unit.ledger.steps import BO, plan
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -194,6 +198,22 @@ class TestTransform:
     def rates(self, spark: SparkSession, rates: list[tuple[str, str]]) -> DataFrame:
         rows = [(DAY, currency, Decimal(rate)) for currency, rate in rates]
         return spark.createDataFrame(rows, "rate_date date, currency string, usd_per_unit decimal(18,6)")
+
+
+class TestTamperedCopy:
+    def test_an_approval_is_given_to_who_asked(self, tmp_path: Path):
+        """The log knows people by pseudonyms; the forged entry is the approval, and verification names it."""
+        project = tmp_path / "project"
+        (project / ".errata").mkdir(parents=True)
+        (project / "errata.yaml").write_text("project: finsight\n")
+        for folder in ("products", "transforms"):
+            (project / folder).mkdir()
+        with Ledger.open(f"sqlite:///{project}/.errata/ledger.db") as ledger:
+            run = plan(ledger)
+            ledger.move(run.run_id, RunState.APPROVED, actor=BO)
+        copy, entry = workshop.tampered_copy(project)
+        assert independent.verify_chain(project / ".errata" / "ledger.db").first_bad is None
+        assert independent.verify_chain(copy / ".errata" / "ledger.db").first_bad == entry
 
 
 class TestIndependentReader:
