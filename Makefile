@@ -30,7 +30,7 @@ demo-clv: setup ## correct 1,825 days of customer value, with a kill at day 1,20
 demo-case-sla: setup ## restate a year of regulatory deadlines: wrong time zone, late holidays, disputed cases
 	@$(BIN)/python examples/case_sla/demo.py
 
-test: setup ## the default test suite: one process for the shared Spark session, one for the rest
+test: setup ## the default test suite, in two processes with one Spark session each
 	@scripts/test-in-two $(BIN)/python "not slow and not chaos" $(PYTEST_ARGS)
 
 test-slow: setup ## the tests marked slow: minutes rather than seconds

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """``session`` is on every test that uses the shared Spark session: they stay in one process."""
+    """``first`` is on the tests of ``tests/spark``: a process with a session of its own, beside one for all others."""
     for item in items:
-        if "base_spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.session)
+        if Path(__file__).with_name("spark") in item.path.parents:
+            item.add_marker(pytest.mark.first)
 
 
 @pytest.fixture(scope="session")
@@ -62,6 +62,9 @@ def base_spark(warehouse: Path) -> Iterator[SparkSession]:
         # the file system of local paths is needed before spark.jars would be loaded
         "spark.driver.extraClassPath": ":".join(str(jar) for jar in jars),
         "spark.ui.enabled": "false",
+        # tests count jobs, so none may be forgotten
+        "spark.ui.retainedJobs": "100000",
+        "spark.ui.retainedStages": "100000",
         "spark.driver.memory": "1g",
         # tests end before the optimising compiler pays for itself
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",

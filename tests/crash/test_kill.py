@@ -114,7 +114,10 @@ def test_killed_while_settling_an_open_intent_the_next_command_settles_it(at: At
     assert _publications(world) == 1
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(c, id=c.name, marks=[] if c.name in ("run", "publish") else pytest.mark.slow) for c in COMMANDS],
+)
 @pytest.mark.parametrize("point", LEDGER)
 def test_killed_at_a_write_to_the_ledger_the_command_goes_on_from_what_was_written(
     at: At, command: Command, point: str
@@ -223,7 +226,15 @@ def _publications(world: World) -> int:
     return sum(1 for summary in summaries if summary.get("errata.kind") == "publish")
 
 
-@pytest.mark.parametrize("command", ["run", "validate", "publish", "rollback"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run",
+        "publish",
+        pytest.param("validate", marks=pytest.mark.slow),
+        pytest.param("rollback", marks=pytest.mark.slow),
+    ],
+)
 def test_killed_together_with_its_jvm_the_command_goes_on_all_the_same(at: At, command: str) -> None:
     """A machine that is lost takes Python and Java at once."""
     point, before, *arguments = {

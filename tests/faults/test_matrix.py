@@ -21,10 +21,16 @@ At = Any
 pytestmark = [pytest.mark.spark]
 
 PASSED = [pytest.param(command, point, id=f"{point}") for command in COMMANDS for point in command.points]
+SHORT = [
+    # kills cover the boundaries of the others in every run
+    pytest.param(command, point, id=point, marks=[] if command.name in ("publish", "rollback") else pytest.mark.slow)
+    for command in COMMANDS
+    for point in command.points
+]
 _NTH_LIMIT = 60
 
 
-@pytest.mark.parametrize("command, point", PASSED)
+@pytest.mark.parametrize("command, point", SHORT)
 def test_an_error_at_a_boundary_leaves_a_state_from_which_the_command_goes_on(
     at: At, command: Command, point: str
 ) -> None:
@@ -63,7 +69,7 @@ def test_a_command_that_hangs_while_another_does_the_same_is_harmless(
     ended_right(command, world, run)
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.slow), "after"])
 @pytest.mark.parametrize(
     "command",
     [pytest.param(c, id=c.name, marks=[] if c.name == "publish" else [pytest.mark.slow]) for c in COMMANDS],

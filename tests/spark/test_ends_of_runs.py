@@ -30,6 +30,7 @@ def test_a_run_that_its_canary_ended_asks_for_another_plan(make_world: Make) -> 
         world.client.diff(run, partitions="2026-01-01")
 
 
+@pytest.mark.slow
 def test_a_pause_while_the_canary_is_judged_is_a_pause(make_world: Make, monkeypatch: Any) -> None:
     """The worker waits and judges after resume; what was made of the canary is no candidate of the run."""
     world = make_world(days=2, chunk_bytes=ONE_DAY)

@@ -162,6 +162,7 @@ def test_only_rows_of_adopted_attempts_count_and_one_that_vanished_is_missed(mak
     ]
 
 
+@pytest.mark.slow
 def test_a_trial_judges_rows_by_the_same_limits(make_world: Any) -> None:
     """Nothing is written, and the share of bad rows is known before anything is planned."""
     world = poisoned(make_world)

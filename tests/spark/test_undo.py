@@ -122,6 +122,7 @@ def test_an_undo_branch_holds_exactly_the_files_that_were_taken_out(make_world: 
     assert kept_until >= time.time() * 1000 + 29 * 86_400_000
 
 
+@pytest.mark.slow
 def test_publications_of_one_run_have_ids_of_their_own(make_world: Make) -> None:
     """Two groups, a rollback of one, and a new run over it: each look-up finds its own publication."""
     world = make_world(days=4)
