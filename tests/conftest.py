@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from errata.errors import SetupError
 from errata.jars import require
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from support.postgres import PostgresServer
     from support.savepoint import Savepoint
     from support.world import World
+
+
+# how fast a case is says something about the machine, not about the rule
+settings.register_profile("errata", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("errata")
 
 
 @pytest.hookimpl(tryfirst=True)
