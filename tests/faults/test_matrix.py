@@ -21,11 +21,12 @@ At = Any
 pytestmark = [pytest.mark.spark]
 
 PASSED = [pytest.param(command, point, id=f"{point}") for command in COMMANDS for point in command.points]
+# kills cover the boundaries of the others in every run
 SHORT = [
-    # kills cover the boundaries of the others in every run
-    pytest.param(command, point, id=point, marks=[] if command.name in ("publish", "rollback") else pytest.mark.slow)
-    for command in COMMANDS
-    for point in command.points
+    one
+    if one.values[0].name in ("publish", "rollback")
+    else pytest.param(*one.values, id=one.id, marks=pytest.mark.slow)
+    for one in PASSED
 ]
 _NTH_LIMIT = 60
 

@@ -152,7 +152,8 @@ def _named(grain: Grain, partitions: Partitions) -> tuple[str, ...]:
 def freeze_view(desk: Desk, one: FreezeRecord, wanted: Sequence[str] = ()) -> FreezeView:
     """A freeze, as far as it concerns these partitions; all of it by default."""
     run = desk.ledger.run(one.run_id)
-    shared = tuple(name for name in one.partitions if not wanted or name in set(wanted))
+    asked = set(wanted or one.partitions)
+    shared = tuple(name for name in one.partitions if name in asked)
     return FreezeView(
         run_id=one.run_id,
         product=run.product,

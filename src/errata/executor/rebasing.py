@@ -16,7 +16,7 @@ from errata.errors import PublishConflict, Rebased
 from errata.executor.accounting import adopted_attempts, may_hold_rows
 from errata.executor.desk import Desk
 from errata.executor.drift import replacement
-from errata.executor.rebases import rebases_of
+from errata.executor.rebases import rebases_of, rebases_told
 from errata.executor.scope import conflicts_told, holders
 from errata.failpoints import failpoint
 from errata.ledger import RunRecord
@@ -62,7 +62,7 @@ def rebase_if_written(desk: Desk, actor: Actor, run: RunRecord, manifest: Manife
 def _rebased(
     desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, conflict: PublishConflict
 ) -> PublishConflict:
-    n, written = len(rebases_of(desk, run.run_id)) + 1, tuple(conflict.fields["partitions"])
+    n, written = len(rebases_told(desk, run.run_id)) + 1, tuple(conflict.fields["partitions"])
     if n > MOST_REBASES:
         return _given_up(conflict, f"live won {MOST_REBASES} times in this run; it is not computed again")
     if run.state not in _FROM:

@@ -87,7 +87,9 @@ def measure_scan(
         if missing:
             nothing = wide.limit(0).agg(together).collect()[0][_ALL]
             found |= dict.fromkeys(missing, nothing)
-        counts = [group[list(aggregates).index(ROW_COUNT)] for group in found.values() if ROW_COUNT in aggregates]
+        counts = [
+            group[place] for place, name in enumerate(aggregates) if name == ROW_COUNT for group in found.values()
+        ]
         duplicates = _duplicates(scan, rows, by, counts)
     result: list[Measurement] = []
     for partition in (*partitions, *sorted(set(found) - set(partitions))):
