@@ -61,7 +61,7 @@ def plan_view(
         desk, manifest, digest, run, run_id=run_id, already=already, verdicts=verdicts,
         new=plan.new_partitions, untouched=plan.untouched_partitions,
         pins=tuple({"table": p.table, "tag": p.tag, "outcome": p.outcome, "warning": p.warning} for p in pins),
-        deadline=_deadline(plan),
+        deadline=plan.deadline,
     )  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def refused_view(product: Product, plan: Plan) -> PlanView:
         verdicts=tuple(VerdictView(v.rule, v.level, v.message, v.override) for v in plan.verdicts),
         estimate=_estimate(plan.estimate), refs=(), code={}, gate={}, consumers=product.consumers,
         untouched_partitions=plan.untouched_partitions, new_partitions=plan.new_partitions, overrides={},
-        supersedes=plan.request.supersede, single_user=False, deadline=_deadline(plan),
+        supersedes=plan.request.supersede, single_user=False, deadline=plan.deadline,
     )  # fmt: skip
 
 
@@ -204,10 +204,6 @@ def counts_view(counts: Counts) -> RunCounts:
 
 def _chunk(chunk: Chunk) -> ChunkView:
     return ChunkView(chunk.chunk_id, chunk.partitions, chunk.bytes, chunk.rows, chunk.wave)
-
-
-def _deadline(plan: Plan) -> DeadlineView | None:
-    return DeadlineView(**plain(plan.deadline)) if plan.deadline else None
 
 
 def _throttle(desk: Desk, product: str) -> dict[str, Any]:

@@ -16,9 +16,10 @@ from errata.model.manifest import FORMAT, Chunk, Code, Estimate, InputPin, Manif
 from errata.model.partition import EPOCH
 from errata.model.product import Input, Product, Project, Publish
 from errata.model.refs import GUARD, base_pin, input_pins, run_branch, shadow_table
+from errata.model.views import DeadlineView
 from errata.planner.controls import control_partitions
 from errata.planner.coverage import cover
-from errata.planner.deadline import Deadline, answer, parse_deadline
+from errata.planner.deadline import answer, parse_deadline
 from errata.planner.estimate import Rates, Work, cores_for, estimate, rates_of
 from errata.planner.guardrails import Verdict, World, is_refused, judge, used_overrides
 from errata.planner.packing import MAX_PARTITIONS, in_order, pack, target_bytes
@@ -60,7 +61,7 @@ class Plan:
     new_partitions: tuple[str, ...]  # in scope, not in the target yet
     same_as: str | None = None  # the active run that has this very manifest
     order: str = "newest"
-    deadline: Deadline | None = None
+    deadline: DeadlineView | None = None
 
     @property
     def is_refused(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import ceil
 from zoneinfo import ZoneInfo
@@ -16,32 +15,13 @@ from zoneinfo import ZoneInfo
 from errata.errors import UsageError
 from errata.model.duration import LENGTH, seconds
 from errata.model.throttle import Throttle
+from errata.model.views import DeadlineView
 from errata.planner.estimate import JOB_SECONDS, START_SECONDS, Rates, Work, busy_seconds, dollars
 
-__all__ = ["Deadline", "answer", "open_seconds", "parse_deadline"]
+__all__ = ["answer", "open_seconds", "parse_deadline"]
 
 _MOST_CORES = 10_000
 _FAR = timedelta(days=3660)
-
-
-@dataclass(frozen=True, slots=True)
-class Deadline:
-    """``seconds`` and ``usd`` are the upper ends, with the configured cores when they suffice, else with those needed.
-
-    ``cores_needed`` None: no number of cores meets it, and ``basis`` says what stands in the way.
-    """
-
-    by: str
-    available_seconds: int  # within the allowed hours
-    cores_configured: int
-    cores_needed: int | None
-    seconds_configured: int
-    seconds: int
-    core_hours: str
-    usd: str
-    meets: bool
-    measured: bool
-    basis: str
 
 
 def parse_deadline(text: str, now: datetime) -> datetime:
@@ -96,7 +76,7 @@ def _minutes(text: str) -> int:
 
 def answer(
     by: datetime, now: datetime, work: Work, rates: Rates, cores: int, core_hour_usd: str, throttle: Throttle
-) -> Deadline:
+) -> DeadlineView:
     """Whether the configured cores suffice, and how many would."""
     available = open_seconds(throttle, now, by)
     _, slow = rates.core_seconds(work)
@@ -116,7 +96,7 @@ def answer(
     meets = takes(cores) <= available
     used = cores if meets or needed is None else needed
     core_seconds = takes(used) * used
-    return Deadline(
+    return DeadlineView(
         by=by.isoformat(timespec="minutes").replace("+00:00", "Z"),
         available_seconds=available,
         cores_configured=cores,

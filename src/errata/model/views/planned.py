@@ -69,11 +69,11 @@ class DeadlineView:
     """How many cores, until when, for how much.
 
     ``seconds``, ``core_hours`` and ``usd`` are upper ends, with the configured cores when they suffice, else with those
-    needed; ``cores_needed`` None: no number of cores meets it.
+    needed; ``cores_needed`` None: no number of cores meets it, and ``basis`` says what stands in the way.
     """
 
     by: str
-    available_seconds: int
+    available_seconds: int  # within the allowed hours
     cores_configured: int
     cores_needed: int | None
     seconds_configured: int
