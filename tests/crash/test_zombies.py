@@ -25,6 +25,7 @@ from pathlib import Path
 import pytest
 
 import errata
+from support.chaos import amount
 from support.world import TRANSFORM, World
 
 Make = Callable[..., World]
@@ -39,10 +40,14 @@ def test_a_stopped_worker_that_wakes_up_is_refused_five_times(make_world: Make) 
     haunt(make_world(days=5, chunk_bytes="1"), seed=5, rounds=5)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize("seed", range(2))
-def test_a_stopped_worker_that_wakes_up_is_refused_fifty_times(make_world: Make, seed: int) -> None:
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(n, marks=[pytest.mark.slow if n < 2 else pytest.mark.chaos, pytest.mark.timeout(1200)])
+        for n in range(amount("ZOMBIES", 8))
+    ],
+)
+def test_a_stopped_worker_that_wakes_up_is_refused_many_times(make_world: Make, seed: int) -> None:
     """The same, twenty-five rounds each, at places and moments drawn from the seed."""
     haunt(make_world(days=25, chunk_bytes="1"), seed=seed, rounds=25)
 
@@ -207,22 +212,6 @@ class Zombie:
             self.send(signal.SIGCONT)
             time.sleep(0.05)
         pytest.fail("the worker never let go of its databases")
-
-    def stop_without_locks(self, world: World) -> None:
-        """SIGSTOP, but not in the middle of a SQLite transaction: its lock would keep everyone waiting, safely."""
-        wait_until(lambda: self._stopped(world), "it never lets go of the ledger or the catalog")
-
-    def _stopped(self, world: World) -> bool:
-        self.send(signal.SIGSTOP)
-        try:
-            for name in ("ledger.db", "catalog.db"):
-                with closing(sqlite3.connect(world.root / ".errata" / name, isolation_level=None, timeout=0.3)) as db:
-                    db.execute("BEGIN IMMEDIATE")
-                    db.execute("ROLLBACK")
-        except sqlite3.OperationalError:
-            self.send(signal.SIGCONT)
-            return False
-        return True
 
     def reach(self, place: str) -> None:
         """Wait until it stands there; whatever else it stands at, it may pass."""

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import Counter
 from collections.abc import Callable
 
 import pytest
 
+from support.chaos import amount
 from support.world import World
 
 Make = Callable[..., World]
 pytestmark = [pytest.mark.spark]
 
-READS = int(os.environ.get("CHAOS_READS", "1000"))
+READS = amount("READS", 1000)
 _LOOPS_LIMIT = 400
 
 

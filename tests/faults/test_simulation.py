@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import tempfile
@@ -16,17 +15,18 @@ import pytest
 from errata.ledger import Ledger
 from faults.simulation import Clock, Ground, World, approved_ground, simulate, validated_ground
 from faults.simulation_checks import violations
+from support.chaos import amount
+from support.memory import in_memory
 
-SEEDS = int(os.environ.get("CHAOS_SEEDS", "2000"))
-FIRST = int(os.environ.get("CHAOS_SEED", "0"))
+SEEDS = amount("SEEDS", 2000)
+FIRST = amount("SEED", 0)
 IN_CI = 32
 
 
 @pytest.fixture(scope="module")
 def grounds() -> Iterator[tuple[Ground, ...]]:
     """Two beginnings, in memory where there is any: each step is a commit that waits for its disk."""
-    memory = Path("/dev/shm")  # noqa: S108
-    with tempfile.TemporaryDirectory(prefix="errata-sim-", dir=memory if memory.is_dir() else None) as made:
+    with tempfile.TemporaryDirectory(prefix="errata-sim-", dir=in_memory()) as made:
         approved = approved_ground(Path(made) / "approved.db")
         # publishing is where there is most to lose
         yield (approved, *[validated_ground(approved, Path(made) / "validated.db")] * 2)

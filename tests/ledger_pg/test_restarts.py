@@ -13,6 +13,7 @@ from errata.errors import LedgerUnavailable
 from errata.ledger import Ledger
 from errata.model.run import RunState
 from ledger_pg import workers
+from support.chaos import amount
 from support.postgres import PostgresServer
 from unit.ledger.steps import ANA, actions, bring, plan
 
@@ -30,7 +31,11 @@ def own(postgres: PostgresServer) -> Iterator[PostgresServer]:
 
 @pytest.mark.parametrize(
     "chunks, every",
-    [(40, 1.0), pytest.param(200, 2.0, marks=[pytest.mark.slow, pytest.mark.timeout(900)])],
+    [
+        (40, 1.0),
+        pytest.param(200, 2.0, marks=[pytest.mark.slow, pytest.mark.timeout(900)]),
+        pytest.param(amount("RESTARTED", 2000), 5.0, marks=[pytest.mark.chaos, pytest.mark.timeout(7200)]),
+    ],
 )
 def test_a_run_survives_restarts(own: PostgresServer, chunks: int, every: float):
     """Four workers, a server that is stopped or crashes every few seconds: each chunk is adopted once, all verifies."""
@@ -65,6 +70,7 @@ def test_a_run_survives_restarts(own: PostgresServer, chunks: int, every: float)
         )
         assert ledger.verify_audit().ok
         assert ledger.missing_triggers() == ()
+        print(f"\n{chunks} chunks, {downs} restarts: each adopted once")  # noqa: T201
 
 
 def test_a_server_that_stays_away_is_told(own: PostgresServer):

@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hypothesis import HealthCheck, Phase, settings
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -15,6 +15,8 @@ from errata.errors import AttemptLost
 from errata.ledger import AttemptRecord, Ledger, Owner
 from errata.model.fate import Fate, Loss
 from errata.model.run import AttemptState, ChunkState, RunState
+from support.memory import in_memory
+from unit.ledger.machines import SIZES, follow
 from unit.ledger.steps import ANA, adopt, bring, plan
 
 CHUNKS, CAP = 3, 3
@@ -75,7 +77,7 @@ class ChunkMachine(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        self.directory = Path(tempfile.mkdtemp(prefix="errata-machine-"))
+        self.directory = Path(tempfile.mkdtemp(prefix="errata-machine-", dir=in_memory()))
         shutil.copy(EMPTY[0], self.directory / "ledger.db")
         self.ledger = Ledger.open(f"sqlite:///{self.directory}/ledger.db")
         plan(self.ledger, chunks=CHUNKS)
@@ -182,14 +184,10 @@ class ChunkMachine(RuleBasedStateMachine):
 
 
 EMPTY: list[Path] = []
-# Each step is a commit on disk: making a failure shorter would take minutes.
-PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
-def test_chunks_follow_the_model(empty_ledger: Path):
-    """Twenty random histories of up to thirty steps."""
+@pytest.mark.parametrize("size", SIZES)
+def test_chunks_follow_the_model(empty_ledger: Path, size: tuple[int, int]):
+    """Random histories: twenty of up to thirty steps, or many longer ones."""
     EMPTY[:] = [empty_ledger]
-    ChunkMachine.TestCase.settings = settings(
-        max_examples=20, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES
-    )
-    ChunkMachine.TestCase("runTest").runTest()
+    follow(ChunkMachine, size)

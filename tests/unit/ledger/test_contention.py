@@ -13,6 +13,7 @@ import pytest
 from errata.errors import EngineError
 from errata.ledger import Ledger, database, owner_is_dead, postgres, sqlite, this_owner
 from errata.model.run import AttemptState, RunState
+from support.chaos import amount
 from unit.ledger import contenders
 from unit.ledger.steps import ANA, actions, adopt, bring, claim, must_claim, plan, run_in
 
@@ -40,7 +41,11 @@ def together(count: int, target: Callable[..., None], url: str) -> list[Any]:
 
 @pytest.mark.parametrize(
     "processes, chunks",
-    [(16, 96), pytest.param(16, 1000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])],
+    [
+        (16, 96),
+        pytest.param(16, 1000, marks=[pytest.mark.slow, pytest.mark.timeout(600)]),
+        pytest.param(16, amount("CHUNKS", 5000), marks=[pytest.mark.chaos, pytest.mark.timeout(7200)]),
+    ],
 )
 def test_no_chunk_is_claimed_twice(ledger: Ledger, url: str, processes: int, chunks: int):
     """Processes that start together share the chunks: each is computed by exactly one, once."""
@@ -52,6 +57,9 @@ def test_no_chunk_is_claimed_twice(ledger: Ledger, url: str, processes: int, chu
     counts = ledger.counts("bf-1")
     assert (counts.done, counts.recomputed, counts.rows) == (chunks, 0, chunks)
     assert ledger.verify_audit().ok
+    shares = sorted(len(one) for one in taken)
+    assert shares[0] or chunks < 1000, "a process got nothing"
+    print(f"\n{chunks} chunks, {processes} processes: none twice; {shares[0]} to {shares[-1]} each")  # noqa: T201
 
 
 def test_two_reapers_spend_one_attempt(ledger: Ledger, url: str):

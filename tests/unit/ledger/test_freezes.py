@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from sqlalchemy import text
@@ -21,6 +20,8 @@ from sqlalchemy import text
 from errata.errors import StateRefused
 from errata.ledger import FreezeRecord, Ledger, Owner, this_owner
 from errata.model.run import RunState
+from support.memory import in_memory
+from unit.ledger.machines import SIZES, follow
 from unit.ledger.shell import Shell, refused
 from unit.ledger.steps import ALIVE, ANA, BO, DAYS, TABLE, actions, intend, plan, publish, run_in, settle
 
@@ -261,7 +262,6 @@ def test_live_jobs_and_runs_never_go_at_the_same_time(ledger: Ledger):
 
 
 EMPTY: list[Path] = []
-PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 RUNS, JOBS = ("bf-1", "bf-2"), ("a", "b", "c")
 SCOPES = (DAYS[:1], DAYS[1:2], DAYS[:2], ())
 
@@ -271,7 +271,7 @@ class LeaseMachine(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        self.directory = Path(tempfile.mkdtemp(prefix="errata-leases-"))
+        self.directory = Path(tempfile.mkdtemp(prefix="errata-leases-", dir=in_memory()))
         shutil.copy(EMPTY[0], self.directory / "ledger.db")
         self.ledger = Ledger.open(f"sqlite:///{self.directory}/ledger.db")
         for name in RUNS:
@@ -339,10 +339,8 @@ class LeaseMachine(RuleBasedStateMachine):
             shutil.rmtree(self.directory)
 
 
-def test_no_order_of_calls_lets_both_go(empty_ledger: Path):
-    """Twenty-five random orders of thirty calls, leases running out among them."""
+@pytest.mark.parametrize("size", SIZES)
+def test_no_order_of_calls_lets_both_go(empty_ledger: Path, size: tuple[int, int]):
+    """Random orders of calls, leases running out among them."""
     EMPTY[:] = [empty_ledger]
-    LeaseMachine.TestCase.settings = settings(
-        max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES
-    )
-    LeaseMachine.TestCase("runTest").runTest()
+    follow(LeaseMachine, size)

@@ -8,13 +8,14 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from errata.errors import ScopeLocked, StateRefused
 from errata.ledger import Ledger, PublicationRecord
 from errata.model.run import RunState
+from support.memory import in_memory
+from unit.ledger.machines import SIZES, follow
 from unit.ledger.steps import TABLE, intend, run_in, settle
 
 DAYS = ("2026-01-01", "2026-01-02")
@@ -22,8 +23,6 @@ RUNS = ("bf-1", "bf-2", "bf-3")
 SCOPES = (DAYS[:1], DAYS[1:], DAYS)
 KINDS = ("publish", "rollback")
 EMPTY: list[Path] = []
-# Each step is a commit on disk: making a failure shorter would take minutes.
-PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 S = RunState
 
 
@@ -32,7 +31,7 @@ class PublicationMachine(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        self.directory = Path(tempfile.mkdtemp(prefix="errata-machine-"))
+        self.directory = Path(tempfile.mkdtemp(prefix="errata-machine-", dir=in_memory()))
         shutil.copy(EMPTY[0], self.directory / "ledger.db")
         self.ledger = Ledger.open(f"sqlite:///{self.directory}/ledger.db")
         for name in RUNS:
@@ -114,10 +113,8 @@ class PublicationMachine(RuleBasedStateMachine):
         shutil.rmtree(self.directory)
 
 
-def test_publications_follow_the_model(empty_ledger: Path):
-    """Twenty random histories of up to thirty steps."""
+@pytest.mark.parametrize("size", SIZES)
+def test_publications_follow_the_model(empty_ledger: Path, size: tuple[int, int]):
+    """Random histories: twenty of up to thirty steps, or many longer ones."""
     EMPTY[:] = [empty_ledger]
-    PublicationMachine.TestCase.settings = settings(
-        max_examples=20, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES
-    )
-    PublicationMachine.TestCase("runTest").runTest()
+    follow(PublicationMachine, size)
