@@ -2,13 +2,15 @@
 
 The target is read first and the inputs after it, as the plan did: a live row that is in the target by then is in its
 source, too. Nothing that was computed of those partitions before is used; the others keep what was staged. The new
-candidate has another digest, so it is judged and released anew. After a few times it is a conflict all the same.
+candidate has another digest, so it is judged and released anew. After a few times it is a conflict all the same, and so
+is a partition that another run published or took back: that is no live write, and the older run must not undo it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 from errata.canonical import canonical_bytes, sha256
@@ -67,6 +69,8 @@ def _rebased(
         return _given_up(conflict, f"live won {MOST_REBASES} times in this run; it is not computed again")
     if run.state not in _FROM:
         return _given_up(conflict, "a part of the run is published already, so the rest is not computed again")
+    if others := _of_other_runs(desk, run, conflict):
+        return _given_up(conflict, f"{', '.join(others)} is another run's; live wins over live jobs only")
     grain, names = manifest.target.grain, _again(desk, run, manifest, written)
     value, chunks, parts, problems = _pinned(desk, run, manifest, names)
     if problems:
@@ -88,6 +92,14 @@ def _rebased(
         snapshots=told["snapshots"],
         rebase=n,
     )
+
+
+def _of_other_runs(desk: Desk, run: RunRecord, conflict: PublishConflict) -> list[str]:
+    """Publications among the writes: by their commits, and by the ledger where those have expired."""
+    planned = datetime.fromisoformat(run.planned_at)
+    accepted = desk.ledger.accepted(run.table, conflict.fields["partitions"]).values()
+    since = {one.pub_id for one in accepted if datetime.fromisoformat(one.at) >= planned}
+    return sorted(since.union(conflict.fields.get("publications", ())))
 
 
 def _given_up(conflict: PublishConflict, why: str) -> PublishConflict:

@@ -59,6 +59,14 @@ def conflict_error(
         partitions=list(names),
         on_live_write=on_live_write,
         snapshots=sorted({commit.snapshot_id for commits in written.values() for commit in commits}),
+        publications=sorted(
+            {
+                commit.summary["errata.publication"]
+                for commits in written.values()
+                for commit in commits
+                if "errata.publication" in commit.summary
+            }
+        ),
     )
 
 
