@@ -10,6 +10,7 @@ import pytest
 from errata.errors import ErrataError, PublishConflict, RunExpired
 from errata.failpoints import arm
 from errata.model.refs import GUARD, pub_tag, run_branch, undo_branch
+from spark.test_mode_guarantees import MODES, Mode
 from support.world import TABLE, World
 
 Make = Callable[..., World]
@@ -78,6 +79,20 @@ def test_a_hazard_closes_when_the_restored_files_were_rewritten(make_world: Make
     world.sql("CALL lake.system.rewrite_data_files(table => 'fin.sales', options => map('rewrite-all','true'))")
     world.client.status()
     assert ledger.open_hazards() == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_files_that_came_back_are_watched(make_world: Make, mode: Mode) -> None:
+    """A rollback leaves a hazard where files came back into the table; elsewhere the next command closes it."""
+    world = mode.world(make_world)
+    run = world.to("published", mode.scope(world))
+    world.client.rollback(run, reason="undo", as_="bo")
+    world.client.status()
+    closed = [e.body["why"] for e in world.client._desk.ledger.audit_entries() if e.action == "hazard.closed"]
+    came_back = mode.touches_target and mode.name != "append"
+    assert closed == ([] if came_back else ["the rollback brought no files back into the table"])
+    assert len(world.client._desk.ledger.open_hazards()) == int(came_back)
 
 
 def test_compaction_between_stacked_runs_does_not_void_the_lower_rollback(make_world: Make) -> None:

@@ -19,8 +19,8 @@ from errata.executor.following import follow_up
 from errata.executor.witnessing import need_witness, witness
 from errata.ledger import PublicationRecord, owner_is_dead, this_owner
 from errata.model.audit import Actor
-from errata.model.beside import landing
-from errata.model.manifest import TargetPin
+from errata.model.beside import beside_table, landing
+from errata.model.manifest import Manifest, TargetPin
 from errata.model.refs import GUARD
 from errata.publisher.replace import settle
 
@@ -149,7 +149,15 @@ def _is_deserted(desk: Desk, publication: PublicationRecord) -> bool:
     return publication.owner is not None and owner_is_dead(publication.owner)
 
 
-def _over(desk: Desk, rollback: PublicationRecord, target: TargetPin) -> str | None:
+def _brought_back(desk: Desk, rollback: PublicationRecord, manifest: Manifest) -> frozenset[str]:
+    """Files that a careless expiry would delete under the table: none where it was left alone, none of an append."""
+    if beside_table(manifest):
+        return frozenset()
+    detail = desk.ledger.publication_detail(rollback.pub_id)
+    return frozenset(file[1] for files in detail["add"].values() for file in files)
+
+
+def _over(desk: Desk, rollback: PublicationRecord, target: TargetPin, back: frozenset[str]) -> str | None:
     """Why files that a rollback brought back are no longer in danger; None while they are."""
     undone = [
         publication.result_snapshot_id
@@ -158,9 +166,8 @@ def _over(desk: Desk, rollback: PublicationRecord, target: TargetPin) -> str | N
     ]
     if not any(desk.engines.pins.snapshot_exists(rollback.table, snapshot) for snapshot in undone):
         return "the publication's snapshot has expired while the guard was there"
-    again = {file[1] for files in desk.ledger.publication_detail(rollback.pub_id)["add"].values() for file in files}
     live = desk.engines.targets.read_target(target.table, target.column, target.grain, rollback.partitions).expected
-    if not any(file.path in again for files in live.values() for file in files):
+    if not any(file.path in back for files in live.values() for file in files):
         return "the files that were brought back have been rewritten"
     return None
 
@@ -169,10 +176,14 @@ def watch_guard(desk: Desk, actor: Actor, table: str | None = None) -> None:
     """While a hazard is open, a guard that was dropped would let an expiry delete live files."""
     for hazard in desk.ledger.open_hazards(table):
         rollback = desk.ledger.publication(hazard.pub_id)
-        target = desk.ledger.manifest(rollback.run_id, actor).target
+        manifest = desk.ledger.manifest(rollback.run_id, actor)
+        target, back = manifest.target, _brought_back(desk, rollback, manifest)
+        if not back:
+            desk.ledger.close_hazard(hazard.pub_id, "the rollback brought no files back into the table", actor)
+            continue
         try:
             guarded = GUARD in desk.engines.pins.refs(hazard.table)
-            over = _over(desk, rollback, target) if guarded else None
+            over = _over(desk, rollback, target, back) if guarded else None
         except ErrataError as error:
             desk.narrate(f"the guard of {hazard.table} could not be looked at: {error.message}")
             continue
