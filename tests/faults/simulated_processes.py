@@ -276,6 +276,7 @@ def _settle_deserted(world: World, me: Process) -> Steps:
                 lambda io, pub=open_: settle(
                     PIN,
                     pub.pub_id,
+                    pub.partitions,
                     Client(world.catalog, io),
                     _log(world, io, pub.run_id, pub.kind, pub.partitions, {}),
                     reason="its process ended",

@@ -140,8 +140,10 @@ class Catalog:
         """By tag, then by what main remembers."""
         tagged = self.refs.get(pub_tag(publication_id))
         if tagged is not None:
-            is_it = self.snapshots[tagged].summary.get("errata.publication") == publication_id
-            return Landed(Outcome.LANDED, tagged) if is_it else Landed(Outcome.FENCED)
+            summary = self.snapshots[tagged].summary
+            if summary.get("errata.publication") == publication_id:
+                return Landed(Outcome.LANDED, tagged, summary.get("errata.scope", ""))
+            return Landed(Outcome.FENCED)
         return Landed(Outcome.ABSENT)
 
     def fence(self, publication_id: str) -> None:

@@ -112,8 +112,8 @@ PLANTS = (
     Plant(
         "an intent that another process closed is tried all the same",
         "publisher/replace.py",
-        "        if table.look(order.target, publication_id).outcome is not Outcome.ABSENT:\n",
-        "        if False:\n",
+        "        need_open(order, table.look(order.target, publication_id))\n",
+        "",
         (f"{REPLACE}a_publication_that_another_process_closed_is_not_tried_any_more",),
     ),
     Plant(

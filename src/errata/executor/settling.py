@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from errata.errors import EngineError, ErrataError
+from errata.errors import EngineError, ErrataError, NotFound
 from errata.executor.desk import Desk
 from errata.executor.following import follow_up
 from errata.executor.witnessing import need_witness, witness
@@ -127,13 +127,19 @@ def settle_open(desk: Desk, actor: Actor, table: str | None = None) -> None:
         log = LedgerLog(
             desk, actor, publication.run_id, publication.kind, publication.table, publication.partitions, "", {}
         )
-        landed = settle(
-            landing(manifest),
-            publication.pub_id,
-            desk.engines.publishing,
-            log,
-            reason="its process ended before the commit; closed behind a fence",
-        )
+        try:
+            landed = settle(
+                landing(manifest),
+                publication.pub_id,
+                publication.partitions,
+                desk.engines.publishing,
+                log,
+                reason="its process ended before the commit; closed behind a fence",
+                intent=desk.ledger.publication_detail(publication.pub_id),
+            )
+        except NotFound as gone:  # while its table is not there nobody can tell, and other tables go on
+            desk.narrate(f"WARNING: {publication.kind} {publication.pub_id} was left open: {gone.message}")
+            continue
         outcome = f"had landed as snapshot {landed}" if landed else "had not landed; main is as it was before"
         desk.narrate(f"{publication.kind} {publication.pub_id} was left open: it {outcome}")
     for warning in follow_up(desk, actor, table):

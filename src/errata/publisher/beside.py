@@ -12,8 +12,8 @@ from typing import Any
 
 from errata.errors import EngineError, ErrataError
 from errata.failpoints import failpoint
-from errata.publisher.ports import BesideTable, ContentPort, IntentLog, PublishTable
-from errata.publisher.replace import Examined, Replaced, Replacement, detail_of, examine, first_line, settle
+from errata.publisher.ports import SCOPE, BesideTable, ContentPort, IntentLog, PublishTable, scope_of
+from errata.publisher.replace import Examined, Replaced, Replacement, detail_of, examine, first_line, need_open, settle
 
 __all__ = ["Rows", "append_beside"]
 
@@ -41,6 +41,7 @@ def append_beside(
     landing = replace(order.target, table=rows.table)
     written = 0
     try:
+        need_open(order, table.look(landing, publication_id))
         branch = beside.open_branch(rows.table, publication_id)
         told = rows.stage(publication_id, branch)
         staged = beside.staged(rows.table, branch)
@@ -55,7 +56,7 @@ def append_beside(
         log.committed(publication_id, landed)
         failpoint(f"{order.kind}.after_record")
     except Exception as error:
-        settled = settle(landing, publication_id, table, log, reason=first_line(error))
+        settled = settle(landing, publication_id, order.partitions, table, log, reason=first_line(error))
         if settled is None:
             if isinstance(error, ErrataError):
                 raise
@@ -79,5 +80,6 @@ def _properties(order: Replacement, publication_id: str) -> dict[str, str]:
         "errata.run": order.run_id,
         "errata.manifest": order.manifest_digest,
         "errata.kind": order.kind,
+        SCOPE: scope_of(order.partitions),
         **order.properties,
     }

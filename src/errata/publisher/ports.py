@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from errata.canonical import digest_of
 from errata.model.columns import TableSchema
 from errata.model.manifest import NewColumn, TargetPin
 from errata.model.table import DataFile, History
 
 __all__ = [
+    "SCOPE",
     "BesideTable",
     "BesideWriter",
     "CarriedOver",
@@ -29,6 +31,7 @@ __all__ = [
     "Stamp",
     "TableVersion",
     "Told",
+    "scope_of",
 ]
 
 
@@ -69,12 +72,26 @@ class Outcome(StrEnum):
     ABSENT = "absent"
 
 
+SCOPE = "errata.scope"
+"""The property of a publication's snapshot that says which partitions it is about."""
+
+
+def scope_of(partitions: Sequence[str]) -> str:
+    """What that property says of these partitions."""
+    return digest_of(sorted(partitions))
+
+
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """The answer to "what became of it?"; ``snapshot_id`` when it landed."""
+    """The answer to "what became of it?"; ``snapshot_id`` when it landed, and what that says of its scope."""
 
     outcome: Outcome
     snapshot_id: str | None = None
+    scope: str = ""
+
+    def is_other(self, partitions: Sequence[str]) -> bool:
+        """Whether another publication has this id: a ledger that was set back to an older copy gives ids out again."""
+        return self.outcome is Outcome.LANDED and self.scope not in ("", scope_of(partitions))
 
 
 class TableVersion(Protocol):

@@ -20,7 +20,17 @@ from errata.model.refs import GUARD, rows_branch, undo_branch
 from errata.model.table import DataFile, FileSets, by_partition
 from errata.publisher.carry import NOTHING, Carried, carry_over, shares_files
 from errata.publisher.conflict import Judgement, differing, judge, writers
-from errata.publisher.ports import ContentPort, IntentLog, Outcome, PublicationCommit, PublishTable, TableVersion
+from errata.publisher.ports import (
+    SCOPE,
+    ContentPort,
+    IntentLog,
+    Landed,
+    Outcome,
+    PublicationCommit,
+    PublishTable,
+    TableVersion,
+    scope_of,
+)
 from errata.publisher.remembering import RememberedContent
 from errata.publisher.wording import conflict_error, contention_error, drift_error
 
@@ -32,6 +42,7 @@ __all__ = [
     "detail_of",
     "examine",
     "first_line",
+    "need_open",
     "settle",
 ]
 
@@ -177,7 +188,7 @@ def carry_out(order: Replacement, table: PublishTable, content: ContentPort, log
             failpoint(f"{order.kind}.after_carry")
         return _until_landed(order, publication_id, written, table, content, log)
     except Exception as error:
-        landed = settle(order.target, publication_id, table, log, reason=first_line(error))
+        landed = settle(order.target, publication_id, order.partitions, table, log, reason=first_line(error))
         if landed is not None:
             return _replaced(order, publication_id, landed, first, written)
         if isinstance(error, ErrataError):
@@ -193,9 +204,7 @@ def _until_landed(
     kept: tuple[tuple[str, ...], str] | None = None
     carried, trouble = NOTHING, "no answer"
     for _ in range(2 * TRIES):
-        if table.look(order.target, publication_id).outcome is not Outcome.ABSENT:
-            # landed late, or closed behind a fence by another process: settling tells which
-            raise contention_error(order.kind, order.run_id, "another process closed this publication", "")
+        need_open(order, table.look(order.target, publication_id))
         version = table.version(order.target)
         found = examine(order, version, content)
         if not carried.fits(found.remove):
@@ -223,6 +232,16 @@ def _until_landed(
             return _replaced(order, publication_id, landed, found, written + len(carried.files))
     lost = f"the table moved under each of its tries; the last ended with {trouble}"
     raise contention_error(order.kind, order.run_id, lost, order.on_live_write)
+
+
+def need_open(order: Replacement, found: Landed) -> None:
+    """Refuse to go on with a publication that is over; which end it came to is told by settling it."""
+    if found.outcome is Outcome.ABSENT:
+        return
+    why = "another process closed this publication"
+    if found.is_other(order.partitions):
+        why = "its id is on a publication of other partitions, so this ledger is an older copy of the one that gave it"
+    raise contention_error(order.kind, order.run_id, why, "")
 
 
 def _replaced(order: Replacement, publication_id: str, landed: str, found: Examined, written: int) -> Replaced:
@@ -266,6 +285,7 @@ def _try(
             "errata.run": order.run_id,
             "errata.manifest": order.manifest_digest,
             "errata.kind": order.kind,
+            SCOPE: scope_of(order.partitions),
             **order.properties,
         },
         add_table=order.add_table,
@@ -304,22 +324,41 @@ def _rewritten(order: Replacement, publication_id: str, table: PublishTable) -> 
 def settle(
     target: TargetPin,
     publication_id: str,
+    partitions: Sequence[str],
     table: PublishTable,
     log: IntentLog,
     *,
     reason: str,
+    intent: Mapping[str, Any] | None = None,
 ) -> str | None:
-    """Close an open intent by looking: look, fence, look again, record. Answers the snapshot when it had landed."""
+    """Close an open intent by looking: look, fence, look again, record. Answers the snapshot when it had landed.
+
+    ``intent`` is what was about to be committed, for one that was left open for long: its tag and its snapshot may have
+    expired, and then the files tell.
+    """
     found = table.look(target, publication_id)
     if found.outcome is Outcome.ABSENT:
         table.fence(target, publication_id)
         failpoint("settle.after_fence")
         found = table.look(target, publication_id)
-    if found.outcome is Outcome.LANDED and found.snapshot_id:
-        log.committed(publication_id, found.snapshot_id)
-        return found.snapshot_id
-    log.abandoned(publication_id, reason)
-    return None
+    landed = found.snapshot_id if found.outcome is Outcome.LANDED and not found.is_other(partitions) else None
+    if landed is None and intent is not None:
+        landed = _by_files(table.version(target), partitions, intent)
+    if landed is None:
+        log.abandoned(publication_id, reason)
+    else:
+        log.committed(publication_id, landed)
+    return landed
+
+
+def _by_files(version: TableVersion, partitions: Sequence[str], intent: Mapping[str, Any]) -> str | None:
+    """Main's head, when it has every file that was to be added and none that was to be removed."""
+    added, removed = (
+        {file[1] for files in intent[what].values() for file in files if file[0] == "data"}
+        for what in ("add", "remove")
+    )
+    live = {file.path for file in version.live(partitions)}
+    return version.snapshot_id if added and added <= live and not removed & live else None
 
 
 def detail_of(order: Replacement, found: Examined, carried: Carried = NOTHING) -> dict[str, Any]:

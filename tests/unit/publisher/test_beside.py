@@ -126,3 +126,13 @@ def test_a_rollback_depends_on_nothing_in_the_target() -> None:
     back = replace(ORDER, kind="rollback")
     append_beside(back, Rows(PLACE, rows), main, Beside(main), SameContent(), log)
     assert log.events[-1] == "committed 900"
+
+
+def test_rows_of_other_partitions_under_the_same_id_are_not_taken_for_these() -> None:
+    """What a lost ledger appended is not what this one was about to append."""
+    main, log = Watching(tag="900"), Log()
+    main.look = lambda *_: Landed(Outcome.LANDED, "900", "of others")  # type: ignore[method-assign]
+    beside = Beside(main, shown=["p1"])
+    with pytest.raises(PublishConflict, match="older copy"):
+        append_beside(ORDER, Rows(PLACE, rows), main, beside, SameContent(), log)
+    assert (log.events, beside.branches) == (["intended", "abandoned"], 0)

@@ -13,7 +13,7 @@ from errata.model.columns import TableSchema
 from errata.model.manifest import ExpectedFile, NewColumn, TargetPin
 from errata.model.partition import Grain
 from errata.model.table import Commit, DataFile, History, Touch
-from errata.publisher.ports import Landed, Outcome, PublicationCommit
+from errata.publisher.ports import Landed, Outcome, PublicationCommit, scope_of
 from errata.publisher.replace import Replacement, carry_out, settle
 
 DAY = "2026-01-01"
@@ -291,10 +291,10 @@ def test_settling_fences_before_it_says_no_and_finds_what_landed_meanwhile() -> 
         return answer
 
     late.look = look_then_land  # type: ignore[method-assign]
-    assert settle(PIN, "p1", late, log, reason="gone") == "55"
+    assert settle(PIN, "p1", (DAY,), late, log, reason="gone") == "55"
     assert log.events == ["committed 55"]
     quiet, log = Table(), Log()
-    assert settle(PIN, "p1", quiet, log, reason="gone") is None
+    assert settle(PIN, "p1", (DAY,), quiet, log, reason="gone") is None
     assert quiet.tag == "guard"
     assert log.events == ["abandoned"]
 
@@ -431,3 +431,44 @@ def _live_write_once(at: Table) -> bool:
         at.head += 1
         at.writes.append(Commit("77", "append", 0, "daily", {DAY: Touch(1, 0)}))
     return True
+
+
+def test_an_id_that_is_on_a_publication_of_other_partitions_is_not_taken_for_this_one() -> None:
+    """A ledger set back to an older copy gives ids out again: nothing is published, and nothing is recorded as such."""
+    table, log = Table(tag="55"), Log()
+    table.look = lambda *_: Landed(Outcome.LANDED, "55", scope_of(["2026-01-02"]))  # type: ignore[method-assign]
+    with pytest.raises(PublishConflict, match="older copy"):
+        carry_out(ORDER, table, SameContent(), log)
+    assert (log.events, table.commits) == (["intended", "abandoned"], [])
+    table.look = lambda *_: Landed(Outcome.LANDED, "55", scope_of([DAY]))  # type: ignore[method-assign]
+    assert carry_out(ORDER, table, SameContent(), log).snapshot_id == "55"
+    assert log.events[-1] == "committed 55"
+
+
+def test_a_commit_says_which_partitions_it_is_about() -> None:
+    """In whatever order they were named."""
+    table = Table()
+    carry_out(ORDER, table, SameContent(), Log())
+    assert table.commits[0].properties["errata.scope"] == scope_of([DAY])
+    assert scope_of(["b", "a"]) == scope_of(["a", "b"]) != scope_of(["a"])
+
+
+@pytest.mark.parametrize(
+    "files, landed",
+    [({"new"}, True), ({"new", "appended since"}, True), ({"old"}, False), ({"new", "old"}, False), (set(), False)],
+)
+def test_an_intent_whose_tag_and_snapshot_have_expired_is_settled_by_its_files(files: set[str], landed: bool) -> None:
+    """Only when main has all that was to be added and nothing that was to be removed, and only behind the fence."""
+    table, log = Table(files=set(files)), Log()
+    intent = {"add": {DAY: [["data", "new", 1]]}, "remove": {DAY: [["data", "old", 1]]}}
+    found = settle(PIN, "p1", (DAY,), table, log, reason="gone", intent=intent)
+    assert table.tag == "guard"
+    assert (found, log.events) == (("1", ["committed 1"]) if landed else (None, ["abandoned"]))
+
+
+def test_an_intent_that_adds_nothing_is_not_settled_by_what_is_missing() -> None:
+    """Its partitions may have been emptied by anyone."""
+    table, log = Table(files=set()), Log()
+    intent: dict[str, Any] = {"add": {DAY: []}, "remove": {DAY: [["data", "old", 1]]}}
+    assert settle(PIN, "p1", (DAY,), table, log, reason="gone", intent=intent) is None
+    assert log.events == ["abandoned"]

@@ -21,7 +21,15 @@ from errata.model.columns import TableSchema
 from errata.model.manifest import TargetPin
 from errata.model.refs import pre_tag, pub_tag, undo_branch
 from errata.model.table import Commit, DataFile, History, Touch
-from errata.publisher.ports import CarriedOver, Landed, Outcome, PublicationCommit, PublishTable, TableVersion
+from errata.publisher.ports import (
+    SCOPE,
+    CarriedOver,
+    Landed,
+    Outcome,
+    PublicationCommit,
+    PublishTable,
+    TableVersion,
+)
 
 __all__ = ["IcebergPublishing", "RowWriter"]
 
@@ -210,11 +218,12 @@ class IcebergPublishing:
         if tagged is not None:
             summary = table.snapshot(int(tagged)).summary()
             if summary.get("errata.publication") == publication_id:
-                return Landed(Outcome.LANDED, tagged)
+                return Landed(Outcome.LANDED, tagged, str(summary.get(SCOPE) or ""))
             return Landed(Outcome.FENCED)
         for row in rows_of(self._java.bulk.snapshots(table)):
-            if f"errata.publication={publication_id}" in row[4:]:
-                return Landed(Outcome.LANDED, row[0])
+            told = dict(pair.split("=", 1) for pair in row[4:])
+            if told.get("errata.publication") == publication_id:
+                return Landed(Outcome.LANDED, row[0], told.get(SCOPE, ""))
         return Landed(Outcome.ABSENT)
 
     def fence(self, target: TargetPin, publication_id: str) -> None:
