@@ -18,7 +18,19 @@ from errata.executor.judged import OPEN, audited
 from errata.ledger import PartitionState, PublicationRecord, RunRecord
 from errata.model.audit import Actor
 from errata.model.duration import seconds
-from errata.model.groups import Group, first_of, groups_of, held_error, hold_ends, next_group
+from errata.model.groups import (
+    GOING,
+    PAUSED,
+    RESUMED,
+    TAKEN_BACK,
+    Group,
+    first_of,
+    groups_of,
+    held_error,
+    hold_ends,
+    next_group,
+    stopped_error,
+)
 from errata.model.human import moment, plural
 from errata.model.manifest import Manifest
 from errata.model.product import Role
@@ -44,7 +56,6 @@ _WORDS = {
     PartitionState.ROLLED_BACK: "rolled_back",
     PartitionState.SUPERSEDED: "superseded",
 }
-_PAUSED, _RESUMED, _TAKEN_BACK = "groups.paused", "groups.resumed", "rollback.committed"
 States = Mapping[str, PartitionState]
 
 
@@ -97,12 +108,7 @@ def require_its_turn(
 def require_not_stopped(desk: Desk, actor: Actor, run: RunRecord) -> None:
     """Refuse to go on after a pause, or after a part of it was taken back."""
     if stopped := _stopped(desk, run):
-        error = StateRefused(
-            f"publish of {run.run_id} was refused; expected groups that may go on, found them stopped: {stopped}",
-            state="what was published stays; the next group waits",
-            hint=f"errata resume {run.run_id} lets them go on; errata rollback takes back what is published",
-        )
-        raise audited(desk, actor, run, "publish", error)
+        raise audited(desk, actor, run, "publish", stopped_error(run.run_id, stopped))
 
 
 def _signals_of(desk: Desk, manifest: Manifest) -> tuple[Signal, ...]:
@@ -150,7 +156,7 @@ def set_going(desk: Desk, actor: Actor, run_id: str, *, going: bool) -> StateVie
         desk.persons_only(actor, (Role.OPERATOR, Role.PUBLISHER), verb, run.run_id)
     already = going is not bool(_stopped(desk, run))
     if not already:
-        desk.ledger.note(run.run_id, actor, _RESUMED if going else _PAUSED)
+        desk.ledger.note(run.run_id, actor, RESUMED if going else PAUSED)
     told = {True: "the next group may go: errata publish", False: "no further group is published until: errata resume"}
     return StateView(run.run_id, run.state.value, already, f"{told[going]} {run.run_id}")
 
@@ -228,11 +234,11 @@ def _last_published(publications: Sequence[PublicationRecord]) -> str | None:
 
 def _stopped(desk: Desk, run: RunRecord) -> str:
     """The newest word on it: someone paused, or took a part back, and nobody has let it go on since."""
-    for entry in desk.ledger.audit_log(run.run_id, limit=1, actions=(_PAUSED, _RESUMED, _TAKEN_BACK)):
+    for entry in desk.ledger.audit_log(run.run_id, limit=1, actions=GOING):
         when = f"{entry.actor.person}, {moment(entry.at)} UTC"
-        if entry.action == _PAUSED:
+        if entry.action == PAUSED:
             return f"paused by {when}"
-        if entry.action == _TAKEN_BACK:
+        if entry.action == TAKEN_BACK:
             return (
                 f"{entry.body['publication']} took back {plural(len(entry.body['partitions']), 'partition')} ({when})"
             )

@@ -1,4 +1,5 @@
-"""The hold between two publications of a run, on the database's clock: whoever comes second waits it out as well."""
+"""What keeps the next group of a run back, looked at in the transaction of its intent: the hold, on the database's
+clock, and a person who stopped the groups or took a part back. Whoever passed a check before that is held as well."""
 
 from __future__ import annotations
 
@@ -8,13 +9,22 @@ from typing import Any
 
 from sqlalchemy import func, select
 
+from errata.ledger.audit import entries
 from errata.ledger.database import Tx
 from errata.ledger.records import RunRecord
 from errata.ledger.schema import publication
 from errata.ledger.store import Refusal
-from errata.model.groups import held_error
+from errata.model.groups import GOING, RESUMED, held_error, stopped_error
 
-__all__ = ["need_hold_over"]
+__all__ = ["need_going", "need_hold_over"]
+
+
+def need_going(tx: Tx, run: RunRecord, release: Mapping[str, Any] | None) -> None:
+    """Refuse a group after a pause or a rollback that nobody has answered with a resume."""
+    newest = entries(tx.conn, run.run_id, 1, GOING) if (release or {}).get("group") else ()
+    if newest and newest[0].action != RESUMED:
+        why = f"{newest[0].action}, entry {newest[0].seq}"
+        raise Refusal(stopped_error(run.run_id, why), run_id=run.run_id, action="publish.intended", body={"why": why})
 
 
 def need_hold_over(tx: Tx, run: RunRecord, release: Mapping[str, Any] | None) -> None:

@@ -18,7 +18,7 @@ from errata.errors import ScopeLocked, StateRefused, UsageError
 from errata.ledger.acceptance import accept, fates, runs_under, state_after
 from errata.ledger.audit import append
 from errata.ledger.database import Tx
-from errata.ledger.holds import need_hold_over
+from errata.ledger.holds import need_going, need_hold_over
 from errata.ledger.parts import load_part, save_parts
 from errata.ledger.publication_rows import find_publication, open_query, publication_records
 from errata.ledger.records import Owner, PartitionState, PublicationRecord, RunRecord
@@ -69,6 +69,7 @@ class Publications(Store):
             need_state(run, _FROM[kind], f"{kind}.intended")
             _need_scope(tx.conn, run, kind, table, partitions)
             need_release(tx.conn, run, release)
+            need_going(tx, run, release)
             need_hold_over(tx, run, release)
             last = tx.conn.execute(select(func.max(publication.c.n)).where(publication.c.run_id == run_id)).scalar()
             n = (last or 0) + 1

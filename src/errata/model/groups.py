@@ -9,13 +9,30 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from errata.errors import PublishHeld
+from errata.errors import PublishHeld, StateRefused
 from errata.model.duration import seconds
 from errata.model.human import duration
 from errata.model.partition import Grain, newest_first, oldest_first
 from errata.model.product import Groups
 
-__all__ = ["Group", "first_of", "groups_of", "held_error", "hold_days", "hold_ends", "next_group"]
+__all__ = [
+    "GOING",
+    "PAUSED",
+    "RESUMED",
+    "TAKEN_BACK",
+    "Group",
+    "first_of",
+    "groups_of",
+    "held_error",
+    "hold_days",
+    "hold_ends",
+    "next_group",
+    "stopped_error",
+]
+
+PAUSED, RESUMED, TAKEN_BACK = "groups.paused", "groups.resumed", "rollback.committed"
+GOING = (PAUSED, RESUMED, TAKEN_BACK)
+"""Entries of a run that say whether its groups go on; the newest counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,4 +94,13 @@ def held_error(run_id: str, hold: str, until: datetime, now: datetime) -> Publis
         run_id=run_id,
         until=at,
         seconds_left=left,
+    )
+
+
+def stopped_error(run_id: str, why: str) -> StateRefused:
+    """Someone stopped the groups, and nobody has let them go on."""
+    return StateRefused(
+        f"publish of {run_id} was refused; expected groups that may go on, found them stopped: {why}",
+        state="what was published stays; the next group waits",
+        hint=f"errata resume {run_id} lets them go on; errata rollback takes back what is published",
     )

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from errata.errors import PublishHeld
+from errata.errors import PublishHeld, StateRefused
 from errata.ledger import Ledger
 from errata.model.run import RunState
-from unit.ledger.steps import DAYS, intend, run_in, settle
+from unit.ledger.steps import ANA, DAYS, intend, roll_back, run_in, settle
 
 
 def under(hold: str, seconds: int, **more: Any) -> dict[str, Any]:
@@ -35,4 +35,30 @@ def test_a_hold_that_is_over_or_was_lifted_lets_the_next_group_go(ledger: Ledger
     settle(ledger, intend(ledger, "bf-1", DAYS[:1], release=under("1h", 3600)))
     settle(ledger, intend(ledger, "bf-1", DAYS[1:2], release=under("1h", 3600, early=True)))
     settle(ledger, intend(ledger, "bf-1", DAYS[2:], release=under("0s", 0)))
+    assert ledger.run("bf-1").state is RunState.PUBLISHED
+
+
+@pytest.mark.parametrize("stop", ["groups.paused", "rollback"])
+def test_groups_that_someone_stopped_meanwhile_are_refused_until_a_person_lets_them_go_on(ledger: Ledger, stop: str):
+    """Whoever looked before the stop, and waited for live jobs since, is refused in the transaction of the intent."""
+    run_in(ledger, RunState.VALIDATED)
+    settle(ledger, intend(ledger, "bf-1", DAYS[:2], release=under("0s", 0)))
+    if stop == "rollback":
+        roll_back(ledger, "bf-1", DAYS[:1])
+    else:
+        ledger.note("bf-1", ANA, stop)
+    with pytest.raises(StateRefused, match="found them stopped"):
+        intend(ledger, "bf-1", DAYS[2:], release=under("0s", 0, early=True))
+    assert ledger.audit_entries("bf-1")[-1].body["attempted"] == "publish.intended"
+    ledger.note("bf-1", ANA, "groups.resumed")
+    settle(ledger, intend(ledger, "bf-1", DAYS[2:], release=under("0s", 0)))
+    assert ledger.open_publications() == ()
+
+
+def test_without_groups_a_rollback_of_a_part_stops_nothing(ledger: Ledger):
+    """A run that is published by partition is the publisher's to go on with."""
+    run_in(ledger, RunState.VALIDATED)
+    settle(ledger, intend(ledger, "bf-1", DAYS[:2]))
+    roll_back(ledger, "bf-1", DAYS[:1])
+    settle(ledger, intend(ledger, "bf-1", DAYS[2:]))
     assert ledger.run("bf-1").state is RunState.PUBLISHED
