@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from errata.errors import CostCapReached, Nondeterministic, StateRefused, ValidationRejected
+from errata.errors import CostCapReached, Nondeterministic, Refused, RunExpired, StateRefused, ValidationRejected
 from errata.executor import canary
 from spark.test_workers import ONE_DAY, OWN, RUNNING_TOTAL, Make, finish, wrapped
-from support.world import TRANSFORM
+from support.world import TABLE, TRANSFORM
 
 
 def test_a_run_that_its_canary_ended_asks_for_another_plan(make_world: Make) -> None:
@@ -97,3 +97,27 @@ def test_a_request_that_was_given_up_is_planned_anew_as_often_as_one_likes(make_
         world.client.cancel(runs[-1], as_="ana")
     assert len(set(runs)) == 3
     assert world.plan().id not in runs
+
+
+def test_a_run_whose_pinned_snapshot_is_gone_has_expired_and_reads_nothing_instead(make_world: Make) -> None:
+    """Between two chunks its pin was dropped and the snapshot expired: no fallback to what is there now."""
+    world = make_world(days=2, chunk_bytes=ONE_DAY)
+    run = world.to("approved")
+    assert world.client.run(run, max_chunks=1, as_="ana").chunks.done == 1
+    world.live("2026-02-01")
+    (pin,) = [ref for ref in world.refs() if ref.endswith("_base")]
+    world.sql(f"ALTER TABLE {TABLE} DROP TAG `{pin}`")
+    world.sql(
+        "CALL lake.system.expire_snapshots(table => 'fin.sales', older_than => TIMESTAMP '2099-01-01 00:00:00', "
+        "retain_last => 1)"
+    )
+    head = world.snapshot()
+    with pytest.raises(RunExpired, match=f"{TABLE} @ .* was pinned and is gone") as expired:
+        world.client.run(run, as_="ana")
+    assert f"--supersede {run}" in (expired.value.hint or "")
+    assert world.client.status(run).state == "expired"
+    for act in (world.client.run, world.client.validate, world.client.publish):
+        with pytest.raises(Refused):
+            act(run, as_="bo" if act == world.client.publish else "ana")
+    assert world.snapshot() == head
+    assert len(world.client._desk.ledger.attempts(run)) == 1

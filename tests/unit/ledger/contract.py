@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy.event import listen
@@ -22,6 +22,7 @@ from errata.ledger import AttemptRecord, Ledger, Measurement, Owner, PartitionSt
 from errata.model.fate import Fate, Loss
 from errata.model.manifest import Chunk
 from errata.model.run import RUN_MOVES, ChunkState, PublicationState, RunState
+from support.clock import set_clock
 from unit.ledger.steps import (
     ALIVE,
     ANA,
@@ -693,6 +694,23 @@ class PublicationContract:
         assert told(second) == {**dict.fromkeys(DAYS, "bf-1"), DAYS[0]: "bf-2"}
         assert told(third + timedelta(days=1), None) == dict.fromkeys(DAYS, "bf-1")
         assert told(third, "lake.other") == {}
+
+    def test_a_clock_that_was_set_back_does_not_bring_an_older_truth_back(self, ledger: Ledger):
+        """Deeds count in their order: what was done last is true from its own time on, whatever came before it says."""
+        noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
+        run_in(ledger, S.VALIDATED, "bf-1", DAYS[:1])
+        run_in(ledger, S.VALIDATED, "bf-2", DAYS[:1])
+        clock = ledger._database._clock, ledger._database._head
+        for run_id, at in (("bf-1", noon), ("bf-2", noon - timedelta(hours=1))):
+            set_clock(ledger, at)
+            publish(ledger, run_id, DAYS[:1])
+        ledger._database._clock, ledger._database._head = clock
+        for moment in (noon - timedelta(hours=1), noon, noon + timedelta(hours=1)):
+            (row,) = ledger.accepted_at(moment, TABLE)
+            assert row.run_id == "bf-2"
+        assert ledger.accepted_at(noon - timedelta(hours=2), TABLE) == ()
+        assert ledger.accepted(TABLE)[DAYS[0]].run_id == "bf-2"
+        assert ledger.verify_audit().ok
 
     def test_a_run_published_in_part_returns_in_part(self, ledger: Ledger):
         """Superseded and restored, it is what it was."""
