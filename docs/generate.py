@@ -40,6 +40,7 @@ WHO = {
     "rollback": "publisher, a person",
     "cleanup": "operator",
     "audit erase-person": "approver",
+    "erase add": "approver",
 }
 """Which role a command needs when the project names people; all others are open to everyone."""
 

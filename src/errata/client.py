@@ -9,7 +9,7 @@ from __future__ import annotations
 import getpass
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +53,7 @@ from errata.model.views import (
     ErasedView,
     FrozenView,
     HeadView,
+    ListedView,
     PlanView,
     PublishView,
     QuarantineView,
@@ -365,6 +366,10 @@ class Client:
     def erase_person(self, name: str, *, reason: str, as_: str | None = None) -> ErasedView:
         """Forget the name behind a pseudonym and what they wrote; the chain stays valid."""
         return erasing.erase_person(self._desk, self._actor(as_), said("NAME", name), said("--reason", reason))
+
+    def erase(self, subjects: Collection[str], *, reason: str, as_: str | None = None) -> ListedView:
+        """Put subjects on the list of those whose rows are neither published nor brought back."""
+        return erasing.list_subjects(self._desk, self._actor(as_), subjects, said("--reason", reason))
 
     def audit_log(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
         """Entries of the chain, oldest first."""

@@ -65,6 +65,7 @@ NAMES = (
     "follow.after_commit",
     "cleanup.after_remove",
     "audit.before_head",
+    "erase.before_add",
     "evidence.before_write",
 )
 

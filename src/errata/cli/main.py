@@ -13,6 +13,7 @@ import typer
 
 from errata.cli import (
     auditing,
+    erasing,
     evidencing,
     histories,
     living,
@@ -70,8 +71,8 @@ def build() -> typer.Typer:
             typer.echo(ctx.get_help())
             raise typer.Exit
 
-    looking = (reading, histories)
-    parts = (setup, planning, working, submitting, releasing, quarantining, living, *looking, auditing, evidencing)
+    looking = (reading, histories, auditing, erasing, evidencing)
+    parts = (setup, planning, working, submitting, releasing, quarantining, living, *looking)
     for part in parts:
         part.register(app)
     return app

@@ -24,6 +24,7 @@ __all__ = [
     "PublicKey",
     "SigningKey",
     "generate",
+    "hashing_key",
     "load_public_key",
     "load_signing_key",
     "public_path",
@@ -32,6 +33,7 @@ __all__ = [
 
 _SETTING = "evidence.key"
 _WRAPPING = b"errata: what wraps the keys of people\x00"
+_HASHING = b"errata: what hashes the ids of erased subjects\x00"
 _HINT = "errata audit keygen -o FILE makes a key pair; keep the private one out of the project and of its repository"
 _PEM = "-----BEGIN "
 _UNSET = re.compile(r"\$\{([^}]*)\}")
@@ -112,6 +114,11 @@ def load_signing_key(setting: str, root: Path, name: str = _SETTING) -> SigningK
 def wrapping_key(key: SigningKey) -> bytes:
     """64 bytes that only the holder of the private key can work out."""
     return hashlib.sha512(_WRAPPING + key.private.private_bytes_raw()).digest()
+
+
+def hashing_key(key: SigningKey) -> bytes:
+    """As :func:`wrapping_key`, for another purpose: one says nothing about the other."""
+    return hashlib.sha512(_HASHING + key.private.private_bytes_raw()).digest()
 
 
 def load_public_key(path: Path) -> PublicKey:

@@ -13,6 +13,7 @@ from errata.errors import ApprovalRefused, NotFound, PermissionRefused
 from errata.executor.ports import (
     AlarmBell,
     ChunkEngine,
+    ErasedSubjects,
     OutsideReader,
     PinKeeper,
     Probes,
@@ -63,6 +64,9 @@ class Engines(Protocol):
 
     @property
     def suppressions(self) -> Suppressions: ...
+
+    @property
+    def erased(self) -> ErasedSubjects: ...
 
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's code as it is now: its description and the zip that will run."""

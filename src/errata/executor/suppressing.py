@@ -73,7 +73,7 @@ def kept(mark: str) -> dict[str, str]:
 
 def _held(desk: Desk, manifest: Manifest, snapshots: Mapping[str, Sequence[str]], *, staged: bool) -> tuple[str, ...]:
     target = manifest.target.staging if staged else manifest.target
-    return desk.engines.suppressions.held(target, snapshots)
+    return desk.engines.suppressions.held(manifest.target.table, target, snapshots)
 
 
 def _fact(candidate: CandidateRecord, mark: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path as FilePath
 
 from errata.errors import ErrataError
+from errata.model.erasure import SUBJECT, SUBJECT_TYPES
 from errata.model.partition import Grain
 from errata.model.product import INEXACT, Input, Product, Project, Role
 from errata.model.span import unit_transform
@@ -23,7 +24,7 @@ __all__ = ["add_columns", "check_project"]
 
 def check_project(project: Project, reader: TableReader | None = None) -> tuple[Problem, ...]:
     """Every problem of a loaded project; without a reader the tables are left out."""
-    problems = [*_check_people(project), *_check_alarm(project)]
+    problems = [*_check_people(project), *_check_alarm(project), *_check_erasure(project, reader)]
     for product in project.products.values():
         report = _report(project, product.path)
         check_transform(FilePath(project.root), product, report)
@@ -86,6 +87,18 @@ def _check_alarm(project: Project) -> list[Problem]:
     return report.problems
 
 
+def _check_erasure(project: Project, reader: TableReader | None) -> list[Problem]:
+    """Where a product names subjects, publications wait for a list that can be read."""
+    report = _report(project, "errata.yaml")
+    asked = any(product.target.subjects for product in project.products.values())
+    if reader is not None and project.erasure is not None and asked:
+        facts = _describe(project, project.erasure.table, ("erasure", "table"), reader, report)
+        if facts is not None and SUBJECT not in [column.name for column in facts.columns]:
+            said = f"expected a list that errata erase add made, with a column {SUBJECT}"
+            report.at(("erasure", "table"), said, found=False)
+    return report.problems
+
+
 def _check_owner(project: Project, product: Product, report: Report) -> None:
     """A team that has to agree, and has nobody who may, would let every plan wait for ever."""
     team = [person for person in project.people.values() if product.owner in person.teams]
@@ -113,6 +126,7 @@ def _check_target(project: Project, product: Product, reader: TableReader, repor
     names = list(types)
     wanted: list[tuple[Path, str]] = [(("target", "partition", "column"), target.column)]
     wanted += [(("target", "key", n), column) for n, column in enumerate(target.key)]
+    wanted += [(("target", "subjects", n), column) for n, column in enumerate(target.subjects)]
     for n, check in enumerate(product.checks):
         many = len(check.columns) > 1
         wanted += [
@@ -127,6 +141,10 @@ def _check_target(project: Project, product: Product, reader: TableReader, repor
         if name in product.tolerance and not kind.startswith(INEXACT):
             found = f"expected a column of type float, double or decimal; {name} is {kind}"
             report.at(("diff", "tolerance", name), found, found=False)
+    for n, name in enumerate(target.subjects):
+        if types.get(name, "string") not in SUBJECT_TYPES:
+            said = f"expected a column of type {', '.join(SUBJECT_TYPES)}; {name} is {types[name]}"
+            report.at(("target", "subjects", n), said, found=False)
     if target.column in names:
         _check_grain(product, types[target.column], facts.partition_fields, report)
     missing = [column for column in product.lineage_columns if column not in names]

@@ -35,8 +35,8 @@ def data_places(path: Path) -> bool:
 
 
 def later(path: Path) -> bool:
-    """Keys are read by the command that signs; for all others the variable need not be set."""
-    return path in (("evidence", "key"), ("evidence", "subject_key"))
+    """Keys are read by the command that needs one; for all others the variable need not be set."""
+    return path in (("evidence", "key"), ("evidence", "subject_key"), ("erasure", "key"))
 
 
 def resolve(root: Node, environ: Mapping[str, str], allowed: Allowed, report: Report) -> dict[str, str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from errata.errors import UsageError
 from errata.model.approval import Approval
 from errata.model.duration import steps
+from errata.model.erasure import ErasureSettings
 from errata.model.partition import Grain, parse_list
 from errata.model.product import (
     LINEAGE_COLUMNS,
@@ -52,6 +53,8 @@ def project_of(file: ProjectFile, root: Path, report: Report) -> Project:
     if file.chunk_bytes is not None and file.chunks.bytes is not None:
         report.at_key(("chunk_bytes",), "chunk_bytes and chunks.bytes were both given; expected chunks.bytes alone")
     s3 = _s3(file, report)
+    if file.erasure is not None:
+        _table(file.erasure.table, ("erasure", "table"), tuple(file.catalogs), report)
     _java_options(file, report)
     return Project(
         name=file.project,
@@ -72,6 +75,7 @@ def project_of(file: ProjectFile, root: Path, report: Report) -> Project:
         throttle=throttle_of(file.throttle, report),
         health=signals_of(file.health, report),
         evidence=evidence_of(file.evidence, root, report),
+        erasure=ErasureSettings(file.erasure.table, file.erasure.key) if file.erasure else None,
         approval=approval,
         alarm=alarm_of(file),
     )
@@ -126,7 +130,7 @@ def product_of(file: ProductFile, root: Path, project: Project | None, report: R
     product = Product(
         name=file.product,
         owner=file.owner,
-        target=_target(file, grain, report),
+        target=_target(file, grain, project, report),
         transform=Transform(file.transform.call, file.transform.version, file.transform.config),
         inputs=inputs,
         description=file.description,
@@ -169,8 +173,11 @@ def _table(table: str, path: tuple[str, ...], catalogs: Sequence[str] | None, re
         report.at(path, f"expected a table of a catalog in errata.yaml ({', '.join(catalogs)})")
 
 
-def _target(file: ProductFile, grain: Grain, report: Report) -> Target:
+def _target(file: ProductFile, grain: Grain, project: Project | None, report: Report) -> Target:
     target, path = file.target, ("target", "add_columns")
+    _no_repeats(target.subjects, ("target", "subjects"), report)
+    if target.subjects and project is not None and project.erasure is None:
+        report.at_key(("target", "subjects"), 'missing key "erasure" in errata.yaml, which names the list they are on')
     spelt: dict[str, str] = {target.partition.column.casefold(): target.partition.column}
     for name in target.add_columns:
         if name.casefold() in spelt:
@@ -178,7 +185,14 @@ def _target(file: ProductFile, grain: Grain, report: Report) -> Target:
         if name in target.key:
             report.at_key((*path, name), f"{name} is in the key; a key column cannot be new, rows of before have none")
         spelt[name.casefold()] = name
-    return Target(target.table, target.partition.column, grain, tuple(target.key), add_columns=dict(target.add_columns))
+    return Target(
+        table=target.table,
+        column=target.partition.column,
+        grain=grain,
+        key=tuple(target.key),
+        add_columns=dict(target.add_columns),
+        subjects=tuple(target.subjects),
+    )
 
 
 def _input(

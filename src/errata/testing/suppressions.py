@@ -27,7 +27,7 @@ class FakeSuppressions:
         """How many there are."""
         return str(len(self.subjects)) if self.subjects else ""
 
-    def held(self, _target: TargetPin, snapshots: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    def held(self, _table: str, _target: TargetPin, snapshots: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         """Partitions that were asked for and have rows of someone on the list."""
         self.asked.append(snapshots)
         wanted = {name for names in snapshots.values() for name in names}

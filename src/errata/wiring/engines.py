@@ -7,13 +7,14 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from errata.canonical import digest_of
+from errata.errors import SetupError
 from errata.executor.desk import Engines
-from errata.executor.ports import OutsideReader, PinKeeper, QuarantineTable, RowReader, Suppressions
+from errata.executor.ports import ErasedSubjects, OutsideReader, PinKeeper, QuarantineTable, RowReader, Suppressions
 from errata.ledger import Ledger
 from errata.model.manifest import Code, TargetPin
 from errata.model.partition import Grain
@@ -139,8 +140,36 @@ class ProjectEngines:
 
     @cached_property
     def suppressions(self) -> Suppressions:
-        """Nobody: a project names no list yet."""
-        return _Nobody()
+        """Who may not become visible again; nobody where no product names subjects."""
+        subjects: dict[str, tuple[str, ...]] = {}
+        for product in self._project.products.values():
+            known = subjects.get(product.target.table, ())
+            subjects[product.target.table] = tuple(dict.fromkeys((*known, *product.target.subjects)))
+        if not any(subjects.values()):
+            return _Nobody()
+        from errata.engines.spark.erased import SparkSuppressions
+
+        return SparkSuppressions(self.erased, subjects, lambda: self.runtime.session)
+
+    @cached_property
+    def erased(self) -> ErasedSubjects:
+        """The list of erased subjects, without a JVM."""
+        from errata.engines.iceberg.erased import IcebergErased
+
+        settings = self._project.erasure
+        if settings is None:
+            raise SetupError(
+                "there is no list of erased subjects; expected erasure in errata.yaml",
+                hint="erasure: {table: lake.privacy.erased, key: …} in errata.yaml",
+            )
+
+        @cache
+        def key() -> bytes:
+            from errata.evidence.keys import hashing_key, load_signing_key
+
+            return hashing_key(load_signing_key(settings.key, Path(self._project.root), "erasure.key"))
+
+        return IcebergErased(self.catalogs, settings.table, key)
 
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's code as it is now."""
@@ -293,7 +322,7 @@ class _Nobody:
         """There is no list."""
         return ""
 
-    def held(self, _target: TargetPin, _snapshots: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    def held(self, _table: str, _target: TargetPin, _snapshots: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         """Nobody is on it."""
         return ()
 

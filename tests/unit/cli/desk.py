@@ -50,6 +50,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "audit_verify": samples.audit,
     "audit_log": samples.log,
     "audit_head": samples.head,
+    "erase": samples.listed,
     "erase_person": samples.erased,
     "evidence": lambda: (samples.evidence(), b"PK\x03\x04 bundle"),
     "cleanup": samples.cleanup,

@@ -37,6 +37,7 @@ from errata.model.views import (
     HeadView,
     HistoryView,
     InputView,
+    ListedView,
     PartitionView,
     PlanView,
     PublishView,
@@ -655,6 +656,13 @@ def head() -> HeadView:
 def erased() -> ErasedView:
     return ErasedView(
         "subject-4489827f97548bf57bb7", 12, already=False, warnings=("errata.yaml still lists them under people",)
+    )  # fmt: skip
+
+
+def listed() -> ListedView:
+    return ListedView(
+        "lake.privacy.erased", 2, already=1, watermark="814", products={"fin.daily_revenue": ("account_id",)},
+        judge_again=(RUN,),
     )  # fmt: skip
 
 

@@ -69,10 +69,17 @@ class TableLoader:
             raise EngineError(f"catalog {name} did not answer: {_told(problem)}", catalog=name) from problem
 
     def create(self, table: str, schema: Schema, properties: Mapping[str, str]) -> None:
-        """Make a table unless it is there."""
+        """Make a table, and its namespace, unless they are there."""
+        from pyiceberg.exceptions import NoSuchNamespaceError
+
         name, identifier = split_table(table)
         try:
-            self._catalog(name).create_table_if_not_exists(identifier, schema, properties=dict(properties))
+            catalog = self._catalog(name)
+            try:
+                catalog.create_table_if_not_exists(identifier, schema, properties=dict(properties))
+            except NoSuchNamespaceError:
+                catalog.create_namespace_if_not_exists(identifier[:-1])
+                catalog.create_table_if_not_exists(identifier, schema, properties=dict(properties))
         except ErrataError:
             raise
         except Exception as problem:  # as above

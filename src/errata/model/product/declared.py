@@ -49,6 +49,7 @@ class Target:
     key: tuple[str, ...] = ()
     zone: str = "UTC"  # of the grain; transforms of timestamps count in UTC
     add_columns: Mapping[str, str] = field(default_factory=dict)  # name → Iceberg type; visible with a publication
+    subjects: tuple[str, ...] = ()  # columns with ids of those whom rows are about
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import cache
 
 from errata.model.approval import Approval
+from errata.model.erasure import ErasureSettings
 from errata.model.evidence import EvidenceSettings
 from errata.model.product.declared import Product
 from errata.model.secrets import spellings
@@ -103,6 +104,7 @@ class Project:
     throttle: Throttle = field(default_factory=Throttle)
     health: tuple[Signal, ...] = ()
     evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
+    erasure: ErasureSettings | None = None
     approval: Approval = field(default_factory=Approval)
     alarm: Alarm | None = None
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # what each ``${NAME}`` stood for

@@ -5,7 +5,7 @@ The command line renders one view as text or as JSON; Python callers get the vie
 
 from __future__ import annotations
 
-from errata.model.views.audited import AuditView, CleanupView, ErasedView, HeadsView, HeadView, KeyView
+from errata.model.views.audited import AuditView, CleanupView, ErasedView, HeadsView, HeadView, KeyView, ListedView
 from errata.model.views.computed import (
     QuarantineReason,
     QuarantineView,
@@ -53,6 +53,7 @@ __all__ = [
     "HistoryView",
     "InputView",
     "KeyView",
+    "ListedView",
     "PartitionView",
     "PlanView",
     "PublishView",

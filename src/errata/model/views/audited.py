@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["AuditView", "CleanupView", "ErasedView", "HeadView", "HeadsView", "KeyView"]
+__all__ = ["AuditView", "CleanupView", "ErasedView", "HeadView", "HeadsView", "KeyView", "ListedView"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,18 @@ class ErasedView:
     entries: int  # audit entries under the pseudonym, which stay and verify
     already: bool
     warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedView:
+    """Subjects that are on the list of erased ones now, and who looks at it."""
+
+    table: str
+    added: int
+    already: int  # of those asked for
+    watermark: str
+    products: Mapping[str, tuple[str, ...]]  # columns of ids, by product
+    judge_again: tuple[str, ...]  # validated runs, which must be before they are published
 
 
 @dataclass(frozen=True, slots=True)

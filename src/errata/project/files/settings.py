@@ -23,6 +23,7 @@ from errata.project.fields import (
     SettingName,
     Slug,
     Span,
+    TableName,
     YesNo,
 )
 from errata.project.files.base import Keys, one_or_many
@@ -32,6 +33,7 @@ __all__ = [
     "ApprovalFile",
     "CatalogFile",
     "ChunksFile",
+    "ErasureFile",
     "EvidenceFile",
     "LimitsFile",
     "People",
@@ -143,6 +145,16 @@ class EvidenceFile(Keys):
     )
 
 
+class ErasureFile(Keys):
+    """Whose rows may not be published or brought back, in tables whose products name subjects."""
+
+    table: TableName = Field(description="An Iceberg table of keyed hashes; errata erase add makes and fills it.")
+    key: KeyText = Field(
+        description="What the ids are hashed with: the file of a key that errata audit keygen made, or the key itself "
+        "from the environment."
+    )
+
+
 class ChunksFile(Keys):
     """How the work is cut. Sizes follow from what was measured, towards a wall time, unless bytes are given."""
 
@@ -216,5 +228,6 @@ class ProjectFile(Keys):
     throttle: ThrottleFile = ThrottleFile()
     health: list[SignalFile] = []
     evidence: EvidenceFile = EvidenceFile()
+    erasure: ErasureFile | None = None
     approval: ApprovalFile = ApprovalFile()
     alarm: AlarmFile | None = None

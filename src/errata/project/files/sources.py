@@ -39,6 +39,9 @@ class TargetFile(Keys):
     table: TableName
     partition: PartitionFile
     key: list[Column] = []
+    subjects: list[Column] = Field(
+        default=[], description="Columns with ids of those whom rows are about; erased ones stay away."
+    )
     add_columns: dict[Column, ColumnType] = Field(
         default={}, description="New output columns with their Iceberg types; readers see them with the publication."
     )

@@ -1,0 +1,71 @@
+"""Commands about those whom rows are about: erase add."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from errata.cli.command import command
+from errata.cli.layout import flow, wrap
+from errata.cli.reading import PANEL
+from errata.cli.session import Session
+from errata.errors import UsageError
+from errata.model.human import plural
+from errata.model.views import ListedView
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    erase = typer.Typer(help="Subjects whose rows are neither published nor brought back.", rich_markup_mode=None)
+    command(erase, "add")(add)
+    app.add_typer(erase, name="erase", rich_help_panel=PANEL)
+
+
+def add(
+    session: Session,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept. No ids in it.")],
+    subjects: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]…", help="Ids as they stand in the table; a shell keeps them.")
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option("--from", metavar="FILE", help="A file with one id a line; - is standard input.")
+    ] = None,
+) -> None:
+    """Put subjects on the list of erased ones, as keyed hashes.
+
+    From then on no candidate with rows of them passes the gate, none that was judged before is published, and no
+    rollback brings them back. Deletes no row: that is for the owners of source and table.
+
+    Example: errata erase add --from requests.txt --reason "requests of March" --as dana
+    """
+    if (source is None) == (not subjects):
+        raise UsageError("expected ids, or --from FILE with one a line; found " + ("both" if subjects else "neither"))
+    asked = list(subjects or ()) or _lines(session, source or "")
+    with session.client() as client:
+        view = client.erase(asked, reason=reason, as_=session.person)
+    session.answer(view, lambda width: _lines_of(view, width))
+
+
+def _lines(session: Session, source: str) -> list[str]:
+    try:
+        text = sys.stdin.read() if source == "-" else (session.directory / Path(source).expanduser()).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "no UTF-8 text"
+        raise UsageError(f"{source} was refused; expected a file with one id a line, found: {why}") from None
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _lines_of(view: ListedView, width: int) -> list[str]:
+    known = f", {view.already} on it already" if view.already else ""
+    looks = [f"{name} ({', '.join(columns)})" for name, columns in view.products.items()]
+    lines = [f"✓ {plural(view.added, 'subject')} added to {view.table}{known}"]
+    lines += flow(looks, width, "  looked at by  ") if looks else wrap("no product names subjects yet", width, "! ")
+    if view.judge_again:
+        lines += flow(view.judge_again, width, "  judge again   ")
+        lines.append(f"next: errata validate {view.judge_again[0]}")
+    return lines
