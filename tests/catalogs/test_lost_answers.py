@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from errata.errors import ErrataError
 from errata.failpoints import arm
 from support.lakes import Lake, rest_lake
 from support.rest import LosingProxy, RestCatalogServer
@@ -63,3 +64,31 @@ def test_a_commit_whose_answer_was_lost_is_found_and_not_made_again(
     ]
     assert len(main) == (1 if act == "publish" else 2)
     assert len(world.table().snapshots()) > before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [1, 100], ids=["the first try", "every try"])
+def test_a_commit_that_is_delivered_after_its_time_out_changes_nothing(
+    make_world: Make, proxies: list[LosingProxy], times: int
+):
+    """A gateway answered 504 and passed the commit on later: by then another try has landed, or the fence is there."""
+    world = make_world(days=2)
+    run = world.to("validated")
+    (proxy,) = proxies
+    proxy.holds = lambda body: b'"errata.publication"' in body and len(proxy.held) < times
+    if times == 1:
+        assert world.client.publish(run, as_="bo").state == "published"
+    else:
+        with pytest.raises(ErrataError, match="did not land"):
+            world.client.publish(run, as_="bo")
+    rows, head = world.rows(), world.snapshot()
+    assert rows == (world.expected() if times == 1 else world.wrong())
+    proxy.holds = lambda _body: False
+    late = proxy.deliver()
+    assert late
+    assert set(late) == {409}
+    assert (world.rows(), world.snapshot()) == (rows, head)
+    if times > 1:
+        assert world.client.status(run).state == "validated"
+        assert world.client.publish(run, as_="bo").publication_id == f"{run}-p2"
+        assert world.rows() == world.expected()

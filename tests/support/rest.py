@@ -79,12 +79,29 @@ class RestCatalogServer:
 
 @dataclass
 class LosingProxy:
-    """Stands before a catalog; while ``loses`` says so of a request, it is done and its answer is not given."""
+    """Stands before a catalog; while ``loses`` says so of a request, it is done and its answer is not given; while
+    ``holds`` says so of its content, it is answered with a time-out and kept, to be delivered late."""
 
     target: str
     loses: Callable[[str, str], bool] = lambda _method, _path: False
+    holds: Callable[[bytes], bool] = lambda _body: False
     lost: list[str] = field(default_factory=list)
+    held: list[tuple[str, str, bytes, dict[str, str]]] = field(default_factory=list)
     address: str = ""
+
+    def forward(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[Any, bytes]:
+        """Ask the catalog; its answer and the content of it."""
+        there = http.client.HTTPConnection(self.target, timeout=60)
+        there.request(method, path, body, headers)
+        answer = there.getresponse()
+        content = answer.read()
+        there.close()
+        return answer, content
+
+    def deliver(self) -> list[int]:
+        """What was kept reaches the catalog at last; what it says of each."""
+        late, self.held = self.held, []
+        return [self.forward(*request)[0].status for request in late]
 
     @classmethod
     @contextmanager
@@ -112,11 +129,13 @@ class _Forwarding(BaseHTTPRequestHandler):
     def _forward(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         kept = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "connection", "accept-encoding")}
-        there = http.client.HTTPConnection(self.proxy.target, timeout=60)
-        there.request(self.command, self.path, body, kept)
-        answer = there.getresponse()
-        content = answer.read()
-        there.close()
+        if self.proxy.holds(body):
+            self.proxy.held.append((self.command, self.path, body, kept))
+            self.send_response(504)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        answer, content = self.proxy.forward(self.command, self.path, body, kept)
         if self.proxy.loses(self.command, self.path):
             self.proxy.lost.append(f"{self.command} {self.path} {answer.status}")
             self.close_connection = True
