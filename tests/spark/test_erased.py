@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 import errata
@@ -84,3 +86,26 @@ def test_the_list_tells_nobody_who_is_on_it(make_world: Make, tmp_path: Path) ->
     project.write_text(project.read_text().replace(str(tmp_path / "key"), str(tmp_path / "other")))
     with errata.open(str(world.root)) as client, pytest.raises(KeyRefused, match="found another key"):
         client.erase([subject], reason="with the wrong key", as_="bo")
+
+
+@pytest.mark.slow
+def test_an_earlier_version_with_someone_who_was_erased_is_not_shown_again(make_world: Make, tmp_path: Path) -> None:
+    """Of versions side by side a rollback moves no file, and the view would show the row again."""
+    versions = "{mode: version, versions: lake.fin.sales_versions, view: lake.fin.sales_accepted,"
+    generate(tmp_path / "key")
+    world = make_world(
+        days=1,
+        product=NAMES_SUBJECTS.replace("{mode: replace_partitions,", versions),
+        project=f'erasure: {{table: {LIST}, key: "{tmp_path / "key"}"}}\n',
+    )
+    world.client.erase([], reason="the list", as_="bo")
+    world.to("published")
+    erased = ids(world)[0]
+    place = next((world.root / f"raw/day={world.days[0]}").glob("*.parquet"))
+    rows = pq.read_table(place, partitioning=None)
+    pq.write_table(rows.filter(pc.not_equal(rows["account"], erased)), place)
+    run = world.to("published", reason="without them")
+    world.client.erase([erased], reason="request 117", as_="bo")
+    with pytest.raises(StateRefused, match=r"which lake\.fin\.sales_versions still holds"):
+        world.client.rollback(run, reason="undo", as_="bo")
+    assert erased not in {row.account for row in world.sql("SELECT account FROM lake.fin.sales_accepted")}

@@ -14,11 +14,12 @@ from errata.errors import StateRefused
 from errata.executor.desk import Desk
 from errata.ledger import CandidateRecord, RunRecord
 from errata.model.audit import Actor
-from errata.model.manifest import Manifest
+from errata.model.beside import landing
+from errata.model.manifest import Manifest, TargetPin
 from errata.model.partition import fold_text
 from errata.publisher.replace import Replacement
 
-__all__ = ["judge_suppressed", "kept", "require_judged", "require_no_return"]
+__all__ = ["judge_suppressed", "kept", "require_judged", "require_no_earlier", "require_no_return"]
 
 
 def judge_suppressed(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord) -> None:
@@ -27,7 +28,8 @@ def judge_suppressed(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifes
     fact = _fact(candidate, mark)
     if not mark or fact in desk.ledger.facts(run.run_id):
         return
-    found = _held(desk, manifest, {candidate.snapshot_id or "": manifest.partitions}, staged=True)
+    staged = {candidate.snapshot_id or "": manifest.partitions}
+    found = desk.engines.suppressions.held(run.table, manifest.target.staging, staged)
     if found:
         told = fold_text(manifest.target.grain, found)
         raise _refused(
@@ -52,14 +54,32 @@ def require_judged(desk: Desk, actor: Actor, run: RunRecord, candidate: Candidat
 
 def require_no_return(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, order: Replacement) -> str:
     """The watermark, when no row of anyone on the list would come back; refuses otherwise."""
-    mark = desk.engines.suppressions.watermark(run.table)
     sources = {**dict.fromkeys(order.add_from, order.partitions), **order.rewrite}
-    found = _held(desk, manifest, sources, staged=False) if mark and sources else ()
+    return _require_none(desk, actor, run, manifest.target, sources, "because it puts back files as they were")
+
+
+def require_no_earlier(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, scope: Sequence[str]) -> str:
+    """The same for versions side by side, where a rollback shows an earlier one: none of them may hold such a row.
+
+    Where there is no earlier version, what shows again are the target's own rows, which nobody put back.
+    """
+    accepted = desk.ledger.accepted(run.table, scope)
+    shown = [name for name in scope if accepted[name].stands_on is not None]
+    versions = landing(manifest)
+    sources = {desk.engines.beside.head(versions.table): shown} if shown else {}
+    return _require_none(desk, actor, run, versions, sources, f"which {versions.table} still holds")
+
+
+def _require_none(
+    desk: Desk, actor: Actor, run: RunRecord, target: TargetPin, sources: Mapping[str, Sequence[str]], because: str
+) -> str:
+    mark = desk.engines.suppressions.watermark(run.table)
+    found = desk.engines.suppressions.held(run.table, target, sources) if mark and sources else ()
     if found:
-        told = fold_text(manifest.target.grain, found)
+        told = fold_text(target.grain, found)
         raise _refused(
             desk, actor, run, "rollback",
-            f"it would bring back rows of suppressed subjects in {told}, because it puts back files as they were",
+            f"it would bring back rows of suppressed subjects in {told}, {because}",
             f'roll back the other partitions (--partitions …), or compute these: errata plan {run.product} '
             '--partitions … --reason "…"',
         )  # fmt: skip
@@ -69,11 +89,6 @@ def require_no_return(desk: Desk, actor: Actor, run: RunRecord, manifest: Manife
 def kept(mark: str) -> dict[str, str]:
     """What a publication keeps of it; nothing where there is no list."""
     return {"watermark": mark} if mark else {}
-
-
-def _held(desk: Desk, manifest: Manifest, snapshots: Mapping[str, Sequence[str]], *, staged: bool) -> tuple[str, ...]:
-    target = manifest.target.staging if staged else manifest.target
-    return desk.engines.suppressions.held(manifest.target.table, target, snapshots)
 
 
 def _fact(candidate: CandidateRecord, mark: str) -> str:

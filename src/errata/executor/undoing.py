@@ -12,7 +12,7 @@ from errata.executor.desk import Desk
 from errata.executor.following import follow_up, owed_by
 from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
-from errata.executor.suppressing import kept, require_no_return
+from errata.executor.suppressing import kept, require_no_earlier, require_no_return
 from errata.ledger import PartitionState, RunRecord
 from errata.model.audit import Actor
 from errata.model.beside import beside_table, is_beside
@@ -56,6 +56,8 @@ def rollback(
     order = None if is_beside(manifest.publish) else _undo(desk, run, manifest, scope)
     if order:
         mode |= kept(require_no_return(desk, actor, run, manifest, order))
+    elif manifest.publish.versions:
+        mode |= kept(require_no_earlier(desk, actor, run, manifest, scope))
     log = LedgerLog(
         desk, actor, run.run_id, "rollback", run.table, scope, reason, mode, owes,
         last_look=lambda: order and require_no_return(desk, actor, run, manifest, order),

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from errata.canonical import canonical_bytes
 from errata.errors import StateRefused
-from errata.executor.suppressing import judge_suppressed, kept, require_judged, require_no_return
+from errata.executor.suppressing import (
+    judge_suppressed,
+    kept,
+    require_judged,
+    require_no_earlier,
+    require_no_return,
+)
 from errata.ledger import CandidateRecord
+from errata.model.product import Publish
+from errata.model.run import RunState
 from errata.model.table import by_partition
 from errata.publisher.replace import Replacement
 from errata.testing import FakeSuppressions
@@ -98,3 +108,34 @@ def test_what_would_return_is_asked_about_by_snapshot(desk: Office, rewrite: boo
     assert fake(desk).asked == [{"88": DAYS[:1]}] if rewrite else [{"77": DAYS}]
     fake(desk).where["ann"] = ()
     assert require_no_return(desk.desk, ANA, desk.run, desk.manifest, undo(desk, rewrite=rewrite)) == "1"
+
+
+def test_an_earlier_version_that_holds_someone_on_the_list_is_not_shown_again(tmp_path: Path):
+    """A rollback of versions moves no file and still brings rows back; below the first version there is none."""
+    place = office(tmp_path, publish=Publish("version", versions="lake.fin.v"))
+    listed = FakeSuppressions()
+    place.desk.engines.suppressions = listed  # type: ignore[misc]
+    place.desk.engines.beside = SimpleNamespace(head=lambda table: f"head of {table}")  # type: ignore[misc]
+    place.judged()
+    earlier = place.ledger.record_run(
+        "bf-earlier", canonical_bytes({"format": "errata.manifest/1"}), product=place.run.product,
+        table=place.run.table, partitions=DAYS[:1], chunks=(), parts={}, actor=ANA,
+    )[0]  # fmt: skip
+    for state in (RunState.APPROVED, RunState.RUNNING, RunState.STAGED, RunState.VALIDATED):
+        place.ledger.move(earlier.run_id, state, actor=ANA)
+    for run_id, days in ((earlier.run_id, DAYS[:1]), (place.run.run_id, DAYS)):
+        made = place.ledger.intend_publication(
+            run_id, "publish", days, table=place.run.table, person="bo", reason="", detail={}, lease_seconds=60,
+            actor=ANA,
+        )  # fmt: skip
+        place.ledger.settle_publication(made.pub_id, "committed", actor=ANA, snapshot_id="7", data_files_written=0)
+    listed.suppress("ann", *DAYS)
+    with pytest.raises(StateRefused, match=f"suppressed subjects in {DAYS[0]}, which lake.fin.v still holds"):
+        place.client.rollback(place.run.run_id, reason="undo", as_="bo")
+    assert listed.asked == [{"head of lake.fin.v": [DAYS[0]]}]
+    assert place.state == "published"
+    listed.where["ann"] = ()
+    assert require_no_earlier(place.desk, ANA, place.run, place.manifest, DAYS) == "1"
+    assert require_no_earlier(place.desk, ANA, place.run, place.manifest, DAYS[1:]) == "1"
+    assert len(listed.asked) == 2
+    place.ledger.close()
