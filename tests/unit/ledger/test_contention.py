@@ -30,7 +30,7 @@ def together(count: int, target: Callable[..., None], url: str) -> list[Any]:
     processes = [SERVER.Process(target=target, args=(url, start, results)) for _ in range(count)]
     for process in processes:
         process.start()
-    found = [results.get(timeout=500) for _ in processes]
+    found = [results.get(timeout=7200) for _ in processes]  # the test has its own end
     for process in processes:
         process.join(60)
         assert process.exitcode == 0
