@@ -2,12 +2,13 @@
 
 The rows are read as they are stored and compared with what the log tells (:mod:`errata.ledger.retold`): what people
 decided, what was judged, published and accepted, which attempts count. Whoever edits a row with the triggers gone, adds
-one or takes one away, is found here. Text from which a secret was taken out in the entry is not compared.
+one or takes one away, is found here. Of text from which a secret was taken out in the entry, the rest is compared.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,8 @@ from errata.ledger.subjects import as_stored
 __all__ = ["Difference", "unexplained"]
 
 _PAGE = 1000
-_REDACTED = ("${", "…")
+_REDACTED = re.compile(r"\$\{[^}]*\}|…")
+"""What stands in an entry for a secret that its row may hold."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -205,7 +207,7 @@ def _is_same(said: Any, found: Any) -> bool:
         return True
     match said:
         case str():
-            return any(sign in said for sign in _REDACTED)
+            return isinstance(found, str) and _has(found, _REDACTED.split(said))
         case list():
             return isinstance(found, list) and len(said) == len(found) and all(map(_is_same, said, found))
         case dict():
@@ -213,3 +215,16 @@ def _is_same(said: Any, found: Any) -> bool:
             return isinstance(found, dict) and names == found.keys() and all(_is_same(said[n], found[n]) for n in names)
         case _:
             return False
+
+
+def _has(found: str, parts: list[str]) -> bool:
+    """Whether a text begins with the first part, ends with the last and has the others in between, in their order."""
+    first, *between = parts
+    if not between or not found.startswith(first):
+        return False
+    at, last = len(first), between.pop()
+    for part in between:
+        at = found.find(part, at) + len(part)
+        if at < len(part):
+            return False
+    return found.endswith(last) and len(found) - len(last) >= at

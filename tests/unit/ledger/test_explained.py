@@ -16,7 +16,21 @@ from errata.ledger.subjects import Book, reading
 from errata.model.fate import Fate
 from errata.model.manifest import Chunk
 from errata.model.run import ChunkState, RunState
-from unit.ledger.steps import ALIVE, ANA, BO, DAYS, TABLE, adopt, intend, must_claim, plan, publish, roll_back, settle
+from unit.ledger.steps import (
+    ALIVE,
+    ANA,
+    BO,
+    DAYS,
+    TABLE,
+    adopt,
+    intend,
+    must_claim,
+    plan,
+    publish,
+    roll_back,
+    run_in,
+    settle,
+)
 from unit.ledger.test_audit import Tampered, _disarm
 
 
@@ -178,6 +192,22 @@ def test_every_row_that_was_slipped_in_is_found(governed: Connection):
             found = verify(conn)
         assert (found.ok, found.first_bad) == (False, None)
         assert "no entry speaks of it" in (found.reason or "")
+
+
+@pytest.mark.parametrize(
+    "value, fits",
+    [("at hunter22, 5 %", True), ("at ${PASSWORD}, 5 %", True), ("at hunter22, 50 %", False), ("5 %", False)],
+)
+def test_around_a_secret_that_was_taken_out_the_rest_is_compared(url: str, ledger: Ledger, value: str, fits: bool):
+    """The entry has no secret, the row may have it; what else the row says is what the entry says."""
+    run_in(ledger, RunState.STAGED)
+    with Ledger.open(url, redact=lambda said: said.replace("hunter22", "${PASSWORD}")) as careful:
+        careful.record_fact("bf-1", "limit", {"of": "at hunter22, 5 %"}, ANA)
+        assert careful.verify_audit().ok
+        careful._database.bare(lambda conn: _disarm(conn, "fact"))
+        edit = text("UPDATE fact SET value = :value").bindparams(value=canonical_bytes({"of": value}).decode())
+        careful._database.bare(lambda conn: conn.execute(edit))
+        assert careful.verify_audit().ok is fits
 
 
 def test_chunks_are_those_of_the_manifest(ledger: Ledger):
