@@ -84,9 +84,11 @@ def evidence_verify(
     from errata.evidence import verifier
 
     content = _read(session, file, verifier.MAX_BYTES)
-    keys = [_read(session, one, 1 << 16) for one in key]
-    heads = [_read(session, one, 1 << 20) for one in head or ()]
-    report = verifier.verify(content, keys, heads)
+    keys = {one: _read(session, one, 1 << 16) for one in key}
+    heads = {one: _read(session, one, 1 << 20) for one in head or ()}
+    if problem := verifier.unusable(keys, heads):
+        raise UsageError(problem, state="the bundle was not judged")
+    report = verifier.verify(content, list(keys.values()), list(heads.values()))
     session.answer(report.data(), lambda _: verifier.lines(report))
     return 0 if report.ok else 1
 

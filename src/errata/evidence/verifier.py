@@ -32,7 +32,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-__all__ = ["INDEX", "PAYLOAD_TYPE", "PREDICATE", "STATEMENT", "Problem", "Report", "archive", "lines", "verify"]
+__all__ = [
+    "INDEX",
+    "PAYLOAD_TYPE",
+    "PREDICATE",
+    "STATEMENT",
+    "Problem",
+    "Report",
+    "archive",
+    "lines",
+    "unusable",
+    "verify",
+]
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
@@ -45,6 +56,7 @@ RUN, PLAN, WORK = "records/run.json", "records/plan.json", "records/work.json"
 DECISIONS, GATE, PUBLICATIONS = "records/decisions.json", "records/gate.json", "records/publications.json"
 DIFF, PEOPLE = "records/diff.json", "records/people.json"
 ENTRIES, HEAD = "audit/entries.jsonl", "audit/head.dsse.json"
+KEPT_HEAD = "the kept head"
 MUST = (MANIFEST, RUN, PLAN, WORK, DECISIONS, GATE, PUBLICATIONS, DIFF, PEOPLE, ENTRIES, HEAD)
 
 IN_PLACE = ("replace_partitions", "append", "merge")
@@ -131,6 +143,23 @@ def verify(content: bytes, keys: Sequence[bytes], heads: Sequence[bytes] = ()) -
     except _STRANGE as problem:
         report.problems.append(Problem("", f"a record is not what this verifier understands ({_strange(problem)})"))
     return report
+
+
+def unusable(keys: Mapping[str, bytes], heads: Mapping[str, bytes]) -> str:
+    """What is wrong with the files, by name, that a bundle is to be held against; it says nothing about the bundle."""
+    for name, pem in keys.items():
+        try:
+            _public(pem)
+        except Refused as refused:
+            return f"{name} was refused; {refused.found.problem}, the .pub beside the private key"
+    for name, envelope in heads.items():
+        try:
+            kind = parsed(name, envelope)["payloadType"]
+        except (Refused, KeyError, TypeError):
+            return f"{name} was refused; expected a signed head as `errata audit head` writes it"
+        if kind != HEAD_TYPE:
+            return f"{name} was refused; expected a signed head ({HEAD_TYPE}), found {_shown(str(kind))}"
+    return ""
 
 
 # ------------------------------------------------------------------------------------------------------ the container
@@ -477,10 +506,11 @@ class _Case:
     def kept_heads(self) -> None:
         """Heads that were kept elsewhere say the same as this chain wherever they meet it."""
         for envelope in self.heads:
-            head = self.head_in("", envelope)
+            # a head that was printed into a file ends with the newline of the terminal
+            head = self.head_in(KEPT_HEAD, envelope.rstrip(b"\r\n"))
             where = f"the head that was kept elsewhere, {head['seq']} with {head['hash']}"
             if head["ledger"] != self.manifest["ledger_id"]:
-                self.wrong("", f"{where}, is of another ledger")
+                self.wrong(KEPT_HEAD, f"{where}, is of another ledger")
             elif head["seq"] not in self.hashes:
                 self.report.warnings.append(f"{where}, lies outside of these entries and proves nothing about them")
             else:
@@ -908,11 +938,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     try:
         content = _read(given.bundle, MAX_BYTES)
-        keys, heads = [_read(one, 1 << 16) for one in given.key], [_read(one, 1 << 20) for one in given.head]
+        keys, heads = {one: _read(one, 1 << 16) for one in given.key}, {one: _read(one, 1 << 20) for one in given.head}
     except OSError as problem:
         sys.stderr.write(f"cannot be read: {problem}\n")
         return 2
-    report = verify(content, keys, heads)
+    if problem_with := unusable(keys, heads):
+        sys.stderr.write(f"{problem_with}\nthe bundle was not judged\n")
+        return 2
+    report = verify(content, list(keys.values()), list(heads.values()))
     text = json.dumps(report.data(), indent=2) if given.json else "\n".join(lines(report))
     sys.stdout.write(text + "\n")
     return 0 if report.ok else 1

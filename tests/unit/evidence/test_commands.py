@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from errata.evidence import verifier
+from errata.evidence.heads import signed_head
+from errata.evidence.keys import generate, load_signing_key
+from errata.model.audit import Head
 from unit.cli import samples
 from unit.cli.desk import FakeClient, errata
 from unit.evidence.forging import packed, unpacked
@@ -97,6 +103,47 @@ def test_files_that_are_not_there_are_wrong_usage(desk: Path):
     ):
         done = errata("-C", str(desk), "evidence", "verify", *arguments)
         assert done.code == 2, arguments
-    done = errata("-C", str(desk), "evidence", "verify", "run.errata", "--key", "run.errata")
+
+
+@pytest.mark.parametrize(
+    "arguments, told",
+    [
+        (("--key", "run.errata"), "run.errata was refused; expected an Ed25519 public key as PEM"),
+        (("--key", "errata.pub", "--head", "errata.pub"), "errata.pub was refused; expected a signed head"),
+        (("--key", "errata.pub", "--head", "index.json"), "expected a signed head (application/vnd.errata.audit-head"),
+    ],
+)
+def test_a_wrong_file_beside_the_bundle_is_not_held_against_the_bundle(
+    desk: Path, arguments: tuple[str, ...], told: str
+):
+    """Exit code 2, by the command and by the stand-alone script: a slip of the hand accuses nobody of forgery."""
+    (desk / "index.json").write_bytes(unpacked((desk / "run.errata").read_bytes())["evidence.dsse.json"])
+    done = errata("-C", str(desk), "evidence", "verify", "run.errata", *arguments)
+    assert done.code == 2
+    assert told in done.err
+    assert "the bundle was not judged" in done.err
+    script = Path(verifier.__file__)
+    alone = subprocess.run(
+        [sys.executable, str(script), "run.errata", *arguments], cwd=desk, capture_output=True, text=True, check=False
+    )
+    assert (alone.returncode, alone.stdout) == (2, "")
+    assert told in alone.stderr
+
+
+def test_a_head_that_was_printed_into_a_file_agrees(desk: Path, house: House):
+    """``errata audit head > FILE`` ends in a newline, which is no reason to distrust a bundle."""
+    head = unpacked((desk / "run.errata").read_bytes())["audit/head.dsse.json"]
+    (desk / "head.json").write_bytes(head + b"\n")
+    done = errata("-C", str(desk), "evidence", "verify", "run.errata", "--key", "errata.pub", "--head", "head.json")
+    assert done.code == 0, done.out
+    assert "kept head" in done.out
+
+
+def test_a_head_by_another_key_is_told_as_the_heads_fault(desk: Path):
+    """Whoever reads it knows which file to look at."""
+    generate(desk / "another")
+    known = Head("0123456789abcdef", "finsight", 1, "ab" * 32, "2026-02-14T09:12:33.000Z")
+    (desk / "head.json").write_bytes(signed_head(known, load_signing_key("another", desk)))
+    done = errata("-C", str(desk), "evidence", "verify", "run.errata", "--key", "errata.pub", "--head", "head.json")
     assert done.code == 1
-    assert "expected an Ed25519 public key" in done.out
+    assert "the kept head: expected a signature by" in done.out
