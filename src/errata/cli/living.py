@@ -74,11 +74,12 @@ def _ended(program: list[str]) -> int:
             f"{program[0]} was not started: {error.strerror}", state="nothing was written", program=program[0]
         ) from error
     try:
-        return child.wait()
+        code = child.wait()
     except BaseException:
         child.terminate()
         child.wait()
         raise
+    return code if code >= 0 else 128 - code  # ended by a signal: as shells tell it
 
 
 def _free_lines(view: FrozenView, width: int) -> list[str]:

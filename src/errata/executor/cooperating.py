@@ -25,6 +25,7 @@ from errata.model.duration import seconds
 from errata.model.human import moment
 from errata.model.partition import Grain, fold_text, oldest_first, parse, parse_list
 from errata.model.product import Target
+from errata.model.run import RUN_MOVES, RunState
 from errata.model.views import FreezeView, FrozenView
 
 __all__ = ["Lease", "Partitions", "freeze_view", "frozen", "may_write", "writing"]
@@ -61,10 +62,11 @@ def frozen(desk: Desk, table: str, partitions: Partitions) -> FrozenView:
 
 def may_write(desk: Desk, table: str, partitions: Partitions, wait: str) -> FrozenView:
     """Wait for freezes to end; raises ``Frozen`` when one does not in time. No lease is taken."""
-    ends = time.monotonic() + _length(wait)
+    ends, said = time.monotonic() + _length(wait), False
     while (view := frozen(desk, table, partitions)).frozen:
         if time.monotonic() >= ends:
-            raise _turned_away(view)
+            raise _turned_away(desk, view)
+        said = said or _say_waiting(desk, view, wait)
         time.sleep(_POLL_SECONDS)
     return view
 
@@ -77,13 +79,14 @@ def writing(
     target = _target(desk, table)
     wanted, token = _named(target.grain, partitions), secrets.token_hex(16)
     owner = this_owner(name)
-    ends = time.monotonic() + _length(wait)
+    ends, said = time.monotonic() + _length(wait), False
     # waiting only reads, so that it holds up nobody; what counts is the answer of the ledger's one writer
     while (view := frozen(desk, table, partitions)).frozen or _is_beaten(desk, token, target.table, wanted, owner):
         if view.frozen and time.monotonic() >= ends:
             told = {"job": owner.name, "table": target.table, "partitions": list(wanted)}
             desk.ledger.note(view.by[0].run_id, actor, "live.turned_away", told)
-            raise _turned_away(view)
+            raise _turned_away(desk, view)
+        said = said or (view.frozen and _say_waiting(desk, view, wait))
         time.sleep(_POLL_SECONDS if view.frozen else 0)
     lease = Lease(target.table, wanted, desk, token)
     try:
@@ -167,21 +170,40 @@ def freeze_view(desk: Desk, one: FreezeRecord, wanted: Sequence[str] = ()) -> Fr
     )
 
 
-def _turned_away(view: FrozenView) -> Frozen:
-    told = [
+def _say_waiting(desk: Desk, view: FrozenView, wait: str) -> bool:
+    """Once: a job that stands still says what for."""
+    desk.narrate(f"waiting {wait} at most for {view.table}: {_held_by(view)}")
+    return True
+
+
+def _held_by(view: FrozenView) -> str:
+    return "; ".join(
         f"{fold_text(Grain(view.grain), one.partitions)} by {one.run_id} ({one.reason}; asked by {one.requested_by}, "
         f"started by {one.started_by}) since {moment(one.since)}, at most until {moment(one.at_most)} UTC"
         for one in view.by
-    ]
-    first = view.by[0].run_id
+    )
+
+
+def _turned_away(desk: Desk, view: FrozenView) -> Frozen:
+    first = view.by[0]
     return Frozen(
         f"writing to {view.table} was refused; expected partitions that no correction holds, found frozen: "
-        + "; ".join(told),
+        f"{_held_by(view)}",
         state="nothing was written",
-        hint=f"write the other partitions and these later, or wait; errata status {first} says how far it is; errata "
-        f"cancel {first} gives them free",
+        hint="write the other partitions and these later, or wait; "
+        f"errata status {first.run_id} says how far it is; {_way_out(desk, first)}",
         table=view.table,
         partitions=[name for one in view.by for name in one.partitions],
         runs=[one.run_id for one in view.by],
         until=max(one.at_most for one in view.by),
+    )
+
+
+def _way_out(desk: Desk, held: FreezeView) -> str:
+    """What gives the partitions free: a run that is partly published cannot be cancelled any more."""
+    if RunState.CANCELLED in RUN_MOVES[desk.ledger.run(held.run_id).state]:
+        return f"errata cancel {held.run_id} gives them free"
+    return (
+        f"it is published in part: errata publish {held.run_id} or errata rollback {held.run_id} gives them free, or "
+        f"{moment(held.until)} UTC when nobody works on it"
     )

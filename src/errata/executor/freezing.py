@@ -53,8 +53,14 @@ def held_off(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> It
             f"WARNING: live jobs are held off no longer: freeze.at_most of {run.run_id} is over since "
             f"{moment(opened.at_most)} UTC; a live write is a conflict from here on"
         )
-    with _kept(desk, run, freeze):
-        yield opened.is_open and not (before and before.is_open and before.granted_at)
+    try:
+        with _kept(desk, run, freeze):
+            yield opened.is_open and not (before and before.is_open and before.granted_at)
+    except PublishConflict as error:
+        if written := error.fields.get("partitions"):
+            # this run publishes them no more, so there is nothing left to hold anyone off for
+            desk.ledger.end_freeze(run.run_id, actor, "written by someone else", written)
+        raise
 
 
 def refuse_written(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
@@ -109,7 +115,7 @@ def _still_written(
 
 
 def _who(one: LiveWriteRecord) -> str:
-    return f"{one.owner.name} on {one.owner.host} since {one.started_at}"
+    return f"{one.owner.name} on {one.owner.host} since {moment(one.started_at)} UTC"
 
 
 @contextmanager

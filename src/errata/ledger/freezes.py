@@ -103,9 +103,9 @@ class Freezes(Store):
 
         return self._database.write(work)
 
-    def end_freeze(self, run_id: str, actor: Actor, because: str) -> None:
-        """Let live jobs go on; nothing happens where nothing is frozen."""
-        self._write(actor, lambda tx: thaw(tx, run_id, actor, because))
+    def end_freeze(self, run_id: str, actor: Actor, because: str, partitions: Collection[str] | None = None) -> None:
+        """Let live jobs go on in these partitions, all by default; nothing happens where nothing is frozen."""
+        self._write(actor, lambda tx: thaw(tx, run_id, actor, because, partitions))
 
     def freeze_of(self, run_id: str) -> FreezeRecord | None:
         """The freeze of a run, open or over; None when it never had one."""

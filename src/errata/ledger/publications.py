@@ -25,7 +25,7 @@ from errata.ledger.records import Owner, PartitionState, PublicationRecord, RunR
 from errata.ledger.releases import need_release
 from errata.ledger.schema import hazard, publication, publication_detail, scope_lock
 from errata.ledger.store import Refusal, Store, find_run, json_text, move_run, need_state
-from errata.ledger.thawing import thaw
+from errata.ledger.thawing import thaw_published
 from errata.model.audit import Actor
 from errata.model.run import PublicationState, RunState
 
@@ -168,7 +168,7 @@ class Publications(Store):
             }  # fmt: skip
             _follow(tx, known, outcome, actor, {**(body or {}), **facts}, snapshot_id)
             if outcome == "committed" and known.kind == "publish":
-                thaw(tx, known.run_id, actor, "published", known.partitions)
+                thaw_published(tx, known.table, known.run_id, actor, known.partitions)
             return find_publication(tx.conn, pub_id)
 
         return self._write(actor, work)

@@ -13,7 +13,7 @@ from errata.ledger.database import Tx
 from errata.ledger.schema import frozen_scope
 from errata.model.audit import Actor
 
-__all__ = ["thaw"]
+__all__ = ["thaw", "thaw_published"]
 
 
 def thaw(tx: Tx, run_id: str, actor: Actor, because: str, partitions: Collection[str] | None = None) -> None:
@@ -35,3 +35,11 @@ def thaw(tx: Tx, run_id: str, actor: Actor, because: str, partitions: Collection
         tx.conn.execute(where.values(partitions=canonical_bytes(left).decode(), **values))
     else:
         tx.conn.execute(where.values(ended_at=tx.at, **values))
+
+
+def thaw_published(tx: Tx, table: str, run_id: str, actor: Actor, partitions: Collection[str]) -> None:
+    """Let live jobs go on in what a run has published, also where another run held it: that one comes too late."""
+    held = select(frozen_scope.c.run_id).where(frozen_scope.c.table_name == table, frozen_scope.c.ended_at.is_(None))
+    for holder in tx.conn.execute(held.order_by(frozen_scope.c.run_id)).scalars().all():
+        because = "published" if holder == run_id else f"published by {run_id}"
+        thaw(tx, holder, actor, because, partitions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,6 +44,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "publish": samples.publication,
     "dark": samples.dark,
     "rollback": samples.rollback,
+    "writing": nullcontext,
     "status": samples.status,
     "why": samples.why,
     "runs": samples.accepted,

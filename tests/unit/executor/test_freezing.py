@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 
 import errata.live
-from errata.errors import EngineError, Frozen, NotFound, ScopeLocked, UsageError
+from errata.errors import EngineError, Frozen, NotFound, PublishConflict, ScopeLocked, UsageError
 from errata.executor import cooperating, freezing
 from errata.executor.freezing import held_off
 from errata.model.audit import Actor
 from errata.model.product import Freeze, Publish
 from errata.model.run import RunState
 from unit.executor.office import DAYS, Office, office
+from unit.ledger.steps import publish
 
 TABLE = "lake.fin.daily_revenue"
 FREEZES = Publish(on_live_write="freeze", freeze=Freeze(idle=600, at_most=3600))
@@ -86,6 +87,32 @@ def test_the_freeze_outlives_the_command_and_ends_with_the_run(make: Make):
         assert lease.is_held
 
 
+def test_a_partition_that_was_written_after_all_is_held_no_longer(make: Make):
+    """The run publishes it no more: a conflict there gives it free, and the others stay frozen."""
+    desk = make()
+    with pytest.raises(PublishConflict), frozen(desk):
+        raise PublishConflict("written by someone else", partitions=[DAYS[0]])
+    assert errata.live.frozen(desk.client, TABLE, [DAYS[0]]) == ()
+    assert errata.live.frozen(desk.client, TABLE, [DAYS[1]]) != ()
+    assert desk.ledger.audit_entries()[-1].body["because"] == "written by someone else"
+
+
+def test_the_way_out_of_a_freeze_is_one_that_is_open(make: Make):
+    """A run that is partly published cannot be cancelled: who is turned away is not sent there."""
+    desk = make()
+    desk.judged()
+    with frozen(desk):
+        pass
+    with pytest.raises(Frozen) as refused:
+        desk.client.frozen(TABLE, DAYS, wait="0s")
+    assert f"errata cancel {desk.run.run_id} gives them free" in (refused.value.hint or "")
+    publish(desk.ledger, desk.run.run_id, DAYS[:1])
+    with pytest.raises(Frozen) as refused:
+        desk.client.frozen(TABLE, DAYS, wait="0s")
+    assert "errata cancel" not in (refused.value.hint or "")
+    assert f"errata rollback {desk.run.run_id} gives them free" in (refused.value.hint or "")
+
+
 def test_other_policies_freeze_nothing(make: Make):
     """A run that says nothing of live writes leaves live jobs alone."""
     desk = make(Publish())
@@ -136,6 +163,8 @@ def test_a_live_job_waits_for_a_freeze_that_ends_in_time(make: Make):
     with errata.live.writing(desk.client, TABLE, DAYS, wait="1min"):
         assert len(desk.ledger.live_writes(TABLE)) == 1
     ended.join()
+    (told,) = [line for line in desk.said if line.startswith("waiting 1min at most")]
+    assert desk.run.run_id in told
     assert desk.ledger.live_writes(TABLE) == ()
 
 

@@ -136,6 +136,19 @@ class TestFreezes:
         ]  # fmt: skip
         assert ledger.verify_audit().ok
 
+    def test_what_another_run_publishes_is_given_free_too(self, ledger: Ledger):
+        """A run that was superseded there comes too late, so it holds nobody off; what is its own stays frozen."""
+        run_in(ledger, S.VALIDATED)
+        opened(ledger)
+        ledger.grant_freeze("bf-1", ANA)
+        run_in(ledger, S.VALIDATED, "bf-2", days=DAYS[:1])
+        publish(ledger, "bf-2", DAYS[:1])
+        assert begun(ledger, "a", DAYS[:1]) == ()
+        assert begun(ledger, "b", DAYS[1:]) != ()
+        last = ledger.audit_entries()[-1]
+        assert (last.action, last.run_id, last.body["because"]) == ("freeze.narrowed", "bf-1", "published by bf-2")
+        assert ledger.verify_audit().ok
+
     def test_a_forgotten_run_lapses_and_is_opened_again_by_its_next_command(self, ledger: Ledger):
         """A lapsed freeze waits for those who write by then, as the first did."""
         run_in(ledger, S.RUNNING)
