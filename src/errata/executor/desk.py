@@ -132,15 +132,17 @@ class Desk:
             )
         return found
 
-    def allow(self, actor: Actor, roles: Iterable[Role], action: str, run_id: str | None = None) -> None:
-        """Let a person act in one of these roles; a refusal is audited."""
+    def allow(
+        self, actor: Actor, roles: Iterable[Role], action: str, run_id: str | None = None, *, persons: bool = False
+    ) -> None:
+        """Let a person act in one of these roles; a refusal is audited. ``persons``: no program is asked instead."""
         wanted = set(roles)
         if self.project.single_user:
             return
         person = self.project.people.get(actor.person)
         if person is not None and wanted & set(person.roles):
             return
-        able = self.project.with_role(*wanted)
+        able = [name for name in self.project.with_role(*wanted) if not (persons and self.is_service(name))]
         has = "is not listed under people" if person is None else f"has {', '.join(person.roles)}"
         hint = f"ask {' or '.join(able)}" if able else "give someone the role in errata.yaml"
         spelt = self.project.spelt(actor.person) if person is None else None

@@ -19,7 +19,7 @@ __all__ = ["release"]
 def release(desk: Desk, actor: Actor, run_id: str, digest: str | None, note: str) -> ReleaseView:
     """Sign what was judged; without a digest show what would be signed, and refuse."""
     run = desk.ledger.run(run_id)
-    desk.allow(actor, (Role.PUBLISHER,), "release", run.run_id)
+    desk.allow(actor, (Role.PUBLISHER,), "release", run.run_id, persons=True)
     desk.persons_only(actor, (Role.PUBLISHER,), "release", run.run_id)
     desk.not_the_requester(actor, run.planned_by, "release", run.run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)

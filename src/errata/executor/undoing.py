@@ -18,9 +18,10 @@ from errata.model.audit import Actor
 from errata.model.beside import beside_table, is_beside
 from errata.model.duration import days
 from errata.model.manifest import ExpectedFile, Manifest
-from errata.model.partition import fold_text
+from errata.model.partition import fold_text, list_text
 from errata.model.product import Role
 from errata.model.refs import pre_tag, undo_branch
+from errata.model.run import RUN_MOVES, RunState
 from errata.model.table import FileSets
 from errata.model.views import RollbackView
 from errata.publisher.replace import Replacement, carry_out
@@ -38,7 +39,7 @@ def rollback(
     if not reason.strip():
         raise UsageError("a rollback without a reason was refused; expected --reason with why it is taken back")
     run = desk.ledger.run(run_id)
-    desk.allow(actor, (Role.PUBLISHER,), "rollback", run.run_id)
+    desk.allow(actor, (Role.PUBLISHER,), "rollback", run.run_id, persons=True)
     desk.persons_only(actor, (Role.PUBLISHER,), "rollback", run.run_id)
     settle_open(desk, actor, run.table)
     run = desk.ledger.run(run.run_id)
@@ -47,7 +48,7 @@ def rollback(
     states = desk.ledger.partition_states(run.run_id)
     scope = tuple(name for name in asked if states[name] is PartitionState.ACCEPTED)
     if not scope:
-        return _rolled_back_already(desk, actor, run, manifest, asked, states)
+        return _rolled_back_already(desk, actor, run, manifest, asked, states, named=partitions is not None)
     taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
     if taken_over and partitions is not None:
         raise _superseded(desk, run, manifest, taken_over)
@@ -177,6 +178,28 @@ def _superseded(desk: Desk, run: RunRecord, manifest: Manifest, names: Sequence[
     )
 
 
+def _not_published(
+    run: RunRecord, manifest: Manifest, asked: Sequence[str], states: Mapping[str, PartitionState]
+) -> StateRefused:
+    """Readers never saw these partitions of the run; the hint is about what they do see of it."""
+    grain = manifest.target.grain
+    out = [name for name in manifest.partitions if states[name] is PartitionState.ACCEPTED]
+    missing = [name for name in asked if states[name] is PartitionState.UNPUBLISHED]
+    if out:
+        hint = f'errata rollback {run.run_id} --partitions {list_text(grain, out)} --reason "…"'
+    elif RunState.CANCELLED in RUN_MOVES[run.state]:
+        hint = f"errata cancel {run.run_id} ends it"
+    else:
+        hint = f"errata status {run.run_id}"
+    return StateRefused(
+        f"rollback of {run.run_id} was refused; expected partitions that it published, found "
+        f"{fold_text(grain, missing)} not published (the run is {run.state.value.replace('_', ' ')})",
+        state="main is unchanged",
+        hint=hint,
+        partitions=missing,
+    )
+
+
 def _rolled_back_already(
     desk: Desk,
     actor: Actor,
@@ -184,16 +207,15 @@ def _rolled_back_already(
     manifest: Manifest,
     asked: Sequence[str],
     states: Mapping[str, PartitionState],
+    *,
+    named: bool,
 ) -> RollbackView:
     taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
     if taken_over:
         raise _superseded(desk, run, manifest, taken_over)
-    if any(states[name] is PartitionState.UNPUBLISHED for name in asked):
-        error = StateRefused(
-            f"rollback of {run.run_id} was refused; nothing of it is published ({run.state})",
-            state="main is unchanged",
-            hint=f"errata cancel {run.run_id}",
-        )
+    taken_back = [name for name in asked if states[name] is PartitionState.ROLLED_BACK]
+    if not taken_back or (named and len(taken_back) < len(asked)):
+        error = _not_published(run, manifest, asked, states)
         desk.ledger.refuse(run.run_id, actor, "rollback", error.message)
         raise error
     last = [p for p in desk.ledger.publications(run.run_id) if p.kind == "rollback" and p.result_snapshot_id][-1]
@@ -203,7 +225,7 @@ def _rolled_back_already(
         already=True,
         publication_id=last.pub_id,
         snapshot_id=last.result_snapshot_id or "",
-        partitions=tuple(asked),
+        partitions=tuple(taken_back),
         data_files_written=last.data_files_written or 0,
         seconds=0.0,
         grain=manifest.target.grain.value,

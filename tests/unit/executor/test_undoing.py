@@ -1,0 +1,64 @@
+"""A rollback that has nothing to take back: what is said, and where it leads. Without Spark or a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from errata.errors import PermissionRefused, StateRefused
+from errata.executor import undoing
+from unit.executor.office import DAYS, PEOPLE, Office, office
+from unit.ledger.steps import publish, roll_back
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Office]:
+    made = office(tmp_path)
+    made.judged()
+    yield made
+    made.ledger.close()
+
+
+def refusal(desk: Office, partitions: str | None = None) -> StateRefused:
+    with pytest.raises(StateRefused) as refused:
+        desk.client.rollback(desk.run.run_id, partitions=partitions, reason="wrong", as_="bo")
+    return refused.value
+
+
+def test_a_run_that_is_not_out_yet_is_cancelled_instead(desk: Office):
+    """Nothing of it is published, so the way on is to end it."""
+    error = refusal(desk)
+    assert f"found {DAYS[0]} … {DAYS[1]} not published (the run is validated)" in error.message
+    assert error.hint == f"errata cancel {desk.run.run_id} ends it"
+
+
+def test_partitions_that_have_not_gone_yet_are_named_beside_those_that_have(desk: Office):
+    """A run that is partly published is not said to be unpublished, nor sent to a cancel that would be refused."""
+    publish(desk.ledger, desk.run.run_id, DAYS[:1])
+    error = refusal(desk, DAYS[1])
+    assert f"found {DAYS[1]} not published (the run is part published)" in error.message
+    assert error.hint == f'errata rollback {desk.run.run_id} --partitions {DAYS[0]} --reason "…"'
+
+
+def test_taking_back_all_of_it_twice_is_taking_it_back_once(desk: Office, monkeypatch: pytest.MonkeyPatch):
+    """Also when a part of the run never went out."""
+    publish(desk.ledger, desk.run.run_id, DAYS[:1])
+    roll_back(desk.ledger, desk.run.run_id, DAYS[:1])
+    monkeypatch.setattr(undoing, "settle_open", lambda *_: None)  # looks at tables
+    view = desk.client.rollback(desk.run.run_id, reason="wrong", as_="bo")
+    assert (view.already, view.partitions, view.state) == (True, DAYS[:1], "rolled_back")
+    assert "errata status" in (refusal(desk, DAYS[1]).hint or "")
+
+
+def test_who_may_not_take_back_is_sent_to_people(desk: Office):
+    """A service account has the role for publishing and never takes back."""
+    assert PEOPLE["airflow"].service
+    for deed in (
+        lambda: desk.client.rollback(desk.run.run_id, reason="wrong", as_="ana"),
+        lambda: desk.client.release(desk.run.run_id, digest="0" * 64, as_="ana"),
+    ):
+        with pytest.raises(PermissionRefused) as refused:
+            deed()
+        assert refused.value.hint == "ask bo or cy or dana"
