@@ -77,8 +77,8 @@ def require_its_turn(
     groups = manifest.publish.groups
     if early is not None and not early.strip():
         raise UsageError("--early without a reason was refused; expected why the hold is not waited for")
-    if groups is None:
-        return {}
+    if groups is None or run.state not in OPEN:
+        return {}  # a run that is over, or not judged yet, is refused for that and not for its turn
     if len(scope) > groups.size:
         error = StateRefused(
             f"publish of {run.run_id} was refused; expected at most {groups.size} partitions at once "
@@ -148,7 +148,8 @@ def unwell(desk: Desk, actor: Actor, run: RunRecord, reading: Reading) -> StateR
 def set_going(desk: Desk, actor: Actor, run_id: str, *, going: bool) -> StateView | None:
     """Stop the groups of a run or let them go on; None when it is not published in groups, or not yet."""
     run = desk.ledger.run(run_id)
-    if run.state not in OPEN or desk.ledger.manifest(run.run_id, actor).publish.groups is None:
+    manifest = desk.ledger.manifest(run.run_id, actor)
+    if run.state not in OPEN or manifest.publish.groups is None:
         return None
     verb = "resume" if going else "pause"
     desk.allow(actor, (Role.OPERATOR, Role.PUBLISHER), verb, run.run_id)
@@ -157,8 +158,13 @@ def set_going(desk: Desk, actor: Actor, run_id: str, *, going: bool) -> StateVie
     already = going is not bool(_stopped(desk, run))
     if not already:
         desk.ledger.note(run.run_id, actor, RESUMED if going else PAUSED)
-    told = {True: "the next group may go: errata publish", False: "no further group is published until: errata resume"}
-    return StateView(run.run_id, run.state.value, already, f"{told[going]} {run.run_id}")
+    if not going:
+        return StateView(
+            run.run_id, run.state.value, already, f"no further group is published until: errata resume {run.run_id}"
+        )
+    found = groups_view(desk, run, manifest)
+    held = f" at {moment(found.not_before)} UTC" if found and found.not_before else ""
+    return StateView(run.run_id, run.state.value, already, f"the next group may go{held}: errata publish {run.run_id}")
 
 
 def planned_groups(manifest: Manifest) -> dict[str, Any]:

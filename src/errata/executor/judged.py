@@ -40,6 +40,7 @@ __all__ = [
 CLEAN_GATE = "clean gate"
 OPEN = (RunState.VALIDATED, RunState.PART_PUBLISHED)
 """States in which something may be released and published."""
+_AT_WORK = frozenset({RunState.RUNNING, RunState.PAUSED, RunState.FAILED, RunState.STAGED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,8 @@ def released_view(desk: Desk, run: RunRecord, manifest: Manifest) -> ReleasedVie
     found = None if run.state in FINAL else judged(desk, run)
     row = (counting(desk, run, manifest, found) if found else None) or rows[-1]
     why = why_void(desk, run, manifest, found, row) if found else ""
+    if not why and run.state in _AT_WORK:
+        why = "the candidate that it is over was given up, because partitions are computed again"
     return ReleasedView(
         row.digest, row.person, row.at, row.kind, row.note, not why, why or None, row.break_glass or None
     )  # fmt: skip
@@ -152,7 +155,9 @@ def not_validated(run: RunRecord, action: str, found: Judged | None) -> StateRef
     return StateRefused(
         f"{action} of {run.run_id} was refused; expected a validated run, found {run.state}{verdict}",
         state="main is unchanged",
-        hint=f"errata status {run.run_id}",
+        hint=f'it is over; correct it again: errata plan {run.product} --partitions … --reason "…"'
+        if run.state is RunState.ROLLED_BACK
+        else f"errata status {run.run_id}",
     )
 
 

@@ -28,6 +28,22 @@ __all__ = ["Refusal", "Store", "find_run", "json_text", "move_run", "need_state"
 T = TypeVar("T")
 
 
+_DEEDS = {
+    "run.approved": "approve",
+    "run.declined": "decline",
+    "run.running": "run",
+    "run.paused": "pause",
+    "run.cancelled": "cancel",
+    "run.expired": "expiry",
+    "run.rebased": "rebase",
+    "freeze.opened": "freeze",
+    "candidate.intended": "validate",
+    "publish.intended": "publish",
+    "rollback.intended": "rollback",
+}
+"""What the audit calls a deed, as people type it."""
+
+
 class Refusal(Exception):
     """A rule said no; ``action`` is what was attempted."""
 
@@ -113,16 +129,25 @@ def move_run(
 def _refuse_state(run: RunRecord, action: str, expected: Iterable[RunState], to: RunState | None = None) -> NoReturn:
     wanted = [state.value for state in expected]
     error = StateRefused(
-        f"{action} was refused for {run.run_id}; expected state {' or '.join(wanted) or 'none'},"
+        f"{_DEEDS.get(action, action)} of {run.run_id} was refused; expected state {' or '.join(wanted) or 'none'},"
         f" found {run.state.value}",
         state="nothing was changed",
-        hint=f"errata status {run.run_id}",
+        hint=_way_on(run, action),
         run_id=run.run_id,
         found=run.state.value,
         expected=wanted,
     )
     body = {"found": run.state.value, "expected": wanted} | ({"to": to.value} if to else {})
     raise Refusal(error, run_id=run.run_id, action=action, body=body)
+
+
+def _way_on(run: RunRecord, action: str) -> str:
+    """The command that leads on from where the run stands."""
+    if run.state is RunState.PLANNED:
+        return f"errata approve {run.run_id} --digest {run.manifest_digest}, by someone other than who asked for it"
+    if action == "run.cancelled" and RunState.ROLLED_BACK in RUN_MOVES[run.state]:
+        return f'errata rollback {run.run_id} --reason "…" takes back what is published, and ends the run'
+    return f"errata status {run.run_id} says what may follow"
 
 
 def run_record(row: Row[Any]) -> RunRecord:

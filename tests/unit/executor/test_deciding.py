@@ -15,6 +15,7 @@ from errata.failpoints import arm
 from errata.model.approval import Approval
 from errata.model.product import Person, Role
 from unit.executor.office import ANA, NO_TEAMS, PEOPLE, Office, office
+from unit.ledger.steps import publish
 
 Make = Callable[..., Office]
 
@@ -59,8 +60,20 @@ def test_a_planned_run_does_not_start_before_its_quorum(make: Make):
     """The state machine holds it, whatever the approvals say."""
     desk = make(rules=Approval(quorum=2))
     desk.approve("bo")
-    with pytest.raises(StateRefused, match="expected state approved, found planned"):
+    with pytest.raises(StateRefused, match=r"^run of bf-\S+ was refused; expected state approved, found planned") as no:
         _start(desk.desk, ANA, desk.ledger.run(desk.run.run_id), desk.manifest)
+    assert f"errata approve {desk.run.run_id} --digest {desk.run.manifest_digest}" in (no.value.hint or "")
+
+
+def test_a_run_that_is_out_in_part_is_rolled_back_and_not_cancelled(make: Make):
+    """The refusal says it in the words that people type, with the command that works."""
+    desk = make()
+    desk.approve("bo")
+    desk.judged()
+    publish(desk.ledger, desk.run.run_id, desk.run.partitions[:1])
+    with pytest.raises(StateRefused, match=r"^cancel of bf-\S+ was refused; .* found part_published") as refused:
+        desk.client.cancel(desk.run.run_id, as_="ana")
+    assert f"errata rollback {desk.run.run_id} --reason" in (refused.value.hint or "")
 
 
 @pytest.mark.parametrize("name", ["BO", "Bo", "bO"])

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from errata.errors import EngineError, PermissionRefused, PublishConflict, PublishHeld, StateRefused, UsageError
-from errata.executor import stepping
+from errata.executor import publishing, stepping
 from errata.executor.grouping import groups_view, in_group, require_its_turn
 from errata.model.audit import Actor
 from errata.model.product import Groups, Publish
@@ -369,3 +369,25 @@ class TestWait:
         place = make()
         with pytest.raises(UsageError, match="expected one of them"):
             place.client.publish(place.run.run_id, partitions=DAYS[0], wait=True, as_="bo")
+
+
+def test_a_run_that_is_over_is_refused_for_that_and_not_for_its_turn(make: Make, monkeypatch: pytest.MonkeyPatch):
+    """Whoever follows the hint must not be sent to a resume that leads nowhere."""
+    place = make()
+    run_id = place.run.run_id
+    publish(place)
+    roll_back(place, *DAYS[3:])
+    monkeypatch.setattr(publishing, "settle_open", lambda *_: None)  # looks at tables
+    with pytest.raises(StateRefused) as refused:
+        place.client.publish(run_id, as_="bo")
+    assert "found rolled_back" in refused.value.message
+    assert "errata plan" in (refused.value.hint or "")
+
+
+def test_letting_groups_go_on_says_when_the_next_one_may(make: Make):
+    """The hold stands: resuming lifts the stop and nothing else."""
+    place = make()
+    publish(place)
+    place.client.pause(place.run.run_id, as_="ana")
+    told = place.client.resume(place.run.run_id, as_="bo").note
+    assert "the next group may go at 20" in told

@@ -15,8 +15,9 @@ from errata.executor.warranting import Warrant, warrant
 from errata.model.approval import Approval
 from errata.model.audit import Actor
 from errata.model.product import Person, Role
+from errata.model.run import RunState
 from errata.model.table import DataFile
-from unit.executor.office import OK, WARNED, Office, office
+from unit.executor.office import ANA, OK, WARNED, Office, office
 
 Make = Callable[..., Office]
 
@@ -165,6 +166,13 @@ class TestWarrant:
         assert (shown.valid, shown.void) == (False, why)
         signed(ready)
         assert warranted(ready, "airflow").release.person == "bo"
+
+    def test_a_release_is_void_while_partitions_are_computed_again(self, ready: Office):
+        """After a rebase there is no candidate to publish, so nobody is shown a release that seems to hold."""
+        signed(ready)
+        ready.ledger.move(ready.run.run_id, RunState.RUNNING, actor=ANA)
+        shown = ready.client.show(ready.run.run_id).release
+        assert (shown.valid, "was given up" in shown.void) == (False, True)
 
     def test_a_release_is_void_when_the_gate_then_says_no(self, ready: Office):
         """A rejected run shows the release that was given, and that it no longer counts."""
