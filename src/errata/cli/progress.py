@@ -32,7 +32,8 @@ class _Eta(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         done, total, elapsed = task.completed, task.total or 0, task.finished_time or task.elapsed or 0.0
-        if task.finished or not done:
+        # what was done before, and a hold, say nothing about how fast the rest will be
+        if task.finished or not done or not task.fields["rows"]:
             return Text(clock(elapsed))
         return Text(f"ETA {clock(elapsed / done * (total - done))}")
 
@@ -105,7 +106,11 @@ class Lines:
             self._done += partitions
             self._rows += rows
             rate = rate_text(self._rows, time.monotonic() - self._started)
-            told = [f"{self._run}  {self._done}/{self._total} {self._units}", f"{count(self._rows)} rows", rate]
+            told = [
+                f"{self._run}  {self._done}/{self._total} {self._units}",
+                f"{count(self._rows)} rows" if self._rows else "",
+                rate,
+            ]
             self._say("  ".join(filter(None, told)))
 
     def show(self, chunk_id: str, text: str | None) -> None:

@@ -145,7 +145,7 @@ def publish(
             return 0
         if session.asks:
             plan = client.show(run)
-            told = preview_lines("publish", plan, client.status(run), session.width, partitions=partitions)
+            told = preview_lines("publish", plan, client.status(run), session.width, partitions=partitions, wait=wait)
             if not session.confirm(told, f"publish {run}?"):
                 return DECLINED
             digest = plan.release_digest  # a yes is to what was shown

@@ -26,7 +26,7 @@ def publish_lines(view: PublishView, width: int) -> list[str]:
     pieces = [f"{word} {view.run_id}", counted, f"snapshot {view.snapshot_id}{where}"]
     lines = flow([*pieces, written, "" if view.already else duration(view.seconds)], width)
     lines += wrap(folded(view.grain, view.partitions), width, "  ") if view.partitions else []
-    files = [f"{view.removed_files} files out", f"{view.added_files} files in"]
+    files = [f"{plural(view.removed_files, 'file')} out", f"{plural(view.added_files, 'file')} in"]
     lines += flow([view.publication_id, *([] if view.already else files)], width, "  ")
     if view.live_commits:
         lines.append(f"  main moved {plural(view.live_commits, 'time')} since planning: all kept")
@@ -46,9 +46,11 @@ def publish_lines(view: PublishView, width: int) -> list[str]:
     return lines
 
 
-def _next_group(status: StatusView) -> tuple[str, ...]:
+def _groups_left(status: StatusView) -> tuple[tuple[str, ...], ...]:
+    """What goes next and after it, group by group."""
     groups = status.groups
-    return groups.groups[groups.next - 1].partitions if groups is not None and groups.next else ()
+    left = groups.groups[groups.next - 1 :] if groups is not None and groups.next else ()
+    return tuple(group.partitions for group in left if group.state in ("waiting", "part_published"))
 
 
 def _undo(run_id: str) -> str:
@@ -71,14 +73,26 @@ def rollback_lines(view: RollbackView, width: int) -> list[str]:
 
 
 def preview_lines(
-    deed: str, plan: PlanView, status: StatusView, width: int, *, partitions: str | None = None, reason: str = ""
+    deed: str,
+    plan: PlanView,
+    status: StatusView,
+    width: int,
+    *,
+    partitions: str | None = None,
+    reason: str = "",
+    wait: bool = False,
 ) -> list[str]:
-    """What publish, rollback or cancel is about to do, for the question that follows."""
+    """What publish, rollback or cancel is about to do, for the question that follows.
+
+    ``wait``: all groups that are left, one after the other.
+    """
     lines = flow([plan.run_id, f"state {(status.state or plan.state).replace('_', ' ')}"], width)
     lines += wrap(deed_words(deed, plan.table, plan.publish), width)
-    names = _next_group(status) or plan.partitions if deed == "publish" else plan.partitions
+    groups = _groups_left(status)[: None if wait else 1] if deed == "publish" else ()
+    names = tuple(name for group in groups for name in group) or plan.partitions
     scope = partitions or folded(plan.grain, names)
-    number = "" if partitions else f"{plural(len(names), 'partition')}: "
+    steps = f" in {len(groups)} groups" if len(groups) > 1 else ""
+    number = "" if partitions else f"{plural(len(names), 'partition')}{steps}: "
     lines += wrap(number + scope, width, "  ")
     counted = Counter(word_of(part.state) for part in status.partitions)
     lines += flow((f"{number} {word}" for word, number in counted.items()), width, "  now ")

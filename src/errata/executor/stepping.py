@@ -67,7 +67,7 @@ def _wait_for_turn(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest)
     found, left = turn
     progress = desk.progress(run.run_id, len(found.groups), "group")
     progress.advance(sum(group.state == "published" for group in found.groups), 0)
-    progress.show(f"group {found.next}", f"goes {moment(found.not_before or '')} UTC, in {clock(left)}")
+    progress.show(f"group {found.next}", f"goes {moment(found.not_before or '')} UTC, after {clock(left)}")
     try:
         # what has not gone yet stays frozen, where live jobs are held off, as for a worker that waits
         with held_off(desk, actor, run, manifest), watching(desk, manifest) as watch:

@@ -387,6 +387,39 @@ def test_progress_is_a_bar_on_a_terminal():
     assert "c0002  2026-01-16 … 2026-01-30" in page
 
 
+def test_a_hold_has_no_estimate():
+    """What was published before says nothing about how long the next group waits."""
+    import io
+
+    from rich.console import Console
+
+    from errata.cli.progress import Bar, Lines
+
+    stream, said = io.StringIO(), list[str]()
+    bar = Bar(Console(file=stream, force_terminal=True, width=100, color_system=None), RUN, 3, "group")
+    bar.advance(1, 0)
+    bar.close()
+    assert "1/3 groups" in stream.getvalue()
+    assert "ETA" not in stream.getvalue()
+    Lines(said.append, RUN, 3, "group").advance(1, 0)
+    assert said == [f"{RUN}  1/3 groups"]
+
+
+def test_a_yes_to_all_groups_is_to_all_of_them():
+    """With --wait the question names every partition that will go, and not only those of the next group."""
+    from errata.cli.render_release import preview_lines
+
+    groups = samples.groups()
+    status = samples.status(groups=groups)
+    after = groups.groups[(groups.next or 1) - 1 :]
+    one = "\n".join(preview_lines("publish", samples.plan(), status, 100))
+    every = "\n".join(preview_lines("publish", samples.plan(), status, 100, wait=True))
+    count = sum(len(group.partitions) for group in after)
+    assert len(after) > 1
+    assert f"{len(after[0].partitions)} partitions: " in one
+    assert f"{count} partitions in {len(after)} groups: " in every
+
+
 def test_colour_is_left_out_on_request():
     """NO_COLOR is honoured even on a terminal."""
     import io
