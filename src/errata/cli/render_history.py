@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from errata.cli.layout import columns, flow, next_lines, wrap
 from errata.cli.render_pace import folded
 from errata.model.human import exact, moment
@@ -10,6 +12,8 @@ from errata.model.views import AcceptedSpan, CommitsView, CommitView, RunsView
 __all__ = ["accepted_lines", "commits_lines"]
 
 BEFORE_ANY = "what was there before any run"
+_ROLLBACK = re.compile(r"-r\d+$")
+"""How the id of a rollback ends, beside ``-p`` and a number of a publication."""
 SINGLE = {"published": "published", "rolled_back": "put back by a rollback"}
 
 
@@ -44,11 +48,12 @@ def commits_lines(view: CommitsView, width: int) -> list[str]:
 
 
 def _commit(commit: CommitView, width: int) -> list[str]:
-    names = {"errata": f"errata {commit.run_id}", "compaction": f"compaction by {commit.application}"}
+    deed = "rollback of " if _ROLLBACK.search(commit.publication_id or "") else ""
+    names = {"errata": f"errata {deed}{commit.run_id}", "compaction": f"compaction by {commit.application}"}
     who = names.get(commit.writer, commit.application)
     moved = [f"+{exact(commit.added_rows)}", f"-{exact(commit.removed_rows)} rows"]
     moved += [f"{exact(commit.deleted_rows)} deleted in place"] if commit.deleted_rows else []
     head = f"{moment(commit.at)}  "
     lines = flow([who, commit.operation, " ".join(moved), "accepted" if commit.accepted else ""], width, head)
-    before = f"before it {commit.before}" if commit.before else "what stood before it has expired"
+    before = f"before it {commit.before}" if commit.before else "nothing is known from before it"
     return lines + flow([f"snapshot {commit.snapshot_id}", before], width, " " * len(head))

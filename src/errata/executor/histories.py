@@ -95,8 +95,16 @@ def _commit(commit: Commit, partition: str) -> CommitView:
 
 def _next(product: str, partition: str, shown: tuple[CommitView, ...]) -> str:
     """The command that takes out the newest write of others."""
-    newest = next((one for one in shown if one.writer != "compaction"), None)
-    if newest is None or newest.writer != "job" or newest.before is None:
+    writes = [one for one in shown if one.writer != "compaction"]
+    if not writes or writes[0].writer != "job":
+        return ""
+    newest = writes[0]
+    for older in writes[1:]:
+        # some writers overwrite by two commits; between them the partition is empty, and nobody wants that back
+        if older.operation != "delete" or (older.writer, older.application) != ("job", newest.application):
+            break
+        newest = older
+    if newest.before is None:
         return ""
     return f'errata plan {product} --partitions {partition} --restore {newest.before} --reason "…"'
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -78,6 +79,24 @@ def commit(snapshot: str, operation: str, parent: str | None, **summary: str) ->
     return Commit(
         snapshot, operation, 1_767_000_000_000, "app-7", {DAYS[0]: Touch(3, 2)}, summary=summary, parent_id=parent
     )
+
+
+@pytest.mark.parametrize(
+    "first,restored",
+    [
+        (commit("5", "delete", "4"), "4"),
+        (commit("5", "append", "4"), "5"),
+        (replace(commit("5", "delete", "4"), application="app-8"), "5"),
+        (commit("5", "delete", "4", **{"errata.run": "bf-1"}), "5"),
+    ],
+)
+def test_an_overwrite_by_two_commits_is_taken_out_whole(desk: Office, first: Commit, restored: str):
+    """Between a job's delete and its append the partition is empty: that is not what was there before the job."""
+    commits = (commit("6", "append", "5"), first, commit("4", "append", "3"))
+    desk.desk.engines.history = SimpleNamespace(  # type: ignore[misc,assignment]
+        commits=lambda *_: History(commits, complete=True)
+    )
+    assert f"--restore {restored} " in desk.client.history(PRODUCT, DAYS[0]).next
 
 
 @pytest.mark.parametrize(
