@@ -58,7 +58,7 @@ def _body(view: PlanView, width: int) -> Iterator[str]:
     replaced = len(view.partitions) - len(view.new_partitions)
     scope = [f"{exact(replaced)} of {plural(total, 'partition')}", order.get(view.order, view.order)]
     kept = "rows; shared files are written anew" if view.rewrite else "files untouched"
-    others = f"{exact(view.untouched_partitions)} others keep their {kept}"
+    others = plural(view.untouched_partitions, "other keeps its", "others keep their") + f" {kept}"
     yield from labelled("replaces", [", ".join(scope), others if view.untouched_partitions else ""], width)
     if view.new_partitions:
         new = folded(view.grain, view.new_partitions)

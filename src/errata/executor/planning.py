@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -26,6 +26,7 @@ from errata.planner.estimate import busy_seconds, cores_for
 from errata.planner.ports import ActiveRun, PastRun
 from errata.planner.request import Request, input_partitions, resolve
 from errata.planner.restore import INPUT, as_restore, held_facts, no_code
+from errata.planner.verdict import Verdict
 
 __all__ = ["decide", "make_plan", "pin_run"]
 
@@ -48,7 +49,7 @@ def make_plan(desk: Desk, actor: Actor, request: Request, *, dry_run: bool) -> P
             f"the plan was refused by {len(refused)} of {len(plan.verdicts)} rules: "
             + "; ".join(f"{verdict.rule}: {verdict.message}" for verdict in refused),
             state="nothing was planned; no table was touched",
-            hint='set a rule aside by name, which goes into the manifest: --override RULE="WHY"',
+            hint=_set_aside(refused),
             plan=view,
         )
     if dry_run:
@@ -69,6 +70,14 @@ def make_plan(desk: Desk, actor: Actor, request: Request, *, dry_run: bool) -> P
     pins = pin_run(desk, actor, run, plan.manifest)
     failpoint("plan.after_pin")
     return plan_view(desk, plan.manifest, plan.digest, run=run, plan=plan, already=already, pins=pins)
+
+
+def _set_aside(refused: Sequence[Verdict]) -> str:
+    """How the rules that refused can be set aside, or that some cannot."""
+    if final := dict.fromkeys(verdict.rule for verdict in refused if verdict.final):
+        return f"no override sets aside {', '.join(final)}: ask for something else"
+    rules = dict.fromkeys(verdict.rule for verdict in refused)
+    return "set aside by name, which goes into the manifest: " + " ".join(f'--override {one}="WHY"' for one in rules)
 
 
 def _of_this_product(desk: Desk, request: Request) -> Request:

@@ -25,6 +25,7 @@ from errata.failpoints import failpoint
 from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord, VerdictRecord
 from errata.model.audit import Actor
 from errata.model.codec import plain
+from errata.model.human import plural
 from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.model.rebase import recounted
@@ -194,7 +195,7 @@ def _judge(
     counted = Counter((problem.name, problem.level) for problem in verdict.problems)
     told = [f"{name} {'blocks' if level == 'block' else 'warns'} in {n}" for (name, level), n in counted.items()]
     raise ValidationRejected(
-        f"{len(verdict.problems)} findings stand in the way: {', '.join(told)}; "
+        f"{plural(len(verdict.problems), 'finding stands', 'findings stand')} in the way: {', '.join(told)}; "
         f"first: {verdict.problems[0].partition or 'the candidate'}: {verdict.problems[0].message}",
         state="main is unchanged; the candidate is kept for a look: errata diff " + run.run_id,
         hint=hint,

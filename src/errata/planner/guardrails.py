@@ -180,7 +180,10 @@ def _overlap(world: World) -> Iterator[Verdict]:
         both = scope & run.partitions if run.table == world.target.table else frozenset()
         if both and run.run_id != world.request.supersede:
             found = True
-            text = f"run {run.run_id} ({run.state}) holds {world.folded(sorted(both))}"
+            text = (
+                f"run {run.run_id} ({run.state}) holds {world.folded(sorted(both))}; "
+                f"--supersede {run.run_id} plans in its place"
+            )
             yield Verdict("overlap", "refuse", text)
     if not found:
         yield Verdict("overlap", "ok", "no other active run on these partitions")

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from errata.executor.desk import Desk
-from errata.executor.planning import make_plan
+from errata.executor.planning import _set_aside, make_plan
 from errata.ledger import Ledger
 from errata.model.audit import Actor
 from errata.model.partition import Grain
 from errata.model.product import Input, Person, Product, Project, Role, Target, Transform
 from errata.planner.request import Request
+from errata.planner.verdict import Verdict
 
 
 class Stop(Exception):
@@ -84,3 +85,11 @@ def test_own_output_is_known_from_the_target_and_never_read_again(tmp_path: Path
                 desk, Actor("ana", "u", "h"), Request("p", "reason", "ana", partitions="2026-01-01"), dry_run=True
             )
     assert seen == ["raw"]
+
+
+def test_a_refused_plan_says_which_rules_can_be_set_aside():
+    """By name, and none where no override helps."""
+    overlap, cost = (Verdict(rule, "refuse", "no") for rule in ("overlap", "cost"))
+    append = Verdict("append", "refuse", "no", final=True)
+    assert _set_aside([overlap, cost]).endswith('--override overlap="WHY" --override cost="WHY"')
+    assert _set_aside([overlap, append]) == "no override sets aside append: ask for something else"
