@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from errata.model.beside import BESIDE, CORRECTION_COLUMNS, VERSION_COLUMNS
+from errata.model.human import duration
 from errata.model.product import Freeze, Groups, Merge, Publish
 from errata.model.refs import swap_table
 from errata.project.files import ProductFile
@@ -67,7 +68,9 @@ def _freeze(file: ProductFile, report: Report) -> Freeze | None:
         return None
     found = Freeze(given.idle, given.at_most) if given else Freeze()
     if not 0 < found.idle <= found.at_most:
-        report.at(("publish", "freeze"), "expected idle above zero and no longer than at_most", found=False)
+        said = "expected idle above zero and no longer than at_most"
+        told = f"{said}; found {duration(found.idle)} and {duration(found.at_most)}"
+        report.at(("publish", "freeze"), told, found=False)
     return found
 
 

@@ -48,7 +48,7 @@ def _merge_problems(project: Project, product: Product, columns: Mapping[str, st
         try:
             delete_sql(merge.delete)
         except UsageError as error:
-            told["delete"] = error.message
+            told["delete"] = error.message.removeprefix("publish.merge.delete: ")
     for name, message in told.items():
         key = f"publish.merge.{name}"
         yield Problem(product.path, product.lines.get(key), None, project.redact(f"{key}: {message}"), key)

@@ -66,7 +66,10 @@ def test_a_mode_is_read_with_what_belongs_to_it(write: Write, section: str, expe
         ("{groups: {size: 7, hold: 1h, order: random}}", "order"),
         ("{on_live_write: overwrite}", "expected one of conflict, freeze, live_wins"),
         ("{freeze: {idle: 1h}}", "it is for on_live_write: freeze"),
-        ("{on_live_write: freeze, freeze: {idle: 2h, at_most: 1h}}", "no longer than at_most"),
+        (
+            "{on_live_write: freeze, freeze: {idle: 2h, at_most: 1h}}",
+            "at_most; found 2 h 00 m and 1 h 00 m",
+        ),
         ("{on_live_write: freeze, freeze: {idle: 0s}}", "expected"),
         ("{mode: append, on_live_write: live_wins}", "it is for mode replace_partitions and merge, not append"),
         ("{mode: corrections}", 'this mode needs the key "corrections"'),

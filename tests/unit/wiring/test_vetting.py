@@ -65,5 +65,6 @@ def test_what_a_merge_goes_by_is_held_against_the_target(write: Write) -> None:
     at = "products/daily_revenue.yaml"
     assert found[0] == f"{at}:15: publish.merge.version: expected a column of lake.fin.daily_revenue, found updated"
     assert found[1].startswith(f"{at}:16: publish.merge.delete: ")
+    assert found[1].count("publish.merge.delete") == 1
     assert "no sub-query" in found[1]
     assert len(found) == 2
