@@ -50,9 +50,10 @@ def validate(
     """
     run = desk.ledger.run(run_id)
     decides = bool(accept) or thresholds is not None
-    desk.allow(actor, (Role.APPROVER,) if decides else (Role.OPERATOR, Role.APPROVER), "validate", run.run_id)
+    deed = "validate --accept" if accept else "validate --thresholds" if decides else "validate"
+    desk.allow(actor, (Role.APPROVER,) if decides else (Role.OPERATOR, Role.APPROVER), deed, run.run_id)
     if decides:
-        desk.persons_only(actor, (Role.APPROVER,), "validate", run.run_id)
+        desk.persons_only(actor, (Role.APPROVER,), deed, run.run_id)
         desk.not_the_requester(actor, run.planned_by, "accept" if accept else "other thresholds", run.run_id)
     settle_open(desk, actor, run.table)
     run = desk.ledger.run(run.run_id)

@@ -269,3 +269,13 @@ def test_single_user_mode_is_said_and_needs_one_approval(make: Make):
     view = desk.approve("ana")
     assert (view.state, view.single_user) == ("approved", True)
     assert all(entry.actor.single_user for entry in desk.ledger.audit_entries())
+
+
+@pytest.mark.parametrize(
+    "options, deed", [({"accept": {"moved": "it was"}}, "--accept"), ({"thresholds": "too tight"}, "--thresholds")]
+)
+def test_an_operator_validates_and_takes_no_warning_on_herself(make: Make, options: dict[str, Any], deed: str):
+    """The refusal is of the decision and not of validating, which she may."""
+    desk = make()
+    with pytest.raises(PermissionRefused, match=f"^validate {deed} was refused; expected the role approver"):
+        desk.client.validate(desk.run.run_id, as_="ana", **options)
