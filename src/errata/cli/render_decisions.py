@@ -7,7 +7,7 @@ from errata.cli.render_pace import folded
 from errata.model.human import moment, plural
 from errata.model.views import BreakGlassView, QuorumView, ReleasedView, ReleaseView
 
-__all__ = ["glass_lines", "mode_lines", "quorum_lines", "release_lines", "released_lines", "waits_for"]
+__all__ = ["glass_lines", "mode_lines", "quorum_lines", "release_lines", "released_lines", "void_lines", "waits_for"]
 
 SINGLE_USER = "single-user project: one person may do everything"
 _KINDS = {
@@ -30,10 +30,13 @@ def quorum_lines(quorum: QuorumView | None, width: int) -> list[str]:
     if quorum is None or (quorum.needed == 1 and quorum.met and not quorum.void):
         return []
     who = f"; ask {' or '.join(quorum.may)}" if quorum.may and not quorum.met else ""
-    lines = wrap(quorum.told + who, width)
-    for person, why in quorum.void.items():
-        lines += wrap(f"the approval of {person} {why}", width, "  ! ")
-    return lines
+    return [*wrap(quorum.told + who, width), *void_lines(quorum, width)]
+
+
+def void_lines(quorum: QuorumView | None, width: int) -> list[str]:
+    """Approvals that were given and no longer count, and why."""
+    void = quorum.void if quorum else {}
+    return [line for person, why in void.items() for line in wrap(f"the approval of {person} {why}", width, "  ! ")]
 
 
 def glass_lines(broken: BreakGlassView | None, width: int) -> list[str]:

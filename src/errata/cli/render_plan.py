@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from errata.cli.layout import flow, labelled, next_lines, pad, wrap
-from errata.cli.render_decisions import glass_lines, mode_lines, quorum_lines, released_lines, waits_for
+from errata.cli.render_decisions import glass_lines, mode_lines, quorum_lines, released_lines, void_lines, waits_for
 from errata.cli.render_pace import first_lines, folded, pace_lines, units
 from errata.cli.render_publish import live_words, publish_words
 from errata.cli.steps import next_commands
@@ -32,7 +32,8 @@ def plan_lines(view: PlanView, width: int, *, already: bool = False) -> list[str
     lines += wrap(("planned before, unchanged; " if already else "") + _standing(view), width)
     if view.approvals:
         lines += approval_lines(view.approvals, width, over=view.manifest_digest)
-        lines += quorum_lines(view.quorum, width) if view.state != "planned" else []
+        # how many are missing was said where the plan stands
+        lines += (void_lines if view.state == "planned" else quorum_lines)(view.quorum, width)
     lines += [] if view.manual else wrap("publishes by itself when the gate finds nothing", width)
     lines += released_lines(view.release_digest, view.release, width)
     lines += glass_lines(view.break_glass, width)

@@ -387,6 +387,18 @@ def test_progress_is_a_bar_on_a_terminal():
     assert "c0002  2026-01-16 … 2026-01-30" in page
 
 
+def test_a_plan_that_waits_shows_which_approval_no_longer_counts():
+    """Two names and one of two approvals would be a riddle."""
+    from errata.cli.render_plan import plan_lines
+    from errata.model.views import QuorumView
+
+    void = {"cy": "needs the role approver, now gone"}
+    quorum = QuorumView(2, 1, met=False, people=("bo",), told="1 of 2 approvals", may=("dana",), void=void)
+    page = "\n".join(plan_lines(samples.plan(approvals=samples.decision().approvals, quorum=quorum), 100))
+    assert "1 of 2 approvals" in page
+    assert "  ! the approval of cy needs the role approver, now gone" in page
+
+
 def test_a_hold_has_no_estimate():
     """What was published before says nothing about how long the next group waits."""
     import io
