@@ -52,6 +52,9 @@ def rollback(
     taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
     if taken_over and partitions is not None:
         raise _superseded(desk, run, manifest, taken_over)
+    not_out = [name for name in asked if states[name] is PartitionState.UNPUBLISHED]
+    if not_out and partitions is not None:
+        desk.narrate(f"{fold_text(manifest.target.grain, not_out)} is not published and stays as it is")
     owes = owed_by(desk, run, manifest, "rollback", scope)
     mode: dict[str, Any] = {"single_user": actor.single_user}
     order = None if is_beside(manifest.publish) else _undo(desk, run, manifest, scope)

@@ -62,3 +62,17 @@ def test_who_may_not_take_back_is_sent_to_people(desk: Office):
         with pytest.raises(PermissionRefused) as refused:
             deed()
         assert refused.value.hint == "ask bo or cy or dana"
+
+
+def test_what_was_named_and_never_went_out_is_said_to_stay(desk: Office, monkeypatch: pytest.MonkeyPatch):
+    """The published part goes back; nobody has to compare lists to see that the rest was not touched."""
+    publish(desk.ledger, desk.run.run_id, DAYS[:1])
+
+    def stop(*_: object) -> None:
+        raise RuntimeError("up to here")
+
+    monkeypatch.setattr(undoing, "settle_open", lambda *_: None)  # looks at tables
+    monkeypatch.setattr(undoing, "owed_by", stop)
+    with pytest.raises(RuntimeError, match="up to here"):
+        desk.client.rollback(desk.run.run_id, partitions=",".join(DAYS), reason="wrong", as_="bo")
+    assert desk.said[-1] == f"{DAYS[1]} is not published and stays as it is"
