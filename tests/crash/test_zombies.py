@@ -174,6 +174,16 @@ def _is_free(database: Path) -> bool:
         return True
 
 
+def _stands_still(group: int) -> bool:
+    """Whether every thread of the process group is stopped: one that is not could still take a lock."""
+    for stat in Path("/proc").glob("[0-9]*/task/[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended
+            state, _, its_group, *_ = stat.read_text().rpartition(") ")[2].split()
+            if int(its_group) == group and state not in "TZX":
+                return False
+    return True
+
+
 class Zombie:
     """``errata run`` in a process group of its own, which stops at two places of every chunk until it may pass."""
 
@@ -207,6 +217,7 @@ class Zombie:
         """Stop it, but not while it holds a lock of SQLite: nobody else could write until it goes on or dies."""
         for _ in range(200):
             self.send(signal.SIGSTOP)
+            wait_until(lambda: _stands_still(self.pid), "it did not stop")
             if all(map(_is_free, self._databases)):
                 return
             self.send(signal.SIGCONT)
