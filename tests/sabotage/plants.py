@@ -196,9 +196,9 @@ PLANTS = (
     ),
     Plant(
         "groups go on after a part was taken back",
-        "executor/grouping.py",
-        "actions=(_PAUSED, _RESUMED, _TAKEN_BACK)",
-        "actions=(_PAUSED, _RESUMED)",
+        "model/groups.py",
+        "GOING = (PAUSED, RESUMED, TAKEN_BACK)",
+        "GOING = (PAUSED, RESUMED)",
         (f"{GROUPING}TestStopped::test_a_rollback_of_an_earlier_group_stops_the_later_ones",),
     ),
     Plant(
