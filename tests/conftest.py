@@ -29,9 +29,10 @@ settings.load_profile("errata")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """``first`` is on the tests of ``tests/spark``: a process with a session of its own, beside one for all others."""
+    """``first`` is on the tests of ``spark`` and ``catalogs``: a process with its own session, beside all others."""
+    here = Path(__file__)
     for item in items:
-        if Path(__file__).with_name("spark") in item.path.parents:
+        if not {here.with_name("spark"), here.with_name("catalogs")}.isdisjoint(item.path.parents):
             item.add_marker(pytest.mark.first)
 
 
