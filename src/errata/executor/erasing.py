@@ -17,6 +17,8 @@ from errata.model.views import ErasedView, ListedView
 
 __all__ = ["erase_person", "list_subjects"]
 
+_TO_BE_PUBLISHED = (RunState.VALIDATED, RunState.PART_PUBLISHED)
+
 
 def erase_person(desk: Desk, actor: Actor, name: str, reason: str) -> ErasedView:
     """Erase who a pseudonym is; audited under the pseudonym, and the chain stays valid."""
@@ -54,7 +56,7 @@ def list_subjects(desk: Desk, actor: Actor, subjects: Collection[str], reason: s
     mark = erased.watermark()
     desk.ledger.note(None, actor, "erasure.listed", {"list": erased.table, "added": added, "watermark": mark})
     honoured = {p.name: p.target.subjects for p in desk.project.products.values() if p.target.subjects}
-    judged = [run for run in desk.ledger.runs() if run.product in honoured and run.state is RunState.VALIDATED]
+    judged = [run for run in desk.ledger.runs() if run.product in honoured and run.state in _TO_BE_PUBLISHED]
     return ListedView(
         table=erased.table,
         added=added,

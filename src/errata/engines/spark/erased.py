@@ -33,8 +33,7 @@ class SparkSuppressions:
         subjects: Mapping[str, tuple[str, ...]],
         session: Callable[[], SparkSession],
     ) -> None:
-        self._erased, self._subjects = erased, subjects
-        self._session = session
+        self._erased, self._subjects, self._session = erased, subjects, session
 
     def watermark(self, table: str) -> str:
         """See the port."""
@@ -42,7 +41,8 @@ class SparkSuppressions:
 
     def held(self, table: str, target: TargetPin, snapshots: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         """See the port."""
-        hashed, spark = F.udf(self._erased.hasher(), "string", useArrow=False), self._session()
+        spark = self._session()
+        hashed = F.udf(self._erased.hasher(), "string", useArrow=False)
         listed = spark.read.table(table_name(self._erased.table)).select(F.col(SUBJECT).alias(_HASH))
         found: set[str] = set()
         for snapshot, partitions in snapshots.items():

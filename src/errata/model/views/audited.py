@@ -67,7 +67,7 @@ class ListedView:
     already: int  # of those asked for
     watermark: str
     products: Mapping[str, tuple[str, ...]]  # columns of ids, by product
-    judge_again: tuple[str, ...]  # validated runs, which must be before they are published
+    judge_again: tuple[str, ...]  # runs with something left to publish, which must be judged again before
 
 
 @dataclass(frozen=True, slots=True)
