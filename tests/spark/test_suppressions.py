@@ -72,4 +72,5 @@ def test_a_rollback_does_not_bring_back_someone_on_the_list(make_world: Make) ->
     assert fake.asked[-1].keys() == {undo}
     back = world.client.rollback(run, partitions=world.days[1], reason="undo", as_="bo")
     assert back.partitions == (world.days[1],)
+    assert len(fake.asked) == 2, "a list that has not moved is held against the same files once"
     assert world.client._desk.ledger.publication(back.publication_id).release["watermark"] == "1"

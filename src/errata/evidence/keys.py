@@ -113,12 +113,16 @@ def load_signing_key(setting: str, root: Path, name: str = _SETTING) -> SigningK
 
 def wrapping_key(key: SigningKey) -> bytes:
     """64 bytes that only the holder of the private key can work out."""
-    return hashlib.sha512(_WRAPPING + key.private.private_bytes_raw()).digest()
+    return _derived(_WRAPPING, key)
 
 
 def hashing_key(key: SigningKey) -> bytes:
     """As :func:`wrapping_key`, for another purpose: one says nothing about the other."""
-    return hashlib.sha512(_HASHING + key.private.private_bytes_raw()).digest()
+    return _derived(_HASHING, key)
+
+
+def _derived(purpose: bytes, key: SigningKey) -> bytes:
+    return hashlib.sha512(purpose + key.private.private_bytes_raw()).digest()
 
 
 def load_public_key(path: Path) -> PublicKey:

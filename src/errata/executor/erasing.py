@@ -9,15 +9,13 @@ from collections.abc import Collection
 
 from errata.errors import UsageError
 from errata.executor.desk import Desk
+from errata.executor.judged import OPEN
 from errata.failpoints import failpoint
 from errata.model.audit import Actor
 from errata.model.product import Role
-from errata.model.run import RunState
 from errata.model.views import ErasedView, ListedView
 
 __all__ = ["erase_person", "list_subjects"]
-
-_TO_BE_PUBLISHED = (RunState.VALIDATED, RunState.PART_PUBLISHED)
 
 
 def erase_person(desk: Desk, actor: Actor, name: str, reason: str) -> ErasedView:
@@ -56,7 +54,7 @@ def list_subjects(desk: Desk, actor: Actor, subjects: Collection[str], reason: s
     mark = erased.watermark()
     desk.ledger.note(None, actor, "erasure.listed", {"list": erased.table, "added": added, "watermark": mark})
     honoured = {p.name: p.target.subjects for p in desk.project.products.values() if p.target.subjects}
-    judged = [run for run in desk.ledger.runs() if run.product in honoured and run.state in _TO_BE_PUBLISHED]
+    judged = [run for run in desk.ledger.runs() if run.product in honoured and run.state in OPEN]
     return ListedView(
         table=erased.table,
         added=added,

@@ -52,10 +52,16 @@ def require_judged(desk: Desk, actor: Actor, run: RunRecord, candidate: Candidat
     return mark
 
 
-def require_no_return(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, order: Replacement) -> str:
-    """The watermark, when no row of anyone on the list would come back; refuses otherwise."""
+def require_no_return(
+    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, order: Replacement, judged: str = ""
+) -> str:
+    """The watermark, when no row of anyone on the list would come back; refuses otherwise.
+
+    ``judged`` is the watermark at which the same order passed before: the files are read again only if the list moved.
+    """
     sources = {**dict.fromkeys(order.add_from, order.partitions), **order.rewrite}
-    return _require_none(desk, actor, run, manifest.target, sources, "because it puts back files as they were")
+    why = "because it puts back files as they were"
+    return _require_none(desk, actor, run, manifest.target, sources, why, judged)
 
 
 def require_no_earlier(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, scope: Sequence[str]) -> str:
@@ -71,10 +77,17 @@ def require_no_earlier(desk: Desk, actor: Actor, run: RunRecord, manifest: Manif
 
 
 def _require_none(
-    desk: Desk, actor: Actor, run: RunRecord, target: TargetPin, sources: Mapping[str, Sequence[str]], because: str
+    desk: Desk,
+    actor: Actor,
+    run: RunRecord,
+    target: TargetPin,
+    sources: Mapping[str, Sequence[str]],
+    because: str,
+    judged: str = "",
 ) -> str:
     mark = desk.engines.suppressions.watermark(run.table)
-    found = desk.engines.suppressions.held(run.table, target, sources) if mark and sources else ()
+    moved = mark and mark != judged
+    found = desk.engines.suppressions.held(run.table, target, sources) if moved and sources else ()
     if found:
         told = fold_text(target.grain, found)
         raise _refused(

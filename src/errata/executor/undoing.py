@@ -56,15 +56,16 @@ def rollback(
     if not_out and partitions is not None:
         desk.narrate(f"{fold_text(manifest.target.grain, not_out)} is not published and stays as it is")
     owes = owed_by(desk, run, manifest, "rollback", scope)
-    mode: dict[str, Any] = {"single_user": actor.single_user}
+    mark = ""
     order = None if is_beside(manifest.publish) else _undo(desk, run, manifest, scope)
     if order:
-        mode |= kept(require_no_return(desk, actor, run, manifest, order))
+        mark = require_no_return(desk, actor, run, manifest, order)
     elif manifest.publish.versions:
-        mode |= kept(require_no_earlier(desk, actor, run, manifest, scope))
+        mark = require_no_earlier(desk, actor, run, manifest, scope)
     log = LedgerLog(
-        desk, actor, run.run_id, "rollback", run.table, scope, reason, mode, owes,
-        last_look=lambda: order and require_no_return(desk, actor, run, manifest, order),
+        desk, actor, run.run_id, "rollback", run.table, scope, reason,
+        {"single_user": actor.single_user, **kept(mark)}, owes,
+        last_look=lambda: order and require_no_return(desk, actor, run, manifest, order, mark),
     )  # fmt: skip
     with conflicts_told(desk, actor, run, "rollback"), log.kept_alive():
         if order is None:
