@@ -49,15 +49,14 @@ def test_two_processes_that_make_the_guard_at_once_leave_one_usable_guard(make_w
     """Whoever comes second finds it made; branches that were rooted on it stay."""
     import threading
 
-    from errata.engines.iceberg.refs import ensure_branch, ensure_guard
+    from errata.engines.iceberg.refs import open_branch
 
     world = make_world(days=1)
     java = world.client._desk.engines.java
     java.bulk.snapshots(java.load(TABLE))
 
     def make(n: int) -> None:
-        guard, _ = ensure_guard(java, TABLE)
-        ensure_branch(java, TABLE, f"errata_race{n}", guard, 1)
+        open_branch(java, TABLE, f"errata_race{n}", 1)
 
     threads = [threading.Thread(target=make, args=(n,)) for n in range(3)]
     for thread in threads:

@@ -22,6 +22,7 @@ __all__ = [
     "WHOLE",
     "Grain",
     "expand",
+    "first_day",
     "fold",
     "fold_text",
     "from_ordinal",
@@ -166,6 +167,27 @@ def from_ordinal(grain: Grain, number: int) -> str:
             return f"{1970 + number // 12:04d}-{number % 12 + 1:02d}"
         case Grain.YEAR:
             return f"{1970 + number:04d}"
+        case Grain.VALUE:
+            raise UsageError("a partition by value has no place in time")
+
+
+def first_day(grain: Grain, number: int) -> int:
+    """Days from 1970-01-01 to the first day of the partition with this ordinal; also one after the year 9999.
+
+    >>> first_day(Grain.MONTH, 1), first_day(Grain.YEAR, -1), first_day(Grain.DAY, 3)
+    (31, -365, 3)
+    """
+    match grain:
+        case Grain.HOUR:
+            return number // 24
+        case Grain.DAY:
+            return number
+        case Grain.MONTH | Grain.YEAR:
+            year, month = divmod(number, 12) if grain is Grain.MONTH else (number, 0)
+            if year + 1970 > date.max.year:
+                # 400 years are always 146,097 days, so a year that no date can name is counted from one that can
+                return first_day(grain, number - (4800 if grain is Grain.MONTH else 400)) + 146_097
+            return date(year + 1970, month + 1, 1).toordinal() - _EPOCH_DAY
         case Grain.VALUE:
             raise UsageError("a partition by value has no place in time")
 

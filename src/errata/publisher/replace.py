@@ -294,12 +294,15 @@ def _try(
         carried=tuple(sorted(file.path for file in carried.files)),
         carried_from=carried.source,
     )
+    trouble = ""
     try:
-        return version.commit(commit), ""
+        version.commit(commit)
     except ErrataError:
         raise
     except Exception as error:  # noqa: BLE001  whatever was raised, only the table knows what happened
-        return table.look(order.target, publication_id).snapshot_id, first_line(error)
+        trouble = first_line(error)
+    # also when nothing was raised: what is called published has been opened
+    return table.look(order.target, publication_id).snapshot_id, trouble
 
 
 def first_line(error: BaseException) -> str:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from errata.engines.spark.measure import SparkMeasurer
     from errata.engines.spark.session import SparkRuntime
     from errata.engines.spark.stage import SparkChunks
+    from errata.engines.spark.write import SparkWriter
     from errata.jars import Jar
 
 __all__ = ["ProjectEngines"]
@@ -229,11 +230,18 @@ class ProjectEngines:
         return IcebergPublishing(self.java, lambda: self._rewriter)
 
     @cached_property
+    def _files(self) -> SparkWriter:
+        """Files of data frames, committed by Errata."""
+        from errata.engines.spark.write import SparkWriter
+
+        return SparkWriter(self.java)
+
+    @cached_property
     def _rewriter(self) -> SparkRewriter:
         """Rows written anew, which few publications need."""
         from errata.engines.spark.carry import SparkRewriter
 
-        return SparkRewriter(self.runtime)
+        return SparkRewriter(self.runtime, self._files)
 
     @cached_property
     def beside(self) -> IcebergBeside:
@@ -247,7 +255,7 @@ class ProjectEngines:
         """Rows of tables beside targets."""
         from errata.engines.spark.corrections import SparkBeside
 
-        return SparkBeside(self.runtime)
+        return SparkBeside(self.runtime, self._files)
 
     def hold_to(self, throttle: Throttle) -> None:
         """Cores and pool of the run at hand."""
@@ -258,7 +266,8 @@ class ProjectEngines:
         """Chunks on Spark."""
         from errata.engines.spark.stage import SparkChunks
 
-        return SparkChunks(self.runtime, self.sources, _code_cache(Path(self._project.root)), self.quarantine.ensure)
+        cache = _code_cache(Path(self._project.root))
+        return SparkChunks(self.runtime, self._files, self.sources, cache, self.quarantine.ensure)
 
     @cached_property
     def measurer(self) -> SparkMeasurer:

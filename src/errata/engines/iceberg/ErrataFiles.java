@@ -1,13 +1,14 @@
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.CatalogUtil;
 import org.apache.iceberg.ContentFile;
 import org.apache.iceberg.DataFile;
@@ -18,7 +19,6 @@ import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.ManifestFile;
 import org.apache.iceberg.ManifestFiles;
 import org.apache.iceberg.Metrics;
-import org.apache.iceberg.OverwriteFiles;
 import org.apache.iceberg.PartitionData;
 import org.apache.iceberg.PartitionField;
 import org.apache.iceberg.PartitionSpec;
@@ -26,8 +26,12 @@ import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableScan;
 import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.spark.FileRewriteCoordinator;
+import org.apache.iceberg.spark.ScanTaskSetManager;
+import org.apache.iceberg.spark.SparkTableCache;
 import org.apache.iceberg.transforms.Transforms;
 import org.apache.iceberg.types.Conversions;
 import org.apache.iceberg.types.Type;
@@ -47,35 +51,35 @@ public class ErrataFiles {
   private static final String NONE = "\u0000";
   private static final String BETWEEN = "\u001e";
 
-  /** The live data files of a snapshot that may match, with statistics and the deletes that apply to each. */
-  public List scan(Table table, long snapshotId, Expression filter) throws Exception {
-    TableScan scan = table.newScan().useSnapshot(snapshotId);
-    scan = (TableScan) scan.filter(filter);
-    scan = (TableScan) scan.includeColumnStats();
-    List tasks = new ArrayList();
-    CloseableIterable planned = scan.planFiles();
+  /**
+   * The live data files of a snapshot in the scope: path, rows, bytes, partition value, then path, rows and content of
+   * each delete file. Files whose partition is known and not among the wanted values are left out; no wanted values:
+   * none is. Nothing but the answer is kept.
+   */
+  public String live(Table table, long snapshotId, Expression scope, int sourceId, String transform, String wanted)
+      throws Exception {
+    Set values = wanted.isEmpty() ? null : new HashSet(Arrays.asList(wanted.split("\n")));
+    String column = table.schema().findColumnName(sourceId);
+    StringBuilder out = new StringBuilder();
+    CloseableIterable planned = plan(table, snapshotId, scope, column == null ? Collections.emptySet() : Collections.singleton(column));
     try {
       for (Iterator i = planned.iterator(); i.hasNext(); ) {
-        tasks.add(i.next());
+        FileScanTask task = (FileScanTask) i.next();
+        ContentFile file = (ContentFile) task.file();
+        String value = value(table, file, sourceId, transform);
+        if (values != null && !value.startsWith("?") && !values.contains(value)) {
+          continue;
+        }
+        describe(out, file, value);
+        for (Iterator d = task.deletes().iterator(); d.hasNext(); ) {
+          DeleteFile delete = (DeleteFile) d.next();
+          out.append(FIELD).append(text(delete.location())).append(FIELD).append(delete.recordCount());
+          out.append(FIELD).append(delete.content().toString());
+        }
+        out.append("\n");
       }
     } finally {
       planned.close();
-    }
-    return tasks;
-  }
-
-  /** One record per file: path, rows, bytes, partition value, then path/rows/content of each delete file. */
-  public String describe(Table table, List tasks, int sourceId, String transform) {
-    StringBuilder out = new StringBuilder();
-    for (Iterator i = tasks.iterator(); i.hasNext(); ) {
-      FileScanTask task = (FileScanTask) i.next();
-      describe(out, table, (ContentFile) task.file(), sourceId, transform);
-      for (Iterator d = task.deletes().iterator(); d.hasNext(); ) {
-        DeleteFile delete = (DeleteFile) d.next();
-        out.append(FIELD).append(text(delete.location())).append(FIELD).append(delete.recordCount());
-        out.append(FIELD).append(delete.content().toString());
-      }
-      out.append("\n");
     }
     return out.toString();
   }
@@ -91,47 +95,78 @@ public class ErrataFiles {
     return out.toString();
   }
 
-  /** Delete the listed files from the table; answers how many of them were found among the tasks. */
-  public int remove(OverwriteFiles operation, List tasks, String paths) {
-    List files = matching(tasks, paths);
-    for (Iterator i = files.iterator(); i.hasNext(); ) {
-      operation.deleteFile((DataFile) i.next());
-    }
-    return files.size();
+  /** Begin one commit on the newest version of a table. */
+  public ErrataCommit begin(Table table) {
+    return new ErrataCommit(table);
   }
 
-  /** Add the listed files to the table, as an overwrite; files of a spec that the table lacks get its current one. */
-  public int add(Table table, OverwriteFiles operation, List tasks, String paths) {
-    List found = pick(tasks, paths);
-    for (Iterator i = found.iterator(); i.hasNext(); ) {
-      FileScanTask task = (FileScanTask) i.next();
-      DataFile file = (DataFile) task.file();
-      boolean known = task.spec().equals(table.specs().get(Integer.valueOf(file.specId())));
-      operation.addFile(known ? file : placed(file, task.spec(), table.spec()));
-    }
-    return found.size();
+  /** Stage the scan of the listed files, with their deletes, for Spark to read under a name. */
+  public void stage(Table table, String name, long snapshotId, Expression scope, String paths) throws Exception {
+    SparkTableCache.get().add(name, table);
+    ScanTaskSetManager.get().stageTasks(table, name, tasks(table, snapshotId, scope, paths, null));
   }
 
-  /** Those of the tasks whose files are listed. */
-  public List pick(List tasks, String paths) {
-    Set wanted = new HashSet(Arrays.asList(paths.split("\n")));
+  /** Let go of what {@link #stage} staged. */
+  public void unstage(Table table, String name) {
+    ScanTaskSetManager.get().removeTasks(table, name);
+    SparkTableCache.get().remove(name);
+  }
+
+  /** Let Spark write files of this table under a name, without committing them. */
+  public void openWrite(Table table, String name) {
+    SparkTableCache.get().add(name, table);
+  }
+
+  /** Let go of a name and of the list of its files; the files stay. */
+  public void closeWrite(Table table, String name) {
+    FileRewriteCoordinator.get().clearRewrite(table, name);
+    SparkTableCache.get().remove(name);
+  }
+
+  /**
+   * A predicate on a column: "n" for NULL, else the first value, the value after the last, and how both are written.
+   *
+   * <p>A balanced tree, because one that leans to a side overflows the stack at some thousand ranges; ranges and never
+   * {@code in}, which Iceberg 1.11.0 answers on text beside a NULL partition with a NullPointerException, and which finds
+   * no file at all of a transform.
+   */
+  public Expression scope(String column, String ranges) {
     List found = new ArrayList();
-    for (Iterator i = tasks.iterator(); i.hasNext(); ) {
-      FileScanTask task = (FileScanTask) i.next();
-      if (wanted.contains(text(((DataFile) task.file()).location()))) {
-        found.add(task);
+    String[] lines = ranges.split("\n");
+    for (int n = 0; n < lines.length; n += 1) {
+      String[] range = lines[n].split(FIELD, -1);
+      if (range[0].equals("n")) {
+        found.add(Expressions.isNull(column));
+      } else {
+        boolean number = range[0].equals("#");
+        Expression from = from(column, meant(range[1]), number);
+        found.add(Expressions.and(from, to(column, meant(range[2]), number)));
       }
     }
-    return found;
+    return either(found, 0, found.size());
   }
 
-  /** Add the listed files to a branch, as an append. */
-  public int append(AppendFiles operation, List tasks, String paths) {
-    List files = matching(tasks, paths);
-    for (Iterator i = files.iterator(); i.hasNext(); ) {
-      operation.appendFile((DataFile) i.next());
+  private static Expression from(String column, String value, boolean number) {
+    return number
+        ? (Expression) Expressions.greaterThanOrEqual(column, Long.valueOf(value))
+        : (Expression) Expressions.greaterThanOrEqual(column, value);
+  }
+
+  private static Expression to(String column, String value, boolean number) {
+    return number
+        ? (Expression) Expressions.lessThanOrEqual(column, Long.valueOf(value))
+        : (Expression) Expressions.lessThanOrEqual(column, value);
+  }
+
+  private static Expression either(List parts, int first, int end) {
+    if (end - first == 0) {
+      return Expressions.alwaysFalse();
     }
-    return files.size();
+    if (end - first == 1) {
+      return (Expression) parts.get(first);
+    }
+    int middle = (first + end) / 2;
+    return Expressions.or(either(parts, first, middle), either(parts, middle, end));
   }
 
   /** One record per snapshot the table still knows: id, parent, operation, timestamp, and the summary as k=v fields. */
@@ -197,58 +232,58 @@ public class ErrataFiles {
     for (Iterator i = files.iterator(); i.hasNext(); ) {
       ContentFile file = (ContentFile) i.next();
       out.append(sign).append(FIELD);
-      describe(out, table, file, sourceId, transform);
+      describe(out, file, value(table, file, sourceId, transform));
       out.append(FIELD).append(file.content().toString()).append("\n");
     }
   }
 
-  private static void describe(StringBuilder out, Table table, ContentFile file, int sourceId, String transform) {
+  private static void describe(StringBuilder out, ContentFile file, String value) {
     out.append(text(file.location())).append(FIELD).append(file.recordCount()).append(FIELD).append(file.fileSizeInBytes());
-    out.append(FIELD);
+    out.append(FIELD).append(value);
+  }
+
+  /** The partition value of a file: "=" and the value, U+0000 for NULL, or what {@link #within} says. */
+  private static String value(Table table, ContentFile file, int sourceId, String transform) {
     PartitionSpec spec = (PartitionSpec) table.specs().get(Integer.valueOf(file.specId()));
     int position = position(spec, sourceId, transform);
     if (position < 0) {
-      within(out, table, file, sourceId, transform);
-      return;
+      return within(table, file, sourceId, transform);
     }
     Object value = file.partition().get(position, Object.class);
-    if (value == null) {
-      out.append(NONE);
-    } else {
-      out.append("=").append(text(value));
-    }
+    return value == null ? NONE : "=" + text(value);
   }
 
   /**
    * The partition of a file whose spec does not tell, by the bounds of the column: one value when all rows are in it,
    * else "?", "n" when some may be NULL, and the first and the last value; "?" alone when there are no bounds.
    */
-  private static void within(StringBuilder out, Table table, ContentFile file, int sourceId, String transform) {
+  private static String within(Table table, ContentFile file, int sourceId, String transform) {
     Integer id = Integer.valueOf(sourceId);
     Long nulls = count(file.nullValueCounts(), id);
     Long values = count(file.valueCounts(), id);
     ByteBuffer low = bound(file.lowerBounds(), id);
     ByteBuffer high = bound(file.upperBounds(), id);
     if (file.content() != FileContent.DATA) {
-      out.append("?");
-    } else if (nulls != null && nulls.equals(values)) {
-      out.append(NONE);
-    } else if (low == null || high == null) {
-      out.append("?");
-    } else {
-      Type type = table.schema().findType(sourceId);
-      SerializableFunction of = Transforms.fromString(type, transform).bind(type);
-      String first = text(of.apply(Conversions.fromByteBuffer(type, low)));
-      String last = text(of.apply(Conversions.fromByteBuffer(type, high)));
-      boolean none = nulls != null && nulls.longValue() == 0L;
-      if (none && first.equals(last)) {
-        out.append("=").append(first);
-      } else if (first.indexOf(BETWEEN) >= 0 || last.indexOf(BETWEEN) >= 0) {
-        out.append("?");
-      } else {
-        out.append("?").append(none ? "-" : "n").append(first).append(BETWEEN).append(last);
-      }
+      return "?";
     }
+    if (nulls != null && nulls.equals(values)) {
+      return NONE;
+    }
+    if (low == null || high == null) {
+      return "?";
+    }
+    Type type = table.schema().findType(sourceId);
+    SerializableFunction of = Transforms.fromString(type, transform).bind(type);
+    String first = text(of.apply(Conversions.fromByteBuffer(type, low)));
+    String last = text(of.apply(Conversions.fromByteBuffer(type, high)));
+    boolean none = nulls != null && nulls.longValue() == 0L;
+    if (none && first.equals(last)) {
+      return "=" + first;
+    }
+    if (first.indexOf(BETWEEN) >= 0 || last.indexOf(BETWEEN) >= 0) {
+      return "?";
+    }
+    return "?" + (none ? "-" : "n") + first + BETWEEN + last;
   }
 
   private static Long count(Map counts, Integer id) {
@@ -324,11 +359,74 @@ public class ErrataFiles {
     return out.toString();
   }
 
-  private List matching(List tasks, String paths) {
+  /** The reverse of {@link #text}. */
+  private static String meant(String text) {
+    if (text.indexOf(92) < 0) {
+      return text;
+    }
+    StringBuilder out = new StringBuilder();
+    for (int n = 0; n < text.length(); n += 1) {
+      char sign = text.charAt(n);
+      if (sign != 92) {
+        out.append(sign);
+        continue;
+      }
+      n += 1;
+      char letter = text.charAt(n);
+      out.append(letter == 'n' ? (char) 10 : letter == 'f' ? (char) 31 : letter == '0' ? (char) 0 : letter);
+    }
+    return out.toString();
+  }
+
+  /** The listed files of a snapshot; with statistics when they are to be added somewhere, or they are lost for good. */
+  static List files(Table table, long snapshotId, Expression scope, String paths, boolean statistics) throws Exception {
     List files = new ArrayList();
-    for (Iterator i = pick(tasks, paths).iterator(); i.hasNext(); ) {
+    List found = tasks(table, snapshotId, scope, paths, statistics ? null : Collections.emptySet());
+    for (Iterator i = found.iterator(); i.hasNext(); ) {
       files.add(((FileScanTask) i.next()).file());
     }
     return files;
+  }
+
+  /** The listed files of a holder's snapshot as files of a table; those of a spec it lacks get its current one. */
+  static List placedFiles(Table table, Table holder, long snapshotId, Expression scope, String paths) throws Exception {
+    List files = new ArrayList();
+    for (Iterator i = tasks(holder, snapshotId, scope, paths, null).iterator(); i.hasNext(); ) {
+      FileScanTask task = (FileScanTask) i.next();
+      DataFile file = (DataFile) task.file();
+      boolean known = task.spec().equals(table.specs().get(Integer.valueOf(file.specId())));
+      files.add(known ? file : placed(file, task.spec(), table.spec()));
+    }
+    return files;
+  }
+
+  /** Scan tasks of the listed files; statistics of these columns, of all when null. */
+  private static List tasks(Table table, long snapshotId, Expression scope, String paths, Collection columns)
+      throws Exception {
+    Set wanted = new HashSet(Arrays.asList(paths.split("\n")));
+    List found = new ArrayList();
+    CloseableIterable planned = plan(table, snapshotId, scope, columns);
+    try {
+      for (Iterator i = planned.iterator(); i.hasNext(); ) {
+        FileScanTask task = (FileScanTask) i.next();
+        if (wanted.contains(text(((DataFile) task.file()).location()))) {
+          found.add(task);
+        }
+      }
+    } finally {
+      planned.close();
+    }
+    return found;
+  }
+
+  private static CloseableIterable plan(Table table, long snapshotId, Expression scope, Collection columns) {
+    TableScan scan = table.newScan().useSnapshot(snapshotId);
+    scan = (TableScan) scan.filter(scope);
+    if (columns == null) {
+      scan = (TableScan) scan.includeColumnStats();
+    } else if (!columns.isEmpty()) {
+      scan = (TableScan) scan.includeColumnStats(columns);
+    }
+    return scan.planFiles();
   }
 }

@@ -1,7 +1,7 @@
-"""The Java side of Iceberg through a py4j gateway: catalogs, tables, scope expressions and bulk file lists.
+"""The Java side of Iceberg through a py4j gateway: catalogs, tables, scope expressions, file lists and commits.
 
-Needs a JVM but no SparkContext. Every table handle it gives out is one metadata version: a transaction is opened first,
-and what is checked and what is committed both come from that transaction's base.
+Needs a JVM but no SparkContext. File lists stay in Java: what Python has called on a Java object is kept alive by
+py4j's own cycles, and a list of 20,000 files with statistics is most of a 1 GB heap.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -17,18 +18,20 @@ from errata.engines.iceberg.catalogs import java_properties
 from errata.errors import EngineError, NotFound
 from errata.model.columns import TableSchema
 from errata.model.manifest import ExpectedFile, TargetPin
-from errata.model.partition import NULL, Grain, fold, from_ordinal, shift, start_of, value_of, value_text
+from errata.model.partition import NULL, Grain, first_day, fold, from_ordinal, ordinal, value_of, value_text
 from errata.model.product import Catalog
 from errata.model.span import Span
 from errata.model.table import DataFile
 
-__all__ = ["JavaIceberg", "partition_text", "rows_of", "span_of"]
+__all__ = ["JavaIceberg", "java_paths", "java_words", "partition_text", "rows_of", "span_of"]
 
 _ABSENT = frozenset({"NoSuchTableException", "NoSuchNamespaceException"})
 _FIELD, _NONE, _BETWEEN = "\x1f", "\x00", "\x1e"
 _ESCAPED = {"\\": "\\", "n": "\n", "f": _FIELD, "0": _NONE}
 _ESCAPES = {ord(meant): f"\\{letter}" for letter, meant in _ESCAPED.items()}
 _ESCAPE = re.compile(r"\\([\\nf0])")
+_DAY_MICROS = 86_400_000_000
+_MOST_RANGES = 64
 _CONTENT = {"POSITION_DELETES": "position_deletes", "EQUALITY_DELETES": "equality_deletes", "DATA": "data"}
 
 
@@ -79,15 +82,14 @@ class JavaIceberg:
         except Py4JError as problem:
             raise EngineError(f"catalog {name} did not answer: {java_words(problem)}", catalog=name) from problem
 
-    def begin(self, table: str) -> tuple[Any, Any]:
-        """A table handle and a transaction on it, both on one metadata version.
-
-        ``newTransaction()`` refreshes the handle, so it comes first; transaction tables cannot be scanned, so the
-        handle is what is read, and it is never refreshed again.
-        """
-        handle = self.load(table)
-        transaction = handle.newTransaction()
-        return handle, transaction
+    @contextmanager
+    def commit(self, table: str) -> Iterator[Any]:
+        """An ``ErrataCommit``: the newest metadata version of a table and the one commit that may follow it."""
+        begun = self.bulk.begin(self.load(table))
+        try:
+            yield begun
+        finally:
+            begun.close()
 
     def _catalog(self, name: str) -> Any:
         if name not in self._open:
@@ -100,43 +102,36 @@ class JavaIceberg:
             self._open[name] = self.jvm.org.apache.iceberg.CatalogUtil.buildIcebergCatalog(name, properties, conf)
         return self._open[name]
 
-    def scope(self, target: TargetPin, partitions: Sequence[str]) -> Any:
-        """The partitions as a predicate on the source column: typed half-open ranges, which prune by any transform.
+    def scope(self, table: Any, target: TargetPin, partitions: Sequence[str]) -> Any:
+        """A predicate that every row of the partitions meets; it prunes by any transform of their column.
 
-        Never ``in(column, days)`` for a transform: that found none of the files of ``days(ts)``.
+        Scattered partitions are joined into at most 64 ranges, so it may be met by others as well: whoever lists files
+        by it says which partitions, or which paths, are wanted.
         """
-        expressions = self.jvm.org.apache.iceberg.expressions.Expressions
-        either = getattr(expressions, "or")
-        both = getattr(expressions, "and")
-        found = expressions.alwaysFalse()
-        for first, last in fold(target.grain, partitions):
-            if first == NULL:
-                found = either(found, expressions.isNull(target.column))
-                if last == NULL:
-                    continue
-            low, high = _bounds(target, first, last)
-            after = expressions.greaterThanOrEqual(target.column, low)
-            if high is None:
-                found = either(found, expressions.equal(target.column, low))
-            else:
-                found = either(found, both(after, expressions.lessThan(target.column, high)))
-        return found
+        ranges = [*_ranges(target, [name for name in partitions if name != NULL])]
+        lines = [_FIELD.join(_escaped(part) for part in each) for each in _joined(ranges)]
+        lines += ["n"] * (NULL in partitions)
+        return self.bulk.scope(str(table.schema().findColumnName(self.field(table, target)[0])), "\n".join(lines))
 
     @property
     def everything(self) -> Any:
         """The predicate that every row meets."""
         return self.jvm.org.apache.iceberg.expressions.Expressions.alwaysTrue()
 
-    def scan(self, table: Any, snapshot_id: str, target: TargetPin, partitions: Sequence[str]) -> Any:
-        """Tasks (in Java) of the data files that may hold the partitions, with statistics."""
-        return self.bulk.scan(table, int(snapshot_id), self.scope(target, partitions))
+    def live(self, table: Any, snapshot_id: str, target: TargetPin, partitions: Sequence[str]) -> tuple[DataFile, ...]:
+        """Data files of a snapshot that hold rows of the partitions, wholly or in part."""
+        wanted = "\n".join(_raw(target, name) for name in partitions)
+        return self._described(table, snapshot_id, self.scope(table, target, partitions), target, partitions, wanted)
 
-    def describe(
-        self, table: Any, tasks: Any, target: TargetPin, partitions: Sequence[str] = ()
+    def all_live(self, table: Any, snapshot_id: str, target: TargetPin) -> tuple[DataFile, ...]:
+        """Every data file of a snapshot."""
+        return self._described(table, snapshot_id, self.everything, target, (), "")
+
+    def _described(
+        self, table: Any, snapshot_id: str, scope: Any, target: TargetPin, partitions: Sequence[str], wanted: str
     ) -> tuple[DataFile, ...]:
-        """Those tasks as values; of shared files it is told which of the partitions they may hold."""
         source, transform = self.field(table, target)
-        rows = rows_of(self.bulk.describe(table, tasks, source, transform))
+        rows = rows_of(self.bulk.live(table, int(snapshot_id), scope, source, transform, wanted))
         return tuple(_data_file(target, row, partitions) for row in rows)
 
     def schema(self, table: Any) -> TableSchema:
@@ -148,10 +143,6 @@ class JavaIceberg:
             columns={name: kind for _, name, kind in fields},
             field_ids={name: int(number) for number, name, _ in fields},
         )
-
-    def type(self, text: str) -> Any:
-        """An Iceberg type by its text."""
-        return self.jvm.org.apache.iceberg.types.Types.fromPrimitiveString(text)
 
     def field(self, table: Any, target: TargetPin) -> tuple[int, str]:
         """Source id and transform of the partition field: how it is found in any spec, at any position."""
@@ -167,10 +158,21 @@ def _compiled(gateway: Any) -> Any:
     jvm = gateway.jvm
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(jvm.Thread.currentThread().getContextClassLoader())
-    compiler.cook(files("errata.engines.iceberg").joinpath("ErrataFiles.java").read_text("utf-8"))
+    compiler.cook(_source())
     kind = compiler.getClassLoader().loadClass("ErrataFiles")
     none = gateway.new_array(jvm.Class, 0)
     return kind.getDeclaredConstructor(none).newInstance(gateway.new_array(jvm.Object, 0))
+
+
+def _source() -> str:
+    """Both classes as one unit, because each uses the other: all imports first."""
+    lines = [
+        line
+        for name in ("ErrataFiles.java", "ErrataCommit.java")
+        for line in files("errata.engines.iceberg").joinpath(name).read_text("utf-8").splitlines()
+    ]
+    imports = sorted({line for line in lines if line.startswith("import ")})
+    return "\n".join([*imports, *(line for line in lines if not line.startswith("import "))])
 
 
 def rows_of(text: str) -> Iterator[list[str]]:
@@ -216,20 +218,45 @@ def span_of(target: TargetPin, raw: str) -> Span:
     return Span(target.grain, (int(first), int(last)), has_null=raw[1] == "n")
 
 
-def _bounds(target: TargetPin, first: str, last: str) -> tuple[Any, Any]:
-    """Lower bound and exclusive upper bound as Iceberg literals; no upper bound means equality."""
-    if target.column_type in ("int", "long"):
-        return int(first), None
-    if target.column_type == "string" and not target.grain.is_time:
-        return value_of(first), None
-    if target.column_type == "string":
-        # canonical time text sorts as time does, so a span of text is a span of time
-        return first, shift(target.grain, last, 1)
-    end = shift(target.grain, last, 1)
-    if target.column_type == "date":
-        return start_of(target.grain, first).date().isoformat(), start_of(target.grain, end).date().isoformat()
-    zone = "+00:00" if target.column_type == "timestamptz" else ""
-    return tuple(start_of(target.grain, text).replace(tzinfo=None).isoformat() + zone for text in (first, end))  # type: ignore[return-value]
+def _ranges(target: TargetPin, partitions: Sequence[str]) -> Iterator[tuple[str, Any, Any]]:
+    """Runs of partitions in order: "#" for numbers or "'" for text, the first and the last value of their column.
+
+    Dates are days and times are microseconds since 1970, which no year can overflow.
+    """
+    grain, kind = target.grain, target.column_type
+    if not grain.is_time:
+        values = [value_of(name) or "" for name in partitions]
+        is_number = kind in ("int", "long")
+        for value in sorted(values, key=int if is_number else None):
+            yield ("#" if is_number else "'", value, value)
+        return
+    unit = 1 if kind == "date" else _DAY_MICROS
+    for first, last in fold(grain, partitions):
+        if kind == "string":
+            yield ("'", first, last)  # canonical time text sorts as time does
+        elif grain is Grain.HOUR:
+            hour = _DAY_MICROS // 24
+            yield ("#", ordinal(grain, first) * hour, (ordinal(grain, last) + 1) * hour - 1)
+        else:
+            start, end = first_day(grain, ordinal(grain, first)), first_day(grain, ordinal(grain, last) + 1)
+            yield ("#", start * unit, end * unit - 1)
+
+
+def _joined(ranges: Sequence[tuple[str, Any, Any]]) -> Iterator[tuple[str, str, str]]:
+    """At most 64 ranges that cover these: every file is held against each of them."""
+    size = -(-len(ranges) // _MOST_RANGES) or 1
+    for n in range(0, len(ranges), size):
+        group = ranges[n : n + size]
+        yield group[0][0], str(group[0][1]), str(group[-1][2])
+
+
+def _raw(target: TargetPin, partition: str) -> str:
+    """The inverse of ``partition_text``, as ``ErrataFiles`` writes values."""
+    if partition == NULL:
+        return _NONE
+    if not target.grain.is_time:
+        return f"={_escaped(value_of(partition) or '')}"
+    return f"={partition if target.column_type == 'string' else ordinal(target.grain, partition)}"
 
 
 def java_words(problem: Exception) -> str:
@@ -241,4 +268,8 @@ def java_words(problem: Exception) -> str:
 
 def java_paths(paths: Iterable[str]) -> str:
     """Paths as the one string that ``ErrataFiles`` takes."""
-    return "\n".join(path.translate(_ESCAPES) for path in paths)
+    return "\n".join(_escaped(path) for path in paths)
+
+
+def _escaped(text: str) -> str:
+    return text.translate(_ESCAPES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -9,10 +10,11 @@ from errata.engines.iceberg.java import JavaIceberg, java_paths, partition_text,
 from errata.engines.iceberg.refs import (
     DAY_MS,
     age_for,
-    ensure_branch,
     ensure_guard,
     main_head,
+    manifests_of,
     names_of,
+    open_branch,
     ref_of,
     retrying,
 )
@@ -38,25 +40,26 @@ _UNCHANGED = "main is unchanged"
 
 
 class RowWriter(Protocol):
-    """Spark, as far as publishing ever needs it: rows of (Java) scan tasks written as new files on a branch."""
+    """Spark, as far as publishing ever needs it: rows of staged scan tasks written as new files on a branch."""
 
     def holding(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> frozenset[str]:
         """The files of a snapshot that hold rows of the partitions."""
 
     def copy_rows(
-        self, target: TargetPin, table: Any, tasks: Any, partitions: Sequence[str], branch: str, *, inside: bool
-    ) -> None:
-        """Append the rows that are in the partitions, or those that are in none of them, to the branch; raises
-        ``EngineError`` when it then holds anything else."""
+        self, target: TargetPin, table: Any, staged: str, partitions: Sequence[str], branch: str, *, inside: bool
+    ) -> str:
+        """Append the rows that are in the partitions, or those that are in none of them, to the branch; answers the
+        snapshot, and raises ``EngineError`` when the branch then holds anything else."""
 
 
 class IcebergVersion:
-    """One metadata version: the base of one transaction."""
+    """One metadata version: what is checked and what is committed both come from it."""
 
     def __init__(self, java: JavaIceberg, target: TargetPin) -> None:
         self._java = java
         self._target = target
-        self._table, self._transaction = java.begin(target.table)
+        self._commit = java.bulk.begin(java.load(target.table))
+        self._table = self._commit.table()
 
     @property
     def snapshot_id(self) -> str:
@@ -85,8 +88,7 @@ class IcebergVersion:
 
     def live(self, partitions: Sequence[str]) -> tuple[DataFile, ...]:
         """Data files live at main's head in these partitions, wholly or in part."""
-        tasks = self._java.scan(self._table, self.snapshot_id, self._target, partitions)
-        return _inside(self._java.describe(self._table, tasks, self._target, partitions), partitions)
+        return self._java.live(self._table, self.snapshot_id, self._target, partitions)
 
     def history(self, base_snapshot_id: str | None, partitions: Sequence[str]) -> History:
         """Walk the parents of main's head back to the base."""
@@ -117,47 +119,57 @@ class IcebergVersion:
 
     def commit(self, publication: PublicationCommit) -> str:
         """New columns, one overwrite, two tags and a touch of every ref relied on, in one compare-and-swap."""
-        java, target, transaction = self._java, self._target, self._transaction
-        head = self.snapshot_id
-        self._add_columns(publication)
-        partitions = publication.partitions
-        old = java.scan(self._table, head, target, partitions)
-        scope = java.scope(target, partitions)
-        overwrite = transaction.newOverwrite().conflictDetectionFilter(scope).validateFromSnapshot(int(head))
-        overwrite = overwrite.validateNoConflictingData().validateNoConflictingDeletes()
-        removed = java.bulk.remove(overwrite, old, java_paths(publication.remove)) if publication.remove else 0
-        added = 0
-        holder = java.load(publication.add_table) if publication.add_table else self._table
+        try:
+            head = self.snapshot_id
+            self._need_refs(publication)
+            self._add_columns(publication)
+            made = self._overwrite(publication, head)
+            self._tag(publication, head, made)
+            self._commit.swap()
+        finally:
+            self._commit.close()  # it holds the lists of every file that is added
+        return made
+
+    def _need_refs(self, publication: PublicationCommit) -> None:
+        for ref in publication.keep_refs:
+            if ref_of(self._table, ref) is None:
+                raise RunExpired(
+                    f"ref {ref} of {self._target.table} is gone, and this commit relies on it",
+                    state=_UNCHANGED,
+                    hint=f"errata validate {publication.run_id} assembles the candidate again",
+                )
+
+    def _overwrite(self, publication: PublicationCommit, head: str) -> str:
+        java, commit, table = self._java, self._commit, self._table
+        scope = java.scope(table, self._target, publication.partitions)
+        commit.startOverwrite(None)
+        removed = added = 0
+        if publication.remove:
+            removed = commit.remove(int(head), scope, java_paths(publication.remove))
+        holder = java.load(publication.add_table) if publication.add_table else table
         for source in publication.add_from if publication.add else ():
-            tasks = java.scan(holder, source, target, partitions)
-            added += java.bulk.add(self._table, overwrite, tasks, java_paths(publication.add))
+            added += commit.add(holder, int(source), scope, java_paths(publication.add))
         if publication.carried:
-            tasks = java.bulk.scan(self._table, int(publication.carried_from), java.everything)
-            added += java.bulk.add(self._table, overwrite, tasks, java_paths(publication.carried))
+            paths = java_paths(publication.carried)
+            added += commit.add(table, int(publication.carried_from), java.everything, paths)
         adding = len(publication.add) + len(publication.carried)
         if removed != len(publication.remove) or added != adding:
             raise EngineError(
-                f"{target.table}: {removed} of {len(publication.remove)} files to remove and {added} of "
+                f"{self._target.table}: {removed} of {len(publication.remove)} files to remove and {added} of "
                 f"{adding} files to add were found",
-                state="main is unchanged",
+                state=_UNCHANGED,
             )
         for key, value in publication.properties.items():
-            overwrite = overwrite.set(key, value)
-        overwrite.commit()
-        made = str(transaction.table().currentSnapshot().snapshotId())
-        self._tag(publication, head, made)
-        transaction.commitTransaction()
-        return made
+            commit.set(key, value)
+        return str(commit.finish())
 
     def _add_columns(self, publication: PublicationCommit) -> None:
         """Under exactly the field ids that the files to be added carry; any other would read them wrongly."""
         if not publication.add_columns:
             return
-        update = self._transaction.updateSchema()
         for column in publication.add_columns:
-            update = update.addColumn(column.name, self._java.type(column.type))
-        update.commit()
-        given = self._java.schema(self._transaction.table()).field_ids
+            self._commit.addColumn(column.name, column.type)
+        given = self._java.schema(self._commit.result()).field_ids
         wrong = [column.name for column in publication.add_columns if given.get(column.name) != column.field_id]
         if wrong:
             raise EngineError(
@@ -167,25 +179,18 @@ class IcebergVersion:
             )
 
     def _tag(self, publication: PublicationCommit, head: str, made: str) -> None:
+        commit = self._commit
         before, after = pre_tag(publication.publication_id), pub_tag(publication.publication_id)
-        manage = self._transaction.manageSnapshots()
-        manage = manage.createTag(before, int(head)).setMaxRefAgeMs(
-            before, age_for(self._table, head, publication.pre_days)
-        )
-        manage = manage.createTag(after, int(made)).setMaxRefAgeMs(after, PUB_TAG_DAYS * DAY_MS)
-        for ref, days in publication.keep_refs.items():
-            head_of_ref = ref_of(self._table, ref)
-            if head_of_ref is None:
-                raise RunExpired(
-                    f"ref {ref} of {self._target.table} is gone, and this commit relies on it",
-                    state=_UNCHANGED,
-                    hint=f"errata validate {publication.run_id} assembles the candidate again",
-                )
-            # a REST catalog asserts only the refs a commit touches, so touch the ones this commit relies on;
-            # a promise is only ever prolonged
-            present = self._table.refs().get(ref).maxRefAgeMs()
-            manage = manage.setMaxRefAgeMs(ref, max(present or 0, age_for(self._table, head_of_ref, days)))
-        manage.commit()
+        commit.createTag(before, int(head))
+        commit.setAge(before, age_for(self._table, head, publication.pre_days))
+        commit.createTag(after, int(made))
+        commit.setAge(after, PUB_TAG_DAYS * DAY_MS)
+        for name, days in publication.keep_refs.items():
+            # a REST catalog asserts only the refs that a commit changes, so every ref that this one relies on is
+            # changed: by a millisecond at least; a promise is only ever prolonged
+            ref = self._table.refs().get(name)
+            needed = age_for(self._table, str(ref.snapshotId()), days)
+            commit.setAge(name, max((ref.maxRefAgeMs() or 0) + 1, needed))
 
 
 class IcebergPublishing:
@@ -208,8 +213,7 @@ class IcebergPublishing:
                 state=_UNCHANGED,
                 hint="errata validate RUN assembles a candidate again, if the staged output is still there",
             )
-        tasks = self._java.scan(table, snapshot_id, target, partitions)
-        return _inside(self._java.describe(table, tasks, target, partitions), partitions)
+        return self._java.live(table, snapshot_id, target, partitions)
 
     def look(self, target: TargetPin, publication_id: str) -> Landed:
         """By the tag, and only when its snapshot carries this publication's id; then by what the table remembers."""
@@ -217,25 +221,26 @@ class IcebergPublishing:
         tagged = ref_of(table, pub_tag(publication_id))
         if tagged is not None:
             summary = table.snapshot(int(tagged)).summary()
-            if summary.get("errata.publication") == publication_id:
-                return Landed(Outcome.LANDED, tagged, str(summary.get(SCOPE) or ""))
-            return Landed(Outcome.FENCED)
+            if summary.get("errata.publication") != publication_id:
+                return Landed(Outcome.FENCED)
+            return _landed(table, target, publication_id, tagged, str(summary.get(SCOPE) or ""))
         for row in rows_of(self._java.bulk.snapshots(table)):
             told = dict(pair.split("=", 1) for pair in row[4:])
             if told.get("errata.publication") == publication_id:
-                return Landed(Outcome.LANDED, row[0], told.get(SCOPE, ""))
+                return _landed(table, target, publication_id, row[0], told.get(SCOPE, ""))
         return Landed(Outcome.ABSENT)
 
     def fence(self, target: TargetPin, publication_id: str) -> None:
         """The publication's own tag on the guard: its late commit finds the tag taken and cannot land."""
         guard, _ = ensure_guard(self._java, target.table)
+        tag = pub_tag(publication_id)
 
         def act() -> None:
-            table = self._java.load(target.table)
-            tag = pub_tag(publication_id)
-            if ref_of(table, tag) is None:
-                age = age_for(table, guard, PUB_TAG_DAYS)
-                table.manageSnapshots().createTag(tag, int(guard)).setMaxRefAgeMs(tag, age).commit()
+            with self._java.commit(target.table) as commit:
+                if ref_of(commit.table(), tag) is None:
+                    commit.createTag(tag, int(guard))
+                    commit.setAge(tag, age_for(commit.table(), guard, PUB_TAG_DAYS))
+                    commit.swap()
 
         retrying(act)
 
@@ -262,22 +267,20 @@ class IcebergPublishing:
     ) -> str:
         java, branch = self._java, undo_branch(publication_id)
         guard, _ = ensure_guard(java, target.table)
-        table, transaction = java.begin(target.table)
-        manage = transaction.manageSnapshots()
-        if ref_of(table, branch) is not None:
-            manage = manage.replaceBranch(branch, int(guard))
-        else:
-            manage = manage.createBranch(branch, int(guard))
-        manage.setMaxRefAgeMs(branch, age_for(table, guard, days)).commit()
-        append = transaction.newFastAppend().toBranch(branch).set("errata.undo", publication_id)
-        tasks = java.scan(table, from_snapshot, target, partitions)
-        if paths and java.bulk.append(append, tasks, java_paths(paths)) != len(paths):
-            raise EngineError(f"not every file to be kept for the undo of {publication_id} is in {from_snapshot}")
-        append.commit()
-        transaction.commitTransaction()
-        made = ref_of(java.load(target.table), branch)
-        if made is None:
-            raise EngineError(f"branch {branch} of {target.table} was dropped while it was written", state=_UNCHANGED)
+        with java.commit(target.table) as commit:
+            table = commit.table()
+            if ref_of(table, branch) is not None:
+                commit.replaceBranch(branch, int(guard))
+            else:
+                commit.createBranch(branch, int(guard))
+            commit.startAppend(branch)
+            commit.set("errata.undo", publication_id)
+            scope = java.scope(table, target, partitions)
+            if paths and commit.add(table, int(from_snapshot), scope, java_paths(paths)) != len(paths):
+                raise EngineError(f"not every file to be kept for the undo of {publication_id} is in {from_snapshot}")
+            made = str(commit.finish())
+            commit.setAge(branch, days * DAY_MS)
+            commit.swap()
         return made
 
     def ensure_guard(self, target: TargetPin) -> tuple[str, bool]:
@@ -287,8 +290,8 @@ class IcebergPublishing:
     def rewrite(self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str]) -> str:
         """Rows as that snapshot reads, in new files without delete files."""
         table = self._java.load(target.table)
-        tasks = self._java.scan(table, from_snapshot, target, partitions)
-        return self._written(target, table, tasks, partitions, branch, inside=True)
+        paths = [file.path for file in self._java.live(table, from_snapshot, target, partitions)]
+        return self._written(target, table, from_snapshot, partitions, paths, branch, inside=True)
 
     def carry_over(
         self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str], paths: Sequence[str]
@@ -298,30 +301,44 @@ class IcebergPublishing:
         taken = tuple(sorted(self._rows().holding(target, from_snapshot, partitions).intersection(paths)))
         if not taken:
             return CarriedOver("", (), ())
-        touched = java.bulk.pick(java.scan(table, from_snapshot, target, partitions), java_paths(taken))
-        made = self._written(target, table, touched, partitions, branch, inside=False)
-        table = java.load(target.table)
-        files = java.describe(table, java.bulk.scan(table, int(made), java.everything), target)
-        return CarriedOver(made, files, taken)
+        made = self._written(target, table, from_snapshot, partitions, taken, branch, inside=False)
+        return CarriedOver(made, java.all_live(java.load(target.table), made, target), taken)
 
     def _written(
-        self, target: TargetPin, table: Any, tasks: Any, partitions: Sequence[str], branch: str, *, inside: bool
+        self,
+        target: TargetPin,
+        table: Any,
+        from_snapshot: str,
+        partitions: Sequence[str],
+        paths: Sequence[str],
+        branch: str,
+        *,
+        inside: bool,
     ) -> str:
-        """The snapshot of a guard-rooted branch after one write to it."""
-        guard, _ = ensure_guard(self._java, target.table)
-        ensure_branch(self._java, target.table, branch, guard, PUB_TAG_DAYS)
-        self._rows().copy_rows(target, table, tasks, partitions, branch, inside=inside)
-        now = self._java.load(target.table)
-        head = ref_of(now, branch)
-        if head is None or str(now.snapshot(int(head)).parentId()) != guard:
-            # dropped meanwhile, an append brings a branch back from main: its files would be everyone's
-            raise EngineError(f"branch {branch} of {target.table} was dropped while it was written", state=_UNCHANGED)
-        return head
+        """The snapshot of a branch of its own after one write to it."""
+        java, name = self._java, f"errata_{uuid.uuid4().hex}"
+        open_branch(java, target.table, branch, PUB_TAG_DAYS)
+        scope = java.scope(table, target, partitions)
+        java.bulk.stage(table, name, int(from_snapshot), scope, java_paths(paths))
+        try:
+            return self._rows().copy_rows(target, table, name, partitions, branch, inside=inside)
+        finally:
+            java.bulk.unstage(table, name)
 
 
-def _inside(files: Sequence[DataFile], partitions: Sequence[str]) -> tuple[DataFile, ...]:
-    wanted = set(partitions)
-    return tuple(file for file in files if file.partition is None or file.partition in wanted)
+def _landed(table: Any, target: TargetPin, publication_id: str, snapshot_id: str, scope: str) -> Landed:
+    """It landed, if readers can open what it made: nothing that cannot be read is called published."""
+    if manifests_of(table, snapshot_id) is not None:
+        return Landed(Outcome.LANDED, snapshot_id, scope)
+    if main_head(table) != snapshot_id:
+        return Landed(Outcome.FENCED)  # main was set to something else, and the name is taken for good
+    catalog = target.table.partition(".")[0]
+    raise EngineError(
+        f"{target.table} cannot be read: the manifest list of its newest snapshot {snapshot_id} is gone",
+        state="the publication landed and readers fail; no file of what was there before was deleted",
+        hint=f"CALL {catalog}.system.set_current_snapshot(table => '{target.table}', "
+        f"ref => '{pre_tag(publication_id)}'), then repeat the command",
+    )
 
 
 def _touch(touch: Touch, sign: str, content: str, rows: int) -> Touch:

@@ -1,7 +1,7 @@
-"""Branches and tags on the target: the guard, retention that really lasts, idempotent creation and removal.
+"""Branches and tags on a table: the guard, retention that really lasts, idempotent creation and removal.
 
-Retention counts from the snapshot's timestamp and not from the ref's creation, so every age set here is the wanted
-time plus the age of the snapshot.
+Iceberg counts retention from the timestamp of a ref's snapshot. A branch that is opened here begins with a snapshot of
+its own, so its age is the wanted time and no more; a tag on an older snapshot gets that snapshot's age added.
 """
 
 from __future__ import annotations
@@ -12,20 +12,23 @@ from typing import Any, TypeVar
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from errata.engines.iceberg.java import JavaIceberg
+from errata.engines.iceberg.java import JavaIceberg, rows_of
 from errata.engines.spark.causes import cause_of, meaning
-from errata.errors import EngineError, StorageRefused
+from errata.errors import EngineError, RunExpired, StorageRefused
 from errata.model.refs import GUARD
 
 __all__ = [
     "DAY_MS",
     "GUARD",
     "age_for",
+    "append_written",
     "drop_refs",
-    "ensure_branch",
     "ensure_guard",
     "main_head",
+    "manifests_of",
+    "marked",
     "names_of",
+    "open_branch",
     "ref_of",
     "retrying",
 ]
@@ -34,6 +37,9 @@ __all__ = [
 DAY_MS = 86_400_000
 FOR_EVER_DAYS = 36_500
 T = TypeVar("T")
+_APPEND_TRIES = 30  # what is appended has been computed already, and several workers append to one branch
+_LOST_RACE = ("CommitFailedException", "PendingUpdateFailedException", "SQLITE_BUSY")
+_NO_CLEAR_ANSWER = ("CommitStateUnknownException", "ServiceFailureException", "RESTException", "UncheckedSQLException")
 
 
 def ref_of(table: Any, name: str) -> str | None:
@@ -59,12 +65,17 @@ def age_for(table: Any, snapshot_id: str, days: int) -> int:
     return int(days * DAY_MS + age)
 
 
+def marked(java: JavaIceberg, table: Any, key: str, value: str) -> tuple[str, ...]:
+    """The snapshots whose summary has this property."""
+    return tuple(row[0] for row in rows_of(java.bulk.snapshots(table)) if f"{key}={value}" in row[4:])
+
+
 def retrying(act: Callable[[], T], attempts: int = 8) -> T:
-    """Repeat an idempotent act that reloads the table itself, while other writers move the pointer."""
+    """Repeat an act that reloads the table and looks for its own effect first, until the catalog answers clearly."""
     retry = Retrying(
         stop=stop_after_attempt(attempts),
         wait=wait_random_exponential(multiplier=0.05, max=1.0),
-        retry=retry_if_exception(_is_lost_race),
+        retry=retry_if_exception(lambda error: _says(error, *_LOST_RACE, *_NO_CLEAR_ANSWER)),
         reraise=True,
     )
     try:
@@ -76,19 +87,25 @@ def retrying(act: Callable[[], T], attempts: int = 8) -> T:
                 state="this step changed nothing; what was staged or published before is kept",
                 hint="make room or mend the permission, then repeat the command: it goes on where it stopped",
             ) from error
-        if not _is_lost_race(error):
-            raise
-        raise EngineError(
-            f"the table moved during each of {attempts} tries to change its branches and tags",
-            state="main is unchanged",
-            hint="repeat the command when fewer others commit",
-        ) from error
+        if _says(error, *_LOST_RACE):
+            raise EngineError(
+                f"the table moved during each of {attempts} tries to change its branches and tags",
+                state="main is unchanged",
+                hint="repeat the command when fewer others commit",
+            ) from error
+        if _says(error, *_NO_CLEAR_ANSWER):
+            raise EngineError(
+                f"the catalog gave no clear answer in {attempts} tries: {cause_of(error)}",
+                state="main is unchanged",
+                hint="repeat the command once the catalog answers: it looks for what has landed first",
+            ) from error
+        raise
 
 
-def _is_lost_race(error: BaseException) -> bool:
+def _says(error: BaseException, *names: str) -> bool:
     # Spark's own wrapper drops the Java object, so the text is all there is
     text = f"{getattr(error, 'java_exception', '')} {error}"
-    return "CommitFailedException" in text or "PendingUpdateFailedException" in text or "SQLITE_BUSY" in text
+    return any(name in text for name in names)
 
 
 def ensure_guard(java: JavaIceberg, name: str) -> tuple[str, bool]:
@@ -99,45 +116,53 @@ def ensure_guard(java: JavaIceberg, name: str) -> tuple[str, bool]:
     """
     if found := _empty_root(java.load(name)):
         return found, False
-    if main_head(java.load(name)) is None:
-        retrying(lambda: _first_snapshot(java, name))
-    retrying(lambda: _make_guard(java, name))
-    found = _empty_root(java.load(name))
-    if found is None:
-        raise EngineError(f"branch {GUARD} of {name} could not be made", state="main is unchanged")
-    return found, True
+    retrying(lambda: _first_snapshot(java, name))
+    return retrying(lambda: _make_guard(java, name)), True
 
 
 def _first_snapshot(java: JavaIceberg, name: str) -> None:
-    table = java.load(name)
-    if main_head(table) is None:
-        table.newAppend().commit()
+    with java.commit(name) as commit:
+        if main_head(commit.table()) is None:
+            commit.startAppend(None)
+            commit.finish()
+            commit.swap()
 
 
-def _make_guard(java: JavaIceberg, name: str) -> None:
-    """Delete everything, then append nothing, in one commit; then forget the snapshot in between."""
-    table, transaction = java.begin(name)
-    if _empty_root(table):
-        return
-    if _needs_content(table):
-        everything = java.jvm.org.apache.iceberg.expressions.Expressions.alwaysTrue()
-        transaction.newDelete().deleteFromRowFilter(everything).toBranch(GUARD).commit()
-        transaction.newAppend().toBranch(GUARD).commit()
-        age = FOR_EVER_DAYS * DAY_MS
-        transaction.manageSnapshots().setMaxRefAgeMs(GUARD, age).setMaxSnapshotAgeMs(GUARD, age).commit()
-        transaction.commitTransaction()
-        table = java.load(name)
-    parent = table.snapshot(int(ref_of(table, GUARD) or 0)).parentId()
-    heads = {ref_of(table, ref) for ref in names_of(java, table)} if parent is not None else set()
-    if parent is not None and str(parent) not in heads:
-        _forget_snapshot(java, table, parent)
+def _make_guard(java: JavaIceberg, name: str) -> str:
+    """Delete everything, append nothing and forget the snapshot in between, in one commit."""
+    with java.commit(name) as commit:
+        table = commit.table()
+        if found := _empty_root(table):
+            return found
+        head = ref_of(table, GUARD)
+        if _needs_content(table):
+            if head is not None:
+                commit.removeRef(GUARD)
+            head = str(commit.emptyRoot(GUARD))
+            commit.setAge(GUARD, FOR_EVER_DAYS * DAY_MS)
+            commit.setSnapshotAge(GUARD, FOR_EVER_DAYS * DAY_MS)
+        else:
+            commit.forget(table.snapshot(int(head or 0)).parentId())
+        commit.swap()
+        return str(head)
 
 
 def _needs_content(table: Any) -> bool:
-    """Whether the guard is missing or still lists files; a parent alone is only forgotten."""
+    """Whether the guard is missing, still lists files or cannot be read; a parent alone is only forgotten."""
     head = ref_of(table, GUARD)
-    snapshot = table.snapshot(int(head)) if head else None
-    return snapshot is None or bool(snapshot.allManifests(table.io()).size())
+    return head is None or manifests_of(table, head) != 0
+
+
+def manifests_of(table: Any, snapshot_id: str) -> int | None:
+    """How many manifests a snapshot lists; None when its list cannot be opened."""
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        return int(table.snapshot(int(snapshot_id)).allManifests(table.io()).size())
+    except Py4JJavaError as problem:
+        if "NotFoundException" not in str(problem.java_exception.toString()):
+            raise
+        return None
 
 
 def _empty_root(table: Any) -> str | None:
@@ -149,42 +174,72 @@ def _empty_root(table: Any) -> str | None:
     return head if parent is None or table.snapshot(parent) is None else None
 
 
-def _forget_snapshot(java: JavaIceberg, table: Any, snapshot_id: int) -> None:
-    # expireSnapshots() would also apply the table's own age limits to everything else; this takes out one snapshot
-    operations = table.operations()
-    base = operations.refresh()
-    ids = java.jvm.java.util.HashSet()
-    ids.add(snapshot_id)
-    operations.commit(base, java.jvm.org.apache.iceberg.TableMetadata.buildFrom(base).removeSnapshots(ids).build())
+def open_branch(java: JavaIceberg, name: str, branch: str, days: int) -> str:
+    """A branch that lists no file and keeps every one of its snapshots for ``days``; left alone when it is there."""
+    guard, _ = ensure_guard(java, name)
+
+    def act() -> str:
+        with java.commit(name) as commit:
+            if (found := ref_of(commit.table(), branch)) is not None:
+                return found
+            commit.createBranch(branch, int(guard))
+            # a head of its own: an old guard's age would have to be added to the days, and be in them for ever
+            commit.startAppend(branch)
+            commit.set("errata.branch", branch)
+            head = str(commit.finish())
+            commit.setAge(branch, days * DAY_MS)
+            commit.setSnapshotAge(branch, FOR_EVER_DAYS * DAY_MS)
+            commit.swap()
+            return head
+
+    return retrying(act)
 
 
-def ensure_branch(java: JavaIceberg, name: str, branch: str, snapshot_id: str, days: int) -> None:
-    """A branch at this snapshot that keeps every one of its snapshots for ``days``; left alone when it exists."""
+def append_written(
+    java: JavaIceberg, name: str, branch: str | None, written: str, mark: tuple[str, str], properties: dict[str, str]
+) -> str:
+    """Add what Spark has written under a name to a branch, or to main; answers the snapshot.
 
-    def act() -> None:
-        table = java.load(name)
-        if ref_of(table, branch) is not None:
-            return
-        age = age_for(table, snapshot_id, days)
-        manage = table.manageSnapshots().createBranch(branch, int(snapshot_id))
-        manage.setMaxRefAgeMs(branch, age).setMaxSnapshotAgeMs(branch, FOR_EVER_DAYS * DAY_MS).commit()
+    ``mark`` is a property that one append carries, ever: one that has landed before is the answer.
+    """
 
-    retrying(act)
+    def act() -> str:
+        with java.commit(name) as commit:
+            table = commit.table()
+            if found := marked(java, table, *mark):
+                return found[0]
+            # Iceberg would bring a branch that was dropped back from main: its files would be everyone's
+            if branch is not None and ref_of(table, branch) is None:
+                raise RunExpired(
+                    f"branch {branch} of {name} was dropped while it was written",
+                    state="main is unchanged",
+                    hint="plan the request again with --supersede",
+                )
+            commit.startAppend(branch)
+            commit.addWritten(written)
+            for key, value in {**properties, mark[0]: mark[1]}.items():
+                commit.set(key, value)
+            made = str(commit.finish())
+            commit.swap()
+            return made
+
+    return retrying(act, _APPEND_TRIES)
 
 
 def drop_refs(java: JavaIceberg, name: str, refs: Iterable[str]) -> tuple[str, ...]:
     """Remove branches and tags in one commit; those that are gone already are left out. Answers what was removed."""
+    wanted = tuple(refs)
+    removed: list[str] = []
 
     def act() -> tuple[str, ...]:
-        table = java.load(name)
-        present = table.refs()
-        found = tuple(ref for ref in refs if present.containsKey(ref))
-        if not found:
-            return ()
-        manage = table.manageSnapshots()
-        for ref in found:
-            manage = manage.removeBranch(ref) if present.get(ref).isBranch() else manage.removeTag(ref)
-        manage.commit()
-        return found
+        with java.commit(name) as commit:
+            present = commit.table().refs()
+            found = tuple(ref for ref in wanted if present.containsKey(ref))
+            for ref in found:
+                commit.removeRef(ref)
+            if found:
+                removed[:] = found  # also when the answer to a commit that landed is lost
+                commit.swap()
+        return tuple(removed)
 
     return retrying(act)

@@ -9,7 +9,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from errata.engines.iceberg.java import JavaIceberg, java_paths, partition_text, rows_of
-from errata.engines.iceberg.refs import age_for, drop_refs, ensure_branch, ensure_guard, main_head, ref_of, retrying
+from errata.engines.iceberg.refs import (
+    DAY_MS,
+    drop_refs,
+    ensure_guard,
+    main_head,
+    marked,
+    open_branch,
+    ref_of,
+    retrying,
+)
 from errata.engines.iceberg.shadow import drop_shadow, ensure_shadow
 from errata.errors import EngineError, NotFound, RunExpired
 from errata.failpoints import failpoint
@@ -31,19 +40,14 @@ class IcebergStaging:
         """Guard and run branch; the branch is rooted on the guard, so it holds only what attempts append."""
         ensure_shadow(self._java, target, run_id)
         guard, _ = ensure_guard(self._java, target.table)
-        root = ensure_guard(self._java, target.staging.table)[0] if target.shadow else guard
         failpoint("run.after_guard")
-        ensure_branch(self._java, target.staging.table, run_branch(run_id), root, keep_days)
+        open_branch(self._java, target.staging.table, run_branch(run_id), keep_days)
         return guard
 
     def find_attempt(self, target: TargetPin, attempt: str) -> StagedOutput | None:
         """The snapshot that carries this attempt's property; ``append()`` itself answers nothing."""
         table = self._load(target)
-        found = [
-            self._added(table, target, row[0])
-            for row in rows_of(self._java.bulk.snapshots(table))
-            if f"errata.attempt={attempt}" in row[4:]
-        ]
+        found = [self._added(table, target, each) for each in marked(self._java, table, "errata.attempt", attempt)]
         if not found:
             return None
         if any({f.path for f in other.files} != {f.path for f in found[0].files} for other in found[1:]):
@@ -120,36 +124,47 @@ class IcebergStaging:
     ) -> Candidate:
         if found := self.find_candidate(target, branch):
             return found
-        java = self._java
-        table, transaction = java.begin(target.staging.table)
+        with self._java.commit(target.staging.table) as commit:
+            self._assemble(commit, target, run_id, branch, partitions, paths, keep_days)
+            commit.swap()
+        made = self.find_candidate(target, branch)
+        if made is None:
+            raise EngineError(f"the candidate branch {branch} did not appear on {target.staging.table}")
+        return made
+
+    def _assemble(
+        self,
+        commit: Any,
+        target: TargetPin,
+        run_id: str,
+        branch: str,
+        partitions: Sequence[str],
+        paths: Sequence[str],
+        keep_days: int,
+    ) -> None:
+        java, table = self._java, commit.table()
         head, run_head = main_head(table), ref_of(table, run_branch(run_id))
         if head is None or run_head is None:
             raise RunExpired(
                 f"the run branch {run_branch(run_id)} of {target.staging.table} is gone", state="main is unchanged"
             )
         base = main_head(java.load(target.table)) if target.shadow else head
-        old = java.scan(table, head, target, partitions)
-        new = java.scan(table, run_head, target, partitions)
-        removing = [f.path for f in java.describe(table, old, target) if f.partition in set(partitions)]
-        age = age_for(table, head, keep_days)
-        transaction.manageSnapshots().createBranch(branch, int(head)).setMaxRefAgeMs(branch, age).commit()
-        scope = java.scope(target, partitions)
-        overwrite = transaction.newOverwrite().toBranch(branch).conflictDetectionFilter(scope)
-        overwrite = overwrite.validateFromSnapshot(int(head)).validateNoConflictingData().validateNoConflictingDeletes()
-        removed = java.bulk.remove(overwrite, old, java_paths(removing))
-        added = java.bulk.add(table, overwrite, new, java_paths(paths))
+        scope = java.scope(table, target, partitions)
+        removing = [f.path for f in java.live(table, head, target, partitions) if f.partition is not None]
+        commit.createBranch(branch, int(head))
+        commit.startOverwrite(branch)
+        removed = commit.remove(int(head), scope, java_paths(removing)) if removing else 0
+        added = commit.add(table, int(run_head), scope, java_paths(paths)) if paths else 0
         if removed != len(removing) or added != len(set(paths)):
             raise EngineError(
                 f"the candidate of {target.table} could not be assembled: {added} of {len(paths)} staged files found",
                 state="main is unchanged",
             )
-        overwrite = overwrite.set("errata.candidate", branch).set("errata.run", run_id)
-        overwrite.set("errata.base", base or "").commit()
-        transaction.commitTransaction()
-        made = self.find_candidate(target, branch)
-        if made is None:
-            raise EngineError(f"the candidate branch {branch} did not appear on {target.staging.table}")
-        return made
+        commit.set("errata.candidate", branch)
+        commit.set("errata.run", run_id)
+        commit.set("errata.base", base or "")
+        commit.finish()
+        commit.setAge(branch, keep_days * DAY_MS)
 
     def drop_refs(self, table: str, refs: Sequence[str]) -> tuple[str, ...]:
         """Remove branches and tags in one commit."""

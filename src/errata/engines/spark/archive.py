@@ -28,6 +28,7 @@ import sys, tempfile
 from pathlib import Path
 from errata.engines.iceberg.java import JavaIceberg
 from errata.engines.spark.session import SparkRuntime
+from errata.engines.spark.write import SparkWriter
 from errata.model.product import Catalog, Project
 root, jars = Path(sys.argv[1]), [Path(jar) for jar in sys.argv[2:]]
 lake = Catalog("lake", "jdbc", f"sqlite:///{root}/catalog.db", str(root / "warehouse"))
@@ -39,11 +40,12 @@ session.sql("CREATE TABLE lake.n.t (d date, k string, v decimal(12,2)) USING ice
 rows = "SELECT date_add(date'2026-01-01', cast(id % 5 AS int)) d, string(id) k, decimal(id) v FROM range(100)"
 session.sql(f"INSERT INTO lake.n.t {rows}")
 session.sql("ALTER TABLE lake.n.t CREATE BRANCH b")
-session.sql(rows.replace("decimal(id)", "cast(id AS decimal(12,2))")).writeTo("lake.n.t.branch_b").append()
+java = JavaIceberg(gateway, project.catalogs, runtime.hadoop)
+staged = session.sql(rows.replace("decimal(id)", "cast(id AS decimal(12,2))"))
+SparkWriter(java).append(staged, "lake.n.t", "b", ("errata.attempt", "1"))
 session.table("lake.n.t").write.parquet(str(root / "files"))
 session.read.parquet(str(root / "files")).groupBy("d").agg({"v": "sum", "k": "count"}).collect()
 session.sql("SELECT d, count(*), sum(v), sum(cast(xxhash64(k, v) AS decimal(38,0))) FROM lake.n.t GROUP BY d").collect()
-java = JavaIceberg(gateway, project.catalogs, runtime.hadoop)
 java.bulk.snapshots(java.load("lake.n.t"))
 session.sparkContext.stop()
 gateway.shutdown()

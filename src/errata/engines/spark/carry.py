@@ -7,20 +7,18 @@ count and by two checksums over every column, or nothing is published.
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
 from errata.engines.iceberg.published import RowWriter
-from errata.engines.spark.columns import in_partitions, quoted, table_name
+from errata.engines.spark.columns import in_partitions, quoted
 from errata.engines.spark.content import hash_sum, hash_texts
 from errata.engines.spark.inputs import snapshot_frame
 from errata.engines.spark.session import SparkRuntime
-from errata.engines.spark.stage import WRITE_OPTIONS
+from errata.engines.spark.write import SparkWriter
 from errata.errors import EngineError
 from errata.model.manifest import TargetPin
 
@@ -33,8 +31,9 @@ _A, _B = "__errata_a", "__errata_b"
 class SparkRewriter:
     """Writes rows anew, through one Spark session."""
 
-    def __init__(self, runtime: SparkRuntime) -> None:
+    def __init__(self, runtime: SparkRuntime, writer: SparkWriter) -> None:
         self._runtime = runtime
+        self._writer = writer
 
     def holding(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> frozenset[str]:
         """See the port: bounds say what a file may hold, only its rows say what it does; one column is read."""
@@ -43,21 +42,16 @@ class SparkRewriter:
         return frozenset(row[_FILE] for row in rows.where(inside).select(_FILE).distinct().collect())
 
     def copy_rows(
-        self, target: TargetPin, table: Any, tasks: Any, partitions: Sequence[str], branch: str, *, inside: bool
-    ) -> None:
-        """See the port."""
-        names = [str(field.name()) for field in table.schema().columns()]
+        self, target: TargetPin, table: Any, staged: str, partitions: Sequence[str], branch: str, *, inside: bool
+    ) -> str:
+        """See the port: exactly the files of the staged scan, with their deletes applied."""
+        names = [F.col(quoted(str(field.name()))) for field in table.schema().columns()]
         in_scope = _in_scope(target, partitions)
-        with self._rows_of(table, tasks) as rows:
-            wanted = rows.where(in_scope if inside else ~in_scope)
-            self._write(target, wanted.select(*(F.col(quoted(name)) for name in names)), branch)
-
-    def _write(self, target: TargetPin, rows: DataFrame, branch: str) -> None:
-        meant = _digest(rows)
-        place = f"{table_name(target.table)}.`branch_{branch}`"
-        writer = rows.writeTo(place).option("snapshot-property.errata.rewrite", branch)
-        writer.options(**WRITE_OPTIONS).append()
-        written = self._runtime.session.read.table(place).select(*(F.col(quoted(name)) for name in rows.columns))
+        # of format 3 these are the table's columns and the ids of the rows, which rows keep that way
+        wanted = self._runtime.session.read.format("iceberg").load(staged).where(in_scope if inside else ~in_scope)
+        meant = _digest(wanted.select(*names))
+        made = self._writer.append(wanted, target.table, branch, ("errata.rewrite", branch))
+        written = snapshot_frame(self._runtime.session, target.table, made, len(partitions)).select(*names)
         if (found := _digest(written)) != meant:
             raise EngineError(
                 f"rows of {target.table} were not written as they were read: expected {_told(meant)}, "
@@ -65,21 +59,7 @@ class SparkRewriter:
                 state="main is unchanged",
                 hint="repeat the command; if it stays so, the table's files or the cluster are at fault",
             )
-
-    @contextmanager
-    def _rows_of(self, table: Any, tasks: Any) -> Iterator[DataFrame]:
-        """Exactly the files of these scan tasks with their deletes applied, as Iceberg's own rewrites read them."""
-        jvm = self._runtime.gateway.jvm
-        name = f"errata_{uuid.uuid4().hex}"
-        staged = jvm.org.apache.iceberg.spark.ScanTaskSetManager.get()
-        cache = jvm.org.apache.iceberg.spark.SparkTableCache.get()
-        cache.add(name, table)
-        staged.stageTasks(table, name, tasks)
-        try:
-            yield self._runtime.session.read.format("iceberg").load(name)
-        finally:
-            staged.removeTasks(table, name)
-            cache.remove(name)
+        return made
 
 
 def _in_scope(target: TargetPin, partitions: Sequence[str]) -> Column:

@@ -18,6 +18,7 @@ from errata.engines.spark.columns import JSON, in_partitions, partition_text, qu
 from errata.engines.spark.content import comparable
 from errata.engines.spark.inputs import snapshot_frame, with_later_columns
 from errata.engines.spark.session import SparkRuntime
+from errata.engines.spark.write import SparkWriter
 from errata.model.beside import ADDED, CHANGED, CORRECTION_COLUMNS, REMOVED, RUN, VERSION
 from errata.model.manifest import TargetPin
 from errata.publisher.ports import BesideWriter, Stamp, Told
@@ -27,14 +28,14 @@ __all__ = ["ORDER", "SparkBeside", "correction_rows", "reversed_rows"]
 ORDER = "__errata_order"
 _EVENT = "struct<kind:string,old:string,new:string>"
 _TOLD = "struct<order:int,json:string>"
-_WRITE_OPTIONS = {"fanout-enabled": "false"}
 
 
 class SparkBeside:
     """Writes for tables beside targets."""
 
-    def __init__(self, runtime: SparkRuntime) -> None:
+    def __init__(self, runtime: SparkRuntime, writer: SparkWriter) -> None:
         self._runtime = runtime
+        self._writer = writer
 
     @property
     def _session(self) -> SparkSession:
@@ -63,7 +64,7 @@ class SparkBeside:
             for table, snapshot in (before, after)
         )
         held = self._held(place[0], told) if told else None
-        _append(correction_rows(old, new, target, columns, stamp, held), place)
+        self._append(correction_rows(old, new, target, columns, stamp, held), place)
 
     def _held(self, table: str, told: Told) -> DataFrame:
         """Everything that was told of these partitions, numbered by who came later."""
@@ -80,7 +81,7 @@ class SparkBeside:
             (F.col("publication_id") == F.lit(name)) & F.col("partition").isin(list(partitions))
             for name, partitions in publications.items()
         ]
-        _append(reversed_rows(told.where(reduce(lambda a, b: a | b, wanted)), key, stamp), place)
+        self._append(reversed_rows(told.where(reduce(lambda a, b: a | b, wanted)), key, stamp), place)
 
     def versions(
         self, place: tuple[str, str], target: TargetPin, snapshot_id: str, numbers: Mapping[str, int], run_id: str
@@ -96,7 +97,11 @@ class SparkBeside:
             )
             for number, names in sorted(by_number.items())
         ]
-        _append(reduce(DataFrame.unionAll, parts), place)
+        self._append(reduce(DataFrame.unionAll, parts), place)
+
+    def _append(self, rows: DataFrame, place: tuple[str, str]) -> None:
+        table, branch = place
+        self._writer.append(rows, table, branch, ("errata.rows", branch))
 
     def show(self, view: str, query: str) -> None:
         """See the port."""
@@ -230,11 +235,6 @@ def _stamped(rows: DataFrame, key: Sequence[str], stamp: Stamp) -> DataFrame:
     }
     columns = [F.col(quoted(name)) for name in (*key, *CORRECTION_COLUMNS)]
     return rows.withColumns(origin).select(*columns).sortWithinPartitions("partition", *map(quoted, key))
-
-
-def _append(rows: DataFrame, place: tuple[str, str]) -> None:
-    table, branch = place
-    rows.writeTo(f"{table_name(table)}.`branch_{branch}`").options(**_WRITE_OPTIONS).append()
 
 
 _conforms: type[BesideWriter] = SparkBeside

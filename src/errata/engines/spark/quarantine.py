@@ -14,9 +14,10 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.columns import JSON, in_partitions, partition_text, table_name
+from errata.engines.spark.columns import JSON, in_partitions, partition_text
 from errata.engines.spark.inputs import screened
 from errata.engines.spark.rows import ORIGIN, OUT, SOURCE, as_it_is, is_used, split
+from errata.engines.spark.write import SparkWriter
 from errata.errors import TransformFailed
 from errata.executor.ports import ChunkWork
 from errata.model.eras import QUARANTINE, SUPPRESS
@@ -66,7 +67,7 @@ def owned(pin: InputPin, manifest: Manifest, partitions: Sequence[str]) -> bool:
 
 
 def write_quarantine(
-    session: SparkSession, work: ChunkWork, aside: Aside, ensure: Callable[[str], None]
+    session: SparkSession, writer: SparkWriter, work: ChunkWork, aside: Aside, ensure: Callable[[str], None]
 ) -> Mapping[str, int]:
     """Append what is set aside and say how many rows were read, used, quarantined and suppressed, by input."""
     pieces = [*_screened(session, work), *_set_aside(work, aside)]
@@ -75,8 +76,7 @@ def write_quarantine(
     table = quarantine_table(work.manifest.target.table, work.run_id)
     ensure(table)
     rows = reduce(DataFrame.unionAll, [piece.rows for piece in pieces])
-    writer = rows.writeTo(table_name(table)).option("snapshot-property.errata.attempt", work.attempt)
-    writer.option("snapshot-property.errata.run", work.run_id).append()
+    writer.append(rows, table, None, ("errata.attempt", work.attempt), {"errata.run": work.run_id})
     found: dict[str, int] = {}
     for piece in pieces:
         for name, count in piece.seen.get.items():

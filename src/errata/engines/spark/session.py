@@ -25,6 +25,8 @@ __all__ = ["SparkRuntime", "session_settings"]
 
 _SESSION_DEFAULTS = {"spark.sql.shuffle.partitions": "16"}
 _SESSION_FIXED = {
+    # Iceberg sets it on whichever session is active when files are first written under a name; ours may be another
+    "spark.sql.catalog.default_rewrite_catalog": "org.apache.iceberg.spark.SparkRewriteTableCatalog",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.files.ignoreCorruptFiles": "false",

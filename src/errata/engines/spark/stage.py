@@ -14,7 +14,7 @@ from py4j.protocol import Py4JError
 from errata.engines.files.source import FileSource
 from errata.engines.spark.aggregates import content_of
 from errata.engines.spark.causes import cause_of, meaning
-from errata.engines.spark.columns import in_partitions, partition_text, table_name
+from errata.engines.spark.columns import in_partitions, partition_text
 from errata.engines.spark.contract import conform, null_in_required
 from errata.engines.spark.costs import cost_of
 from errata.engines.spark.inputs import frames, pinned_files, snapshot_frame, with_later_columns
@@ -25,6 +25,7 @@ from errata.engines.spark.quarantine import Aside, write_quarantine
 from errata.engines.spark.restore import restored_rows
 from errata.engines.spark.session import SparkRuntime
 from errata.engines.spark.transforms import load_transform, ship
+from errata.engines.spark.write import SparkWriter
 from errata.errors import EngineError, ErrataError, SourceChanged, TransformFailed, UsageError
 from errata.executor.ports import TRIAL, ChunkEngine, ChunkWork
 from errata.failpoints import failpoint
@@ -38,19 +39,22 @@ if TYPE_CHECKING:
 
     from errata.validator.ports import Measurer
 
-__all__ = ["WRITE_OPTIONS", "SparkChunks"]
-
-# one task per 64 MB of output instead of Iceberg's 384 MB: a typical chunk would otherwise be written by one core
-WRITE_OPTIONS = {"fanout-enabled": "false", "advisory-partition-size": str(64 * 1024 * 1024)}
+__all__ = ["SparkChunks"]
 
 
 class SparkChunks:
     """Chunks on one Spark session."""
 
     def __init__(
-        self, runtime: SparkRuntime, sources: FileSource, cache: Path, ensure_quarantine: Callable[[str], None]
+        self,
+        runtime: SparkRuntime,
+        writer: SparkWriter,
+        sources: FileSource,
+        cache: Path,
+        ensure_quarantine: Callable[[str], None],
     ) -> None:
         self._runtime = runtime
+        self._writer = writer
         self._sources = sources
         self._cache = cache
         self._ensure_quarantine = ensure_quarantine
@@ -79,15 +83,14 @@ class SparkChunks:
         output = self._output(work, aside)
         # first, so that what is known of the rows is known when the output lands
         self._fates[work.attempt] = self._blaming_the_chunk(
-            work, partial(write_quarantine, session, work, aside, self._ensure_quarantine)
+            work, partial(write_quarantine, session, self._writer, work, aside, self._ensure_quarantine)
         )
         failpoint("stage.before_commit")
-        branch = f"{table_name(work.manifest.target.staging.table)}.`branch_{run_branch(work.run_id)}`"
-        writer = output.writeTo(branch).option("snapshot-property.errata.attempt", work.attempt)
-        writer = writer.option("snapshot-property.errata.run", work.run_id)
-        for key, value in WRITE_OPTIONS.items():
-            writer = writer.option(key, value)
-        self._blaming_the_chunk(work, writer.append)
+        table, mark = work.manifest.target.staging.table, ("errata.attempt", work.attempt)
+        properties = {"errata.run": work.run_id}
+        self._blaming_the_chunk(
+            work, partial(self._writer.append, output, table, run_branch(work.run_id), mark, properties)
+        )
         failpoint("stage.after_commit")
 
     def _output(self, work: ChunkWork, aside: Aside | None = None, spread: int | None = None) -> DataFrame:
