@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
@@ -176,7 +175,7 @@ def test_rows_that_were_not_written_as_they_were_read_are_not_published(make_wor
     guard, _ = publishing.ensure_guard(target)
     world.sql(f"ALTER TABLE {TABLE} CREATE BRANCH `errata_x_rest1` AS OF VERSION {guard}")
     with pytest.raises(EngineError, match="not written as they were read"):
-        engines._rewriter._write(replace(target), unstable, "errata_x_rest1")
+        engines._rewriter._write(target, unstable, [F.col(name) for name in unstable.columns], "errata_x_rest1")
 
 
 def _rows(world: World) -> list[tuple[object, ...]]:

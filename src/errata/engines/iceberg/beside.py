@@ -15,7 +15,10 @@ from errata.errors import EngineError
 from errata.model.refs import pub_tag, rows_branch
 from errata.publisher.ports import BesideTable, StagedRows
 
-__all__ = ["IcebergBeside"]
+__all__ = ["ROWS", "IcebergBeside"]
+
+ROWS = "errata.rows"
+"""The property of an append to such a branch: its name."""
 
 _DAYS = 7
 
@@ -82,7 +85,9 @@ class IcebergBeside:
     def _head_of(self, handle: Any, table: str, branch: str) -> str:
         """The rows that wait on the branch, and nothing else."""
         head = ref_of(handle, branch)
-        if head is None:
+        # one that was dropped and came back from main holds what is shown already
+        summary = handle.snapshot(int(head)).summary() if head is not None else {}
+        if head is None or branch not in (summary.get("errata.branch"), summary.get(ROWS)):
             raise EngineError(f"branch {branch} of {table} was dropped while it was written")
         return head
 

@@ -49,10 +49,13 @@ class SparkRewriter:
         in_scope = _in_scope(target, partitions)
         # of format 3 these are the table's columns and the ids of the rows, which rows keep that way
         wanted = self._runtime.session.read.format("iceberg").load(staged).where(in_scope if inside else ~in_scope)
-        meant = _digest(wanted.select(*names))
-        made = self._writer.append(wanted, target.table, branch, ("errata.rewrite", branch))
-        written = snapshot_frame(self._runtime.session, target.table, made, len(partitions)).select(*names)
-        if (found := _digest(written)) != meant:
+        return self._write(target, wanted, names, branch)
+
+    def _write(self, target: TargetPin, rows: DataFrame, names: Sequence[Column], branch: str) -> str:
+        meant = _digest(rows.select(*names))
+        made = self._writer.append(rows, target.table, branch, ("errata.rewrite", branch))
+        written = snapshot_frame(self._runtime.session, target.table, made, 1)
+        if (found := _digest(written.select(*names))) != meant:
             raise EngineError(
                 f"rows of {target.table} were not written as they were read: expected {_told(meant)}, "
                 f"found {_told(found)}",

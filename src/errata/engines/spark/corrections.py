@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 from pyspark.sql import types as T  # noqa: N812
 
+from errata.engines.iceberg.beside import ROWS
 from errata.engines.spark.columns import JSON, in_partitions, partition_text, quoted, table_name
 from errata.engines.spark.content import comparable
 from errata.engines.spark.inputs import snapshot_frame, with_later_columns
@@ -101,7 +102,7 @@ class SparkBeside:
 
     def _append(self, rows: DataFrame, place: tuple[str, str]) -> None:
         table, branch = place
-        self._writer.append(rows, table, branch, ("errata.rows", branch))
+        self._writer.append(rows, table, branch, (ROWS, branch))
 
     def show(self, view: str, query: str) -> None:
         """See the port."""
