@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.clock import load
 from benchmarks.page import merged
 
-QUESTIONS = ("overhead", "days", "loop", "publish", "skew", "resume", "planning", "again", "live", "sqlmesh")
+QUESTIONS = ("overhead", "days", "loop", "publish", "scale", "skew", "resume", "planning", "again", "live", "sqlmesh")
 
 
 def main() -> None:
