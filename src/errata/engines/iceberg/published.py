@@ -332,12 +332,11 @@ def _landed(table: Any, target: TargetPin, publication_id: str, snapshot_id: str
         return Landed(Outcome.LANDED, snapshot_id, scope)
     if main_head(table) != snapshot_id:
         return Landed(Outcome.FENCED)  # main was set to something else, and the name is taken for good
-    catalog = target.table.partition(".")[0]
     raise EngineError(
         f"{target.table} cannot be read: the manifest list of its newest snapshot {snapshot_id} is gone",
         state="the publication landed and readers fail; no file of what was there before was deleted",
-        hint=f"CALL {catalog}.system.set_current_snapshot(table => '{target.table}', "
-        f"ref => '{pre_tag(publication_id)}'), then repeat the command",
+        hint=f"point main at the tag {pre_tag(publication_id)} with Spark's procedure set_current_snapshot, then repeat "
+        "the command",
     )
 
 
