@@ -124,20 +124,18 @@ def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[M
     for publication in desk.ledger.publications(run.run_id):
         undo = [undo_branch(publication.pub_id), pre_tag(publication.pub_id)]
         written_anew = desk.ledger.publication_detail(publication.pub_id)["rewrite"]
-        tags = [
-            pub_tag(publication.pub_id),
-            *(rows_branch(publication.pub_id, n + 1) for n in range(len(written_anew))),
-        ]
+        fence = pub_tag(publication.pub_id)
+        rows = [rows_branch(publication.pub_id, n + 1) for n in range(len(written_anew))]
         if publication.state is PublicationState.ABANDONED:
             # the fence must outlive any process that might still try to commit
-            drop += [(run.table, ref) for ref in (*undo, *tags[1:])]
-            kept.append(_kept(run, tags[0], "fence of a closed publication; its own retention ends it"))
+            drop += [(run.table, ref) for ref in (*undo, *rows)]
+            kept.append(_kept(run, fence, "fence of a closed publication; its own retention ends it"))
         elif _window_is_open(desk, publication.settled_at, manifest.rollback_window):
             is_undoable = True
             kept += [_kept(run, ref, f"undo until {manifest.rollback_window} after publication") for ref in undo]
-            drop += [(run.table, ref) for ref in tags]
+            drop += [(run.table, ref) for ref in (fence, *rows)]
         else:
-            drop += [(run.table, ref) for ref in (*undo, *tags)]
+            drop += [(run.table, ref) for ref in (*undo, fence, *rows)]
     drop += [*_waiting_rows(desk, run, manifest), *_carried_rows(desk, run, manifest)]
     table = quarantine_table(run.table, run.run_id)
     if not is_undoable:  # attempts that were never adopted may have left one behind, too
