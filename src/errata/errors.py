@@ -193,7 +193,7 @@ class RunExpired(Refused):
 
 
 class ValidationRejected(ErrataError):
-    """The gate said no; ``fields["checks"]`` has the reasons."""
+    """The gate said no; ``fields["validation"]`` has every check."""
 
     code = "validation-rejected"
     exit_code = 4

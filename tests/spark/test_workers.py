@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from errata.cli.failure import error_data
+from errata.cli.session import json_text
 from errata.errors import CostCapReached, ErrataError, Nondeterministic, RunFailed, ValidationRejected
+from errata.model.views import ValidateView
 from support.world import PRODUCT_FILE, TRANSFORM, World
 
 Make = Callable[..., World]
@@ -190,13 +195,32 @@ def test_a_canary_that_does_not_pass_stops_the_rest(make_world: Make) -> None:
         days=3, chunk_bytes=ONE_DAY, transform=TRANSFORM.replace('F.sum("amount")', '(F.sum("amount") + 1)')
     )
     run = world.to("approved", canary=1)
-    with pytest.raises(ValidationRejected, match="canary did not pass: 2026-01-03"):
-        world.client.run(run, as_="ana")
-    status = world.client.status(run)
-    assert (status.state, status.chunks.done, status.chunks.pending) == ("rejected", 1, 2)
-    with pytest.raises(ValidationRejected, match="rejected by its canary"):
-        world.client.run(run, as_="ana")
+    for _ in range(2):
+        with pytest.raises(ValidationRejected, match="canary did not pass: 2026-01-03"):
+            world.client.run(run, as_="ana")
+        status = world.client.status(run)
+        assert (status.state, status.chunks.done, status.chunks.pending) == ("rejected", 1, 2)
     assert world.rows() == world.wrong()
+
+
+def test_every_worker_of_a_run_that_its_canary_ended_answers_with_the_verdict(make_world: Make) -> None:
+    """The JSON error has what ``errata validate`` puts into it: the whole view, under ``validation``."""
+    wrong = TRANSFORM.replace('F.sum("amount")', '(F.sum("amount") + 1)')
+    world = make_world(days=2, chunk_bytes=ONE_DAY, transform=wrong)
+    run = world.to("approved", canary=1)
+    told = []
+    for _ in range(2):
+        with pytest.raises(ValidationRejected) as refused:
+            world.client.run(run, as_="ana")
+        told.append(json.loads(json_text(error_data(refused.value)))["error"])
+    assert told[0] == told[1]
+    assert told[0].keys() == {"code", "message", "hint", "state", "validation"}
+    view = told[0]["validation"]
+    assert view.keys() == {field.name for field in fields(ValidateView)}
+    assert (view["run_id"], view["state"], view["passed"]) == (run, "rejected", False)
+    assert {check["level"] for check in view["checks"]} == {"ok", "block"}
+    assert {check["partition"] for check in view["checks"]} <= {"2026-01-02", None}
+    assert world.rows(int(view["snapshot_id"])), "the candidate can be looked at"
 
 
 def test_a_canary_that_cannot_be_computed_stops_the_rest(make_world: Make) -> None:

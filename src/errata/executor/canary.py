@@ -6,23 +6,28 @@ warnings are shown and decided at the gate of the whole run. What it took refine
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from errata.errors import StateRefused, ValidationRejected
 from errata.executor.attempting import Job
 from errata.executor.candidates import assemble, facts_of, measured
-from errata.ledger import ChunkRecord
+from errata.executor.desk import Desk
+from errata.ledger import CandidateRecord, ChunkRecord, RunRecord
 from errata.model.codec import plain
 from errata.model.manifest import Chunk, Estimate, Manifest
 from errata.model.run import ChunkState, RunState
+from errata.model.views import ValidateView
 from errata.planner.estimate import cores_for, refine
 from errata.planner.resize import Measured
 from errata.validator.judge import Verdict, judge
 
-__all__ = ["judge_canary", "taken_by"]
+__all__ = ["judge_canary", "refuse_rejected", "taken_by"]
 
 CANARY = "canary"
+REJECTED = "canary.rejected"
 
 
 def judge_canary(job: Job) -> bool:
@@ -48,10 +53,10 @@ def _judge(job: Job) -> bool:
     names = {name for chunk in canary for name in chunk.partitions}
     part = _part_of(job.manifest, names)
     candidate = assemble(desk, job.actor, run, part, canary)
-    verdict = judge(part, measured(desk, job.actor, run, part, candidate), facts_of(desk, part, candidate))
-    blocking = [problem for problem in verdict.problems if problem.level == "block"]
-    if blocking:
-        _reject(job, verdict, len(canary))
+    measurements = measured(desk, job.actor, run, part, candidate)
+    verdict = judge(part, measurements, facts_of(desk, part, candidate))
+    if any(problem.level == "block" for problem in verdict.problems):
+        _reject(job, verdict, candidate, len(measurements))
     warned = sorted({problem.name for problem in verdict.problems})
     estimate = _refined(job, canary, [chunk for chunk in chunks if chunk.wave != 0])
     fact = {
@@ -85,20 +90,53 @@ def _part_of(manifest: Manifest, names: set[str]) -> Manifest:
     )
 
 
-def _reject(job: Job, verdict: Verdict, chunks: int) -> None:
-    first = next(problem for problem in verdict.problems if problem.level == "block")
+def _reject(job: Job, verdict: Verdict, candidate: CandidateRecord, measured_count: int) -> None:
+    """End the run. The verdict is recorded first, so that every later worker can repeat it."""
+    desk, run_id = job.desk, job.run.run_id
+    fact = {
+        "snapshot_id": candidate.snapshot_id or "",
+        "candidate": candidate.branch,
+        "checks": [plain(check) for check in verdict.checks],
+        "measured": measured_count,
+    }
+    desk.ledger.record_fact(run_id, REJECTED, fact, job.actor)
     body = {"canary": [plain(problem) for problem in verdict.problems[:50]]}
     try:
-        job.desk.ledger.move(job.run.run_id, RunState.REJECTED, actor=job.actor, action="canary.rejected", body=body)
+        desk.ledger.move(run_id, RunState.REJECTED, actor=job.actor, action="canary.rejected", body=body)
     except StateRefused:
         # another worker judged it at the same moment and said so first
-        if job.desk.ledger.run(job.run.run_id).state is not RunState.REJECTED:
+        if desk.ledger.run(run_id).state is not RunState.REJECTED:
             raise
+    refuse_rejected(desk, desk.ledger.run(run_id))
+
+
+def refuse_rejected(desk: Desk, run: RunRecord) -> None:
+    """Raise if the canary ended this run, in every worker alike, with the verdict as ``errata validate`` gives it."""
+    rejected = desk.ledger.facts(run.run_id).get(REJECTED)
+    # a canary that was the whole run may have been judged again by the gate, whose verdict counts then
+    if run.state is not RunState.REJECTED or rejected is None or desk.ledger.latest_verdict(run.run_id):
+        return
+    counts = desk.ledger.counts(run.run_id)
+    first = next(check for check in rejected["checks"] if check["level"] == "block")
     raise ValidationRejected(
-        f"the canary did not pass: {first.partition or 'the candidate'}: {first.name}: {first.message}",
-        state=f"{chunks} canary chunks are staged, nothing else was computed; main is unchanged",
-        hint=f"correct the transform and plan again with --supersede {job.run.run_id}",
-        checks=[plain(problem) for problem in verdict.problems],
+        f"the canary did not pass: {first['partition'] or 'the candidate'}: {first['name']}: {first['message']}",
+        state=f"{counts.done} of {counts.total} chunks are staged, nothing else was computed; main is unchanged",
+        hint=f'errata diff {run.run_id}\nerrata plan {run.product} … --supersede {run.run_id} --reason "…"',
+        validation=_view(desk, run, rejected),
+    )
+
+
+def _view(desk: Desk, run: RunRecord, rejected: Mapping[str, Any]) -> ValidateView:
+    return ValidateView(
+        run_id=run.run_id,
+        state=run.state.value,
+        already=False,
+        passed=False,
+        snapshot_id=rejected["snapshot_id"],
+        candidate=rejected["candidate"],
+        checks=tuple(rejected["checks"]),
+        measured=rejected["measured"],
+        single_user=desk.project.single_user,
     )
 
 

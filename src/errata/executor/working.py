@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 
-from errata.errors import RunExpired, RunFailed, StateRefused, ValidationRejected
+from errata.errors import RunExpired, RunFailed, StateRefused
 from errata.executor.approving import require_approvals
 from errata.executor.attempting import Job
+from errata.executor.canary import refuse_rejected
 from errata.executor.desk import Desk
 from errata.executor.freezing import held_off, refuse_written
 from errata.executor.glass import raise_alarm
@@ -54,7 +55,7 @@ def run_chunks(
     settle_open(desk, actor, run.table)
     run = desk.ledger.run(run.run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
-    _refuse_rejected_canary(desk, run)
+    refuse_rejected(desk, run)
     if run.state in _AFTER:
         return _view(desk, run, already=True, started=started)
     if run.state is S.APPROVED:  # before anyone is held off for it
@@ -102,20 +103,6 @@ def _join(
     finally:
         progress.close()
     return _finish(job, started)
-
-
-def _refuse_rejected_canary(desk: Desk, run: RunRecord) -> None:
-    """No worker of a run whose canary did not pass ends well, whichever of them judged it."""
-    if run.state is not S.REJECTED:
-        return
-    counts = desk.ledger.counts(run.run_id)
-    if counts.done < counts.total:
-        raise ValidationRejected(
-            f"run {run.run_id} was rejected by its canary; {counts.total - counts.done} of {counts.total} chunks were "
-            "never computed",
-            state="main is unchanged",
-            hint=f"errata diff {run.run_id}; then plan again with --supersede {run.run_id}",
-        )
 
 
 def _start(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> RunRecord:
@@ -188,7 +175,7 @@ def _settle(job: Job) -> tuple[RunRecord, Counts]:
 def _finish(job: Job, started: float) -> RunView:
     desk = job.desk
     run, counts = patiently(lambda: _settle(job), desk.narrate)
-    _refuse_rejected_canary(desk, run)
+    refuse_rejected(desk, run)
     view = _view(desk, run, already=False, started=started)
     if run.state is S.FAILED:
         first = view.failures[0] if view.failures else {}
