@@ -77,9 +77,16 @@ def stop_at_cap(job: Job) -> None:
     A plan that set the rule aside goes on.
     """
     cap, price = job.manifest.limits.max_usd, job.desk.project.core_hour_usd
-    if cap is None or Decimal(price) == 0 or any(override.rule == "cost" for override in job.manifest.overrides):
+    if cap is None or any(override.rule == "cost" for override in job.manifest.overrides):
         return
     ledger, run_id = job.desk.ledger, job.run.run_id
+    if Decimal(price) <= 0:
+        raise CostCapReached(
+            f"run {run_id} was stopped; its plan allows {cap} USD, and at a price of {price} USD per core-hour "
+            "nobody can tell what it costs",
+            state="what was computed is kept; main is unchanged",
+            hint=f"set price.core_hour_usd in errata.yaml again, then: errata run {run_id}",
+        )
     cores = cores_for(job.desk.project, job.desk.product(job.manifest.product))
     spent = dollars(price, core_seconds(ledger.attempts(run_id), cores, ledger.now()))
     if Decimal(spent) < Decimal(cap) or not ledger.counts(run_id).pending:

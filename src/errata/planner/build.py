@@ -118,6 +118,7 @@ def build_plan(
         now,
         beside=beside or {},
         held=held,
+        core_hour_usd=project.core_hour_usd,
     )
     parts: dict[str, bytes] = {}
     draft = _manifest(world, project, ledger_id, chunks, parts)

@@ -47,6 +47,7 @@ class World:
     active_runs: Sequence[ActiveRun] = ()
     beside: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)  # tables beside the target; None: absent
     held: Held | None = None  # what a restore puts back
+    core_hour_usd: str = "0"
 
     def folded(self, partitions: Sequence[str]) -> str:
         """Partitions as people read them; verdicts are kept for good, so a scattered scope is cut short."""
@@ -229,6 +230,10 @@ def _bytes(world: World) -> Iterator[Verdict]:
 
 def _cost(world: World) -> Iterator[Verdict]:
     most = world.limits.max_usd
+    if most is not None and Decimal(world.core_hour_usd) <= 0:
+        found = f"limits.max_usd is {most} and price.core_hour_usd is {world.core_hour_usd}, so no run could reach it"
+        yield Verdict("cost", "refuse", f"{found}; give a price or take the limit out")
+        return
     yield _cap("cost", Decimal(world.estimate.usd), None if most is None else Decimal(most), " USD")
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from pathlib import Path as FilePath
 
 from errata.errors import ErrataError
@@ -24,7 +25,8 @@ __all__ = ["add_columns", "check_project"]
 
 def check_project(project: Project, reader: TableReader | None = None) -> tuple[Problem, ...]:
     """Every problem of a loaded project; without a reader the tables are left out."""
-    problems = [*_check_people(project), *_check_alarm(project), *_check_erasure(project, reader)]
+    problems = [*_check_people(project), *_check_alarm(project), *_check_price(project)]
+    problems += _check_erasure(project, reader)
     for product in project.products.values():
         report = _report(project, product.path)
         check_transform(FilePath(project.root), product, report)
@@ -84,6 +86,17 @@ def _check_alarm(project: Project) -> list[Problem]:
         place = program if "/" not in program else str(FilePath(project.root) / program)
         if shutil.which(place) is None:
             report.at(("alarm", "command", 0), "expected a program that can be started", found=False)
+    return report.problems
+
+
+def _check_price(project: Project) -> list[Problem]:
+    """A cost cap is counted in dollars; without a price nothing would ever reach it."""
+    report = _report(project, "errata.yaml")
+    if project.limits.max_usd is not None and Decimal(project.core_hour_usd) <= 0:
+        said = (
+            f"expected price.core_hour_usd above 0 beside it; it is {project.core_hour_usd}, so no run could reach it"
+        )
+        report.at(("limits", "max_usd"), said, found=False)
     return report.problems
 
 

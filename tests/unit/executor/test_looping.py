@@ -138,6 +138,14 @@ def test_a_run_at_its_cap_stops_while_chunks_are_left(small: Small, monkeypatch:
     assert small.ledger.run(RUN).state is RunState.PAUSED
 
 
+def test_a_run_with_a_cap_does_not_start_chunks_that_have_no_price(small: Small) -> None:
+    """Whoever takes the price out of the project does not take the cap out of the plan."""
+    small.manifest.limits.max_usd, small.project.core_hour_usd = "0.01", "0"
+    with pytest.raises(CostCapReached, match="price of 0 USD per core-hour"):
+        small.work()
+    assert small.ledger.counts(RUN).done == 0
+
+
 @pytest.mark.parametrize("name", ["counts", "chunks", "attempts"])
 def test_a_ledger_that_does_not_answer_for_a_while_costs_no_chunk(
     small: Small, monkeypatch: pytest.MonkeyPatch, name: str

@@ -114,6 +114,16 @@ def test_a_named_override_sets_one_rule_aside_and_is_sealed(rule: str):
     assert [v for v in made.verdicts if v.rule != rule] == [v for v in before.verdicts if v.rule != rule]
 
 
+@pytest.mark.parametrize("price", ["0", "0.00"])
+def test_a_cost_cap_without_a_price_is_refused(price: str):
+    """At a price of nothing every run is free, so the cap would hold nobody back."""
+    made = plan(project=replace(PROJECT, limits=Limits(max_usd="50"), core_hour_usd=price))
+    (verdict,) = [verdict for verdict in made.verdicts if verdict.rule == "cost"]
+    assert verdict.level == "refuse"
+    assert f"limits.max_usd is 50 and price.core_hour_usd is {price}" in verdict.message
+    assert levels(plan(project=replace(PROJECT, limits=Limits(), core_hour_usd=price)), "cost") == ["ok"]
+
+
 def test_an_override_of_another_rule_does_not_help():
     """Setting one rule aside leaves the refusal of another."""
     made = plan(ask(overrides=(Override("recent", "why"),)), **CASES["locked"])

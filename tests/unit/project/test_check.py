@@ -211,6 +211,15 @@ def test_the_program_of_the_alarm_must_be_there(write: Write):
     assert found(with_transform(write(also="alarm: {command: [sh]}\n"))) == []
 
 
+@pytest.mark.parametrize("price,found_price", [("", "0"), ("price: {core_hour_usd: 0.00}\n", "0.00")])
+def test_a_cost_cap_needs_a_price(write: Write, price: str, found_price: str):
+    """Without one no run could ever reach the cap."""
+    root = with_transform(write(also=f"limits: {{max_usd: 50}}\n{price}"))
+    said = f"expected price.core_hour_usd above 0 beside it; it is {found_price}, so no run could reach it"
+    assert found(root) == [f"errata.yaml:8: limits.max_usd: {said}"]
+    assert found(with_transform(write(also="limits: {max_usd: 50}\nprice: {core_hour_usd: 0.05}\n"))) == []
+
+
 def test_a_team_that_has_to_agree_needs_an_approver(write: Write):
     """Else every plan of its products would wait for ever; a product may leave its owner out."""
     team = PROJECT.replace(
