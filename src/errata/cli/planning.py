@@ -35,7 +35,7 @@ Instead = Annotated[
     str | None,
     typer.Option("--partitions", metavar="LIST", help="Instead: 2026-01-03,2026-01-10..2026-01-14 (inclusive)."),
 ]
-Kind = Annotated[str, typer.Option("--kind", metavar="KIND", help="What kind of correction.")]
+Kind = Annotated[str, typer.Option("--kind", metavar="KIND", help="Kind of correction; recorded with the run.")]
 First = Annotated[
     Order | None,
     typer.Option(

@@ -27,6 +27,7 @@ from errata.model.product import Input, Product
 __all__ = [
     "KINDS",
     "ORDERS",
+    "RESERVED",
     "RULES",
     "Request",
     "canary_of",
@@ -49,9 +50,9 @@ KINDS = (
     "migrate",
     "reconstruct",
     "restore",
-    "attest",
-    "reconcile",
 )
+RESERVED = ("attest", "reconcile")
+"""Kinds whose names promise that nothing is published; refused until they keep that promise."""
 ORDERS = ("newest", "oldest", "sequential")
 RULES = (
     "range",
@@ -94,6 +95,13 @@ class Request:
     restore: str | None = None  # a snapshot, a tag or a time: what the target held then is put back
 
     def __post_init__(self) -> None:
+        if self.kind in RESERVED:
+            raise UsageError(
+                f"kind {self.kind} was refused; it is reserved for runs that compare and publish nothing, which this "
+                "version cannot do",
+                state="nothing was planned",
+                hint=f"to compute and compare without a run: errata try {self.product} {self._first()}",
+            )
         _one_of("kind", self.kind, KINDS)
         if self.order is not None:
             _one_of("order", self.order, ORDERS)
@@ -113,6 +121,11 @@ class Request:
             raise UsageError(f"--canary {self.canary} was refused; expected 0 or more partitions")
         if self.prove_determinism < 0:
             raise UsageError(f"--prove-determinism {self.prove_determinism} was refused; expected 0 or more chunks")
+
+    def _first(self) -> str:
+        """A partition or list of the scope, as ``errata try`` takes it."""
+        asked = self.partitions if isinstance(self.partitions, str) else next(iter(self.partitions or ()), None)
+        return asked or self.start or "PARTITION"
 
 
 def resolve(request: Request, grain: Grain) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from errata.errors import UsageError
 from errata.model.manifest import Override
 from errata.model.partition import Grain
 from errata.model.product import Input
-from errata.planner.request import KINDS, input_partitions, parse_override, resolve
+from errata.planner.request import KINDS, RESERVED, input_partitions, parse_override, resolve
 from unit.planner.worlds import ask
 
 
@@ -52,11 +52,28 @@ def test_what_a_request_cannot_say_is_refused_with_the_nearest_word(more: dict[s
         ask(**more)
 
 
-def test_all_eleven_kinds_are_known():
-    """The kinds of the catalogue, each accepted."""
+def test_every_kind_but_the_reserved_ones_can_be_planned():
+    """Eleven names, two of which are kept for later."""
     found = [ask(kind=kind, restore="7" if kind == "restore" else None).kind for kind in KINDS]
     assert found == list(KINDS)
-    assert len(KINDS) == 11
+    assert (len(KINDS), RESERVED) == (9, ("attest", "reconcile"))
+
+
+@pytest.mark.parametrize("kind", ["attest", "reconcile"])
+@pytest.mark.parametrize(
+    "scope,tried",
+    [
+        ({"start": "2026-01-03", "end": "2026-01-05"}, "2026-01-03"),
+        ({"partitions": "2026-01-03,2026-01-05..2026-01-06"}, "2026-01-03,2026-01-05..2026-01-06"),
+        ({"partitions": ["2026-01-04", "2026-01-05"]}, "2026-01-04"),
+    ],
+)
+def test_a_kind_that_promises_to_publish_nothing_is_refused(kind: str, scope: dict[str, object], tried: str):
+    """A run would compute the partitions and replace them in the table; the hint is what compares them today."""
+    with pytest.raises(UsageError, match=f"kind {kind} was refused") as refused:
+        ask(kind=kind, **{"start": None, "end": None, "partitions": None, **scope})
+    assert refused.value.state == "nothing was planned"
+    assert (refused.value.hint or "").endswith(f"errata try fin.daily_revenue {tried}")
 
 
 def test_an_override_names_a_rule_and_a_reason():
