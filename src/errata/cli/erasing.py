@@ -29,23 +29,19 @@ def register(app: typer.Typer) -> None:
 def add(
     session: Session,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept. No ids in it.")],
-    subjects: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]…", help="Ids as they stand in the table; a shell keeps them.")
-    ] = None,
     source: Annotated[
-        str | None, typer.Option("--from", metavar="FILE", help="A file with one id a line; - is standard input.")
-    ] = None,
+        str, typer.Option("--from", metavar="FILE", help="A file with one id a line; - is standard input.")
+    ],
 ) -> None:
     """Put subjects on the list of erased ones, as keyed hashes.
 
     From then on no candidate with rows of them passes the gate, none that was judged before is published, and no
-    rollback brings them back. Deletes no row: that is for the owners of source and table.
+    rollback brings them back. Deletes no row: that is for the owners of source and table. Ids are no arguments: a
+    shell would keep them in its history.
 
     Example: errata erase add --from requests.txt --reason "requests of March" --as dana
     """
-    if (source is None) == (not subjects):
-        raise UsageError("expected ids, or --from FILE with one a line; found " + ("both" if subjects else "neither"))
-    asked = list(subjects or ()) or _lines(session, source or "")
+    asked = _lines(session, source)
     with session.client() as client:
         view = client.erase(asked, reason=reason, as_=session.person)
     session.answer(view, lambda width: _lines_of(view, width))

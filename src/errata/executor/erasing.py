@@ -4,6 +4,7 @@ wrote; those whom rows are about go on the list of erased subjects, which gate, 
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Collection
 
@@ -46,6 +47,12 @@ def list_subjects(desk: Desk, actor: Actor, subjects: Collection[str], reason: s
         raise UsageError(
             "an empty id was refused; expected what stands in the columns that products name under subjects",
             state="nobody was added",
+        )
+    if any(re.search(rf"(?<![\w-]){re.escape(subject)}(?![\w-])", reason) for subject in subjects):
+        raise UsageError(
+            "the reason names one of the ids; expected one without, because reasons are kept for good",
+            state="nobody was added",
+            hint='name the request instead: --reason "request 114"',
         )
     erased, asked = desk.engines.erased, sorted(set(subjects))
     desk.ledger.note(None, actor, "erasure.asked", {"list": erased.table, "subjects": len(asked), "reason": reason})

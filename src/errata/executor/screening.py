@@ -22,7 +22,9 @@ def with_row_rules(product: Product, inputs: Mapping[str, InputFacts]) -> Produc
 
     def ready(source: Input) -> Input:
         types = _types(source, inputs[source.name])
-        rules = (replace(rule, sql=row_rule_sql(rule, source.name, types)) for rule in source.rows)
+        rules = (
+            replace(rule, sql=row_rule_sql(rule, source.name, types, product.target.subjects)) for rule in source.rows
+        )
         return replace(source, rows=tuple(rules))
 
     return replace(product, inputs=tuple(ready(source) for source in product.inputs))

@@ -176,6 +176,11 @@ def _table(table: str, path: tuple[str, ...], catalogs: Sequence[str] | None, re
 def _target(file: ProductFile, grain: Grain, project: Project | None, report: Report) -> Target:
     target, path = file.target, ("target", "add_columns")
     _no_repeats(target.subjects, ("target", "subjects"), report)
+    if target.partition.column in target.subjects:
+        said = (
+            f"{target.partition.column} is the partition column, and manifests name partitions; expected another column"
+        )
+        report.at(("target", "subjects", target.subjects.index(target.partition.column)), said, found=False)
     if target.subjects and project is not None and project.erasure is None:
         report.at_key(("target", "subjects"), 'missing key "erasure" in errata.yaml, which names the list they are on')
     spelt: dict[str, str] = {target.partition.column.casefold(): target.partition.column}

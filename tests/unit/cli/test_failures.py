@@ -61,6 +61,7 @@ def test_fixed_keys_of_an_error_cannot_be_taken_by_fields():
         ("run", RUN, "--parallel", "0"),
         ("run", RUN, "--parallel", "two"),
         ("approve", RUN),
+        ("erase", "add", "A-17", "--reason", "x"),
         ("rollback", RUN),
         ("audit",),
         ("diff", RUN, "--unknown"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -39,7 +40,9 @@ PROMISED: dict[tuple[str, ...], set[str]] = {
     ("why", "t", "2026-01-17"): {"history"},
     ("audit", "verify"): {"ok", "entries", "first_bad", "head", "heads"},
     ("audit", "head"): {"seq", "hash", "at", "ledger", "project", "key_id", "files", "already", "envelope"},
-    ("erase", "add", "A-1", "--reason", "x"): {"table", "added", "already", "watermark", "products", "judge_again"},
+    ("erase", "add", "--from", os.devnull, "--reason", "x"): {
+        "table", "added", "already", "watermark", "products", "judge_again",
+    },
     ("audit", "erase-person", "bo", "--reason", "x"): {"pseudonym", "entries", "already", "warnings"},
     ("ledger", "roles", "--print"): {"sql"},
     ("runs", "--accepted-at", "2026-02-20T18:30Z"): {"accepted_at", "accepted"},

@@ -271,7 +271,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "audit-late": (("audit", "verify"), {"audit_verify": samples.witnessed(signatures="not checked", lag=90_000)}),
     "audit-head": (("audit", "head"), {}),
     "audit-erase-person": (("audit", "erase-person", "bo", "--reason", "asked"), {}),
-    "erase-add": (("erase", "add", "A-1", "--reason", "asked"), {}),
+    "erase-add": (("erase", "add", "--from", os.devnull, "--reason", "asked"), {}),
     "cleanup": (("cleanup",), {}),
     "cleanup-dry-run": (("cleanup", "--dry-run"), {"cleanup": samples.cleanup(dry_run=True)}),
     "check": (("check",), {}),

@@ -38,6 +38,7 @@ def test_a_variable_that_holds_the_key_need_not_be_set_by_those_who_do_not_judge
         (ERASURE.replace("lake.", "sea."), PRODUCT, "expected a table of a catalog in errata.yaml"),
         (ERASURE.replace("table: lake.privacy.erased", "table: erased"), PRODUCT, "table"),
         (ERASURE, SUBJECTS.replace("[account_id]", "[account_id, account_id]"), "given twice"),
+        (ERASURE, SUBJECTS.replace("s: [account_id]", "s: [business_date]"), "manifests name partitions"),
     ],
 )
 def test_what_cannot_work_is_refused_by_line(write: Write, also: str, product: str, says: str):
@@ -54,9 +55,9 @@ def test_a_hash_depends_on_the_key_and_says_nothing_without_it():
 
 def test_the_list_and_the_columns_of_subjects_must_be_there(write: Write):
     """A date has no one text; a table that is no list, or not there, is named at its line."""
-    root = with_transform(write(also=ERASURE, product=SUBJECTS.replace("[account_id]", "[acount_id, business_date]")))
+    root = with_transform(write(also=ERASURE, product=SUBJECTS.replace("[account_id]", "[acount_id, born_on]")))
     project = load_project(root)
-    target = {"lake.fin.daily_revenue": Facts()}
+    target = {"lake.fin.daily_revenue": Facts(columns=(*Facts().columns, Column("born_on", "date")))}
 
     def said(**tables: Facts) -> list[str]:
         return [str(problem) for problem in check_project(project, Tables(target | tables))]
@@ -64,6 +65,6 @@ def test_the_list_and_the_columns_of_subjects_must_be_there(write: Write):
     missing, nearest, kind = said()
     assert "lake.privacy.erased was not found" in missing
     assert 'nearest: "account_id"' in nearest
-    assert "business_date is date" in kind
+    assert "born_on is date" in kind
     assert "with a column subject" in said(**{"lake.privacy.erased": Facts()})[0]
     assert len(said(**{"lake.privacy.erased": Facts(columns=(Column("subject"),))})) == 2

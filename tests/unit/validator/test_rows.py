@@ -180,3 +180,31 @@ def test_rules_cannot_fail_on_a_bad_value_and_must_be_conditions():
     for text in ("amount", "sum(n) > 1", "rand() > 0.5", "no_such > 1", "n in (select 1)"):
         with pytest.raises(UsageError, match=r"inputs\.raw\.rows, r: "):
             row_rule_sql(RowRule("r", text, "suppress"), "raw", types)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "account = 'A-17'",
+        "'A-17' = account",
+        "n > 3 or Account in ('A-17', 'A-18')",
+        "upper(trim(account)) <=> 'A-17'",
+        "cast(account as bigint) = 17",
+        "not (account != 'A-17')",
+    ],
+)
+def test_a_row_rule_names_no_subject(text: str):
+    """The rule is sealed for good; the message does not repeat the id. Other columns may be compared as ever."""
+    types = {"account": "string", "n": "long"}
+    rule = RowRule("left out", text, "suppress")
+    with pytest.raises(UsageError, match="a comparison of account with constants was refused") as refused:
+        row_rule_sql(rule, "raw", types, ("account",))
+    assert "17" not in f"{refused.value}{refused.value.hint}{refused.value.fields}"
+    assert row_rule_sql(rule, "raw", types, ("n",))
+
+
+@pytest.mark.parametrize("text", ["account like 'test-%'", "account = ''", "length(account) = 3", "account = other"])
+def test_a_row_rule_may_speak_about_a_column_of_subjects(text: str):
+    """A pattern, an empty value, a length and another column are no id."""
+    types = {"account": "string", "other": "string"}
+    assert row_rule_sql(RowRule("odd", text, "suppress"), "raw", types, ("account",))
