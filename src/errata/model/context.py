@@ -17,7 +17,7 @@ __all__ = ["Context", "Mode"]
 
 
 class Mode(StrEnum):
-    """Why a transform runs; sinks look at it before they speak to the outside."""
+    """Why a transform runs."""
 
     LIVE = "LIVE"
     BACKFILL = "BACKFILL"
@@ -39,7 +39,6 @@ class Context:
     end: datetime | None
     config: Mapping[str, Any]
     version: str
-    sinks: frozenset[str] = frozenset()
     lineage: Mapping[str, str | None] = field(default_factory=dict)
     _deterministic_id: Callable[..., Any] | None = None
     _stamp: Callable[..., Any] | None = None
@@ -69,13 +68,3 @@ class Context:
                 hint="errata.live_context(…, quarantine=function of rows and reason)",
             )
         return self._quarantine(frame, condition, reason, of)
-
-    def sink(self, name: str) -> str:
-        """The name of a side channel, if the run manifest allows it; otherwise the chunk fails before it writes."""
-        if name not in self.sinks:
-            raise TransformFailed(
-                f"sink {name!r} is not allowed in mode {self.mode}; the run manifest allows "
-                f"{', '.join(sorted(self.sinks)) or 'none'}",
-                state="nothing was sent",
-            )
-        return name
