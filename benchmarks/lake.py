@@ -102,9 +102,9 @@ class Lake:
 
     def bare(self, days: Iterable[str] | None = None) -> None:
         """The same transform as one job, with the same write options, over all days or these."""
-        from errata.engines.spark.stage import _WRITE_OPTIONS
+        from errata.engines.spark.stage import WRITE_OPTIONS
 
-        self.build(self.spark, days).writeTo(TABLE).options(**_WRITE_OPTIONS).overwritePartitions()
+        self.build(self.spark, days).writeTo(TABLE).options(**WRITE_OPTIONS).overwritePartitions()
 
     def by_day(self, step: int = 1) -> None:
         """The same job for every day, or every so many days, one after the other."""
