@@ -17,6 +17,7 @@ __all__ = ["git_state", "lock_digest", "zip_code"]
 MAX_CODE_BYTES = 50_000_000
 _LEFT_OUT = frozenset({"__pycache__", "tests"})
 _LOCKS = ("requirements*.lock", "requirements/*.lock", "uv.lock", "poetry.lock", "requirements.txt")
+_SEALED = ("errata.yaml", "products/*.yaml", *_LOCKS)
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest a zip can say
 
 
@@ -66,16 +67,34 @@ def _is_left_out(folder: Path) -> bool:
 
 
 def git_state(root: Path | str) -> tuple[str | None, bool]:
-    """The commit the project directory is at, and whether it holds anything else than that commit does.
+    """The commit the project directory is at, and whether what a plan seals differs from that commit.
 
-    Without git, outside a repository, or in a directory that the repository ignores: ``(None, False)``.
+    Sealed are the code, the project files and the locks. A ledger, a catalog, a warehouse or source data inside the
+    project change with every run and say nothing about the code. Without git, outside a repository, or in a directory
+    that the repository ignores: ``(None, False)``.
     """
     base = Path(root)
     if _git(base, "rev-parse", "--git-dir") is None or _git(base, "check-ignore", "-q", ".") is not None:
         return None, False
     commit = _git(base, "rev-parse", "--verify", "HEAD")
-    changes = _git(base, "status", "--porcelain", "--untracked-files=all", "--", ".", ":(exclude).errata")
-    return (commit.strip() if commit else None), bool(changes)
+    return (commit.strip() if commit else None), any(_is_sealed(base, name) for name in _changes(base))
+
+
+def _changes(base: Path) -> Iterator[PurePosixPath]:
+    """Files of the project, relative to it, that are not as the commit has them."""
+    inside = (_git(base, "rev-parse", "--show-prefix") or "").strip("\n")
+    # a rename is told as two names, so that every entry has the same form
+    status = ("-c", "status.renames=false", "status", "--porcelain", "-z", "--untracked-files=all")
+    told = _git(base, *status, "--", ".", ":(exclude).errata") or ""
+    for entry in filter(None, told.split("\0")):
+        yield PurePosixPath(entry[3:].removeprefix(inside))
+
+
+def _is_sealed(base: Path, name: PurePosixPath) -> bool:
+    if any(_is_left_out(base / folder) for folder in list(name.parents)[:-1]):
+        return False
+    # from the root, because a pattern without one would match in every folder
+    return name.suffix == ".py" or any(PurePosixPath("/", name).match(f"/{pattern}") for pattern in _SEALED)
 
 
 def lock_digest(root: Path | str) -> str | None:

@@ -92,6 +92,51 @@ def test_git_state_is_that_of_the_project_directory(project: Path):
     assert git_state(project) == (commit, True)
 
 
+SEALED = (
+    "transforms/daily.py", "lib/deep/er.py", "errata.yaml", "products/a.yaml", "uv.lock", "requirements/dev.lock",
+)  # fmt: skip
+NOT_SEALED = (
+    ".errata/catalog.db", "lake/catalog.db", "lake/catalog.db-wal", "lake/warehouse/fin.db/sales/data/a.parquet",
+    "lake/warehouse/products/a.yaml", "ledger.db", "raw/day=2026-01-01/part-0.parquet", "tests/test_daily.py",
+    "environment/lib/site.py", "notes.txt", "products/old/a.yaml",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("committed", [True, False], ids=["tracked", "untracked"])
+@pytest.mark.parametrize("is_top", [True, False], ids=["the whole repository", "a folder of it"])
+@pytest.mark.parametrize("name", [*SEALED, *NOT_SEALED])
+def test_only_what_a_plan_seals_makes_the_tree_dirty(project: Path, name: str, committed: bool, is_top: bool):
+    """Code, project files and locks do; ledger, catalog, warehouse and raw data inside the project never do."""
+    top = project if is_top else project.parent
+    place = project / name
+    place.unlink(missing_ok=True)
+    if committed:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("before\n", encoding="utf-8")
+    run_git(top, "init", "-q")
+    run_git(top, "add", "-f", ".")
+    run_git(top, "commit", "-qm", "one")
+    assert not git_state(project)[1]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("after\n", encoding="utf-8")
+    assert git_state(project)[1] == (name in SEALED)
+    run_git(top, "add", "-f", ".")
+    assert git_state(project)[1] == (name in SEALED)
+
+
+def test_code_that_was_renamed_or_deleted_makes_the_tree_dirty(project: Path):
+    """Imports go by names."""
+    run_git(project, "init", "-q")
+    run_git(project, "add", ".")
+    run_git(project, "commit", "-qm", "one")
+    run_git(project, "mv", "make_lake.py", "make_lake.txt")
+    assert git_state(project)[1]
+    run_git(project, "reset", "-q", "--hard")
+    assert not git_state(project)[1]
+    run_git(project, "rm", "-q", "lib/deep/er.py")
+    assert git_state(project)[1]
+
+
 def test_a_directory_that_git_ignores_has_no_git_state(project: Path):
     """The commit around it says nothing about its code."""
     run_git(project.parent, "init", "-q")
