@@ -80,11 +80,15 @@ class RestCatalogServer:
 @dataclass
 class LosingProxy:
     """Stands before a catalog; while ``loses`` says so of a request, it is done and its answer is not given; while
-    ``holds`` says so of its content, it is answered with a time-out and kept, to be delivered late."""
+    ``holds`` says so of its content, it is answered with a time-out and kept, to be delivered late; what
+    ``forbids`` names is answered with 403. ``asks`` and ``answers`` change what goes to the catalog and comes back."""
 
     target: str
     loses: Callable[[str, str], bool] = lambda _method, _path: False
     holds: Callable[[bytes], bool] = lambda _body: False
+    forbids: Callable[[bytes], bool] = lambda _body: False
+    asks: Callable[[bytes], bytes] = lambda body: body
+    answers: Callable[[bytes], bytes] = lambda content: content
     lost: list[str] = field(default_factory=list)
     held: list[tuple[str, str, bytes, dict[str, str]]] = field(default_factory=list)
     address: str = ""
@@ -135,7 +139,18 @@ class _Forwarding(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
+        if self.proxy.forbids(body):
+            said = b'{"error": {"message": "not allowed", "type": "ForbiddenException", "code": 403}}'
+            self.send_response(403)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+            return
+        body = self.proxy.asks(body)
+        kept = {k: v for k, v in kept.items() if k.lower() != "content-length"}
         answer, content = self.proxy.forward(self.command, self.path, body, kept)
+        content = self.proxy.answers(content)
         if self.proxy.loses(self.command, self.path):
             self.proxy.lost.append(f"{self.command} {self.path} {answer.status}")
             self.close_connection = True

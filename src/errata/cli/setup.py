@@ -107,11 +107,14 @@ def check(session: Session) -> int:
 
 def doctor(
     session: Session,
-    deep: Annotated[bool, typer.Option("--deep", help="Also start Java and ask the catalogs from there.")] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also start Java, and try branches and tags on a table.")
+    ] = False,
 ) -> int:
     """Look at Java, Spark, jars, the catalogs and the ledger.
 
-    Exit code 1 when anything is missing, with what to do about it.
+    Exit code 1 when anything is missing, with what to do about it. --deep asks the catalogs from Java as well. It makes
+    a table errata_probe_… in each, gives it a branch and a tag, and drops it again.
 
     Example: errata doctor --deep
     """

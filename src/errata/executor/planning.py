@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from errata.errors import NotFound, PlanRefused, UsageError
+from errata.executor.catalog_refs import refuse_hidden_refs, refuse_lost_pins
 from errata.executor.desk import Desk
 from errata.executor.ports import PinOutcome
 from errata.executor.screening import with_delete_condition, with_row_rules
@@ -52,6 +53,7 @@ def make_plan(desk: Desk, actor: Actor, request: Request, *, dry_run: bool) -> P
             hint=_set_aside(refused),
             plan=view,
         )
+    refuse_hidden_refs(desk, plan.manifest.target.table)
     if dry_run:
         return plan_view(desk, plan.manifest, plan.digest, run=None, plan=plan, run_id=plan.run_id)
     failpoint("plan.before_record")
@@ -69,6 +71,7 @@ def make_plan(desk: Desk, actor: Actor, request: Request, *, dry_run: bool) -> P
     failpoint("plan.after_record")
     pins = pin_run(desk, actor, run, plan.manifest)
     failpoint("plan.after_pin")
+    refuse_lost_pins(desk, actor, run, pins, is_new=not already)
     return plan_view(desk, plan.manifest, plan.digest, run=run, plan=plan, already=already, pins=pins)
 
 

@@ -118,7 +118,7 @@ class PinOutcome(Protocol):
 
     @property
     def outcome(self) -> str:
-        """created, already, moved, not_pinned, removed or absent."""
+        """created, already, moved, not_pinned, not_kept, removed or absent."""
 
     @property
     def warning(self) -> str | None: ...
@@ -138,6 +138,9 @@ class PinKeeper(Protocol):
 
     def refs(self, table: str) -> dict[str, str]:
         """Every branch and tag with its snapshot."""
+
+    def hidden(self, table: str) -> tuple[str, ...]:
+        """Branches and tags that the table has and its catalog does not show; only reads."""
 
     def snapshot_exists(self, table: str, snapshot_id: str) -> bool:
         """Whether a snapshot is still in the table's metadata."""

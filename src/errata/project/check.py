@@ -20,7 +20,7 @@ from errata.project.transforms import check_transform
 from errata.project.tree import TreeError, parse_tree
 from errata.project.words import nearest
 
-__all__ = ["add_columns", "check_project"]
+__all__ = ["add_columns", "check_project", "report_on"]
 
 
 def check_project(project: Project, reader: TableReader | None = None) -> tuple[Problem, ...]:
@@ -28,7 +28,7 @@ def check_project(project: Project, reader: TableReader | None = None) -> tuple[
     problems = [*_check_people(project), *_check_alarm(project), *_check_price(project)]
     problems += _check_erasure(project, reader)
     for product in project.products.values():
-        report = _report(project, product.path)
+        report = report_on(project, product.path)
         check_transform(FilePath(project.root), product, report)
         _check_owner(project, product, report)
         if reader is not None:
@@ -44,7 +44,7 @@ def add_columns(table: str, columns: Iterable[str]) -> str:
     return f"ALTER TABLE {table} ADD COLUMNS ({', '.join(f'{column} STRING' for column in columns)})"
 
 
-def _report(project: Project, file: str) -> Report:
+def report_on(project: Project, file: str) -> Report:
     """A report that knows the lines of a file that has loaded before."""
     try:
         root, _ = parse_tree((FilePath(project.root) / file).read_bytes())
@@ -54,7 +54,7 @@ def _report(project: Project, file: str) -> Report:
 
 
 def _check_people(project: Project) -> list[Problem]:
-    report = _report(project, "errata.yaml")
+    report = report_on(project, "errata.yaml")
     if project.single_user:
         return []
 
@@ -79,7 +79,7 @@ def _check_people(project: Project) -> list[Problem]:
 
 def _check_alarm(project: Project) -> list[Problem]:
     """A program that is not there would be found out when the glass is broken."""
-    report = _report(project, "errata.yaml")
+    report = report_on(project, "errata.yaml")
     if project.alarm is not None:
         # as it is started: by name through the PATH, by path from the project's directory
         program = project.alarm.command[0]
@@ -91,7 +91,7 @@ def _check_alarm(project: Project) -> list[Problem]:
 
 def _check_price(project: Project) -> list[Problem]:
     """A cost cap is counted in dollars; without a price nothing would ever reach it."""
-    report = _report(project, "errata.yaml")
+    report = report_on(project, "errata.yaml")
     if project.limits.max_usd is not None and Decimal(project.core_hour_usd) <= 0:
         said = (
             f"expected price.core_hour_usd above 0 beside it; it is {project.core_hour_usd}, so no run could reach it"
@@ -102,7 +102,7 @@ def _check_price(project: Project) -> list[Problem]:
 
 def _check_erasure(project: Project, reader: TableReader | None) -> list[Problem]:
     """Where a product names subjects, publications wait for a list that can be read."""
-    report = _report(project, "errata.yaml")
+    report = report_on(project, "errata.yaml")
     asked = any(product.target.subjects for product in project.products.values())
     if reader is not None and project.erasure is not None and asked:
         facts = _describe(project, project.erasure.table, ("erasure", "table"), reader, report)

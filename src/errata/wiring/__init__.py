@@ -85,12 +85,12 @@ class _Tools:
     def check(self) -> tuple[FileProblem, ...]:
         """The project files against the transforms and the tables."""
         from errata.project.check import check_project
-        from errata.wiring.vetting import rule_problems
+        from errata.wiring.vetting import ref_problems, rule_problems
 
         found = check_project(self.project, self.engines.tables)
         said = {(problem.file, problem.key) for problem in found}
-        of_rules = rule_problems(self.project, self.engines.tables)
-        return (*found, *(problem for problem in of_rules if (problem.file, problem.key) not in said))
+        more = (*ref_problems(self.project, self.engines.pins), *rule_problems(self.project, self.engines.tables))
+        return (*found, *(problem for problem in more if (problem.file, problem.key) not in said))
 
     def adopt(self, table: str) -> str:
         """A product file drafted from an existing table."""

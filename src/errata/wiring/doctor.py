@@ -1,4 +1,4 @@
-"""Doctor: is everything there that a correction will need? Looks, and changes nothing."""
+"""Doctor: is everything there that a correction will need? Changes nothing but, if asked to, a table of its own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ _CATALOG_HINT = "check catalogs and storage in errata.yaml, and that the catalog
 def examine(
     project: Project, ledger: Ledger, engines: ProjectEngines, *, deep: bool = False
 ) -> tuple[DoctorCheck, ...]:
-    """Every check, whatever the others found; ``deep`` starts a JVM to ask the catalogs from Java as well."""
+    """Every check, whatever the others found.
+
+    ``deep`` starts a JVM to ask the catalogs from Java as well, and tries branches and tags on a throw-away table.
+    """
     # drivers quote addresses, and these may hold a password
     return tuple(
         replace(check, found=without_passwords(project.redact(check.found)), hint=project.redact(check.hint))
@@ -49,6 +52,7 @@ def _checks(project: Project, ledger: Ledger, engines: ProjectEngines, *, deep: 
         yield _tried(f"catalog {catalog.name}", partial(_catalog, catalog, engines), _CATALOG_HINT)
         if deep:
             yield _tried(f"catalog {catalog.name} in Java", partial(_in_java, catalog, engines), _CATALOG_HINT)
+            yield _refs(project, catalog, engines)
     for product in project.products.values():
         yield _tried(f"table {product.target.table}", lambda p=product: _table(engines, p.target.table), "errata check")  # type: ignore[misc]
     for hazard in ledger.open_hazards():
@@ -93,6 +97,29 @@ def _catalog(catalog: Catalog, engines: ProjectEngines) -> str:
 
 def _in_java(catalog: Catalog, engines: ProjectEngines) -> str:
     return f"{catalog.type}, answers; namespaces: {engines.java.reach(catalog.name)}"
+
+
+def _refs(project: Project, catalog: Catalog, engines: ProjectEngines) -> DoctorCheck:
+    """Branches, tags and register_table, tried on a table that is dropped again."""
+    from errata.engines.iceberg.catalogs import split_table
+    from errata.engines.iceberg.probe import probe
+
+    name = f"refs {catalog.name}"
+    targets = [split_table(product.target.table) for product in project.products.values()]
+    try:
+        of_products = (identifier[:-1] for held, identifier in targets if held == catalog.name)
+        namespace = next(of_products, None) or next(iter(engines.catalogs.open(catalog.name).list_namespaces()), None)
+        if namespace is None:
+            return DoctorCheck(name, ok=True, found="not tried: the catalog has no namespace to make a table in")
+        kept = probe(engines.catalogs, catalog.name, namespace)
+    except ErrataError as error:
+        return DoctorCheck(name, ok=False, found=error.message, hint="try as someone who may create and drop tables")
+    words = {"branches": kept.branch, "tags": kept.tag, "their retention": kept.retention}
+    lost = [word for word, is_kept in words.items() if not is_kept]
+    registered = "works" if kept.register_table else "does not: new columns and partitions that share files need it"
+    found = f"not kept: {', '.join(lost)}" if lost else "branches and tags are kept with their retention"
+    told = f"{found}{f' ({kept.refused})' if kept.refused else ''}; register_table {registered}"
+    return DoctorCheck(name, not lost, told, "use a catalog that keeps branches and tags" if lost else "")
 
 
 def _rules(ledger: Ledger) -> DoctorCheck:

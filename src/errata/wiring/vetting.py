@@ -1,4 +1,4 @@
-"""``errata check`` for rules: each one against the tables it speaks about. Reads schemas only."""
+"""``errata check`` for rules and catalogs: each rule against the tables it speaks about. Reads metadata only."""
 
 from __future__ import annotations
 
@@ -6,13 +6,29 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from errata.errors import ErrataError, UsageError
+from errata.executor.catalog_refs import refs_problem
+from errata.executor.ports import PinKeeper
 from errata.model.manifest import InputPin
 from errata.model.product import Product, Project
 from errata.planner.ports import TableFacts, TableReader
+from errata.project.check import report_on
 from errata.project.problems import Problem
 from errata.validator.vetting import bare_manifest, flaws_of, inputs_in_rules
 
-__all__ = ["rule_problems"]
+__all__ = ["ref_problems", "rule_problems"]
+
+
+def ref_problems(project: Project, pins: PinKeeper) -> Iterator[Problem]:
+    """Targets whose catalog keeps no branches and tags, as far as reading can tell."""
+    for product in project.products.values():
+        try:
+            problem = refs_problem(pins, product.target.table)
+        except ErrataError:  # a table that cannot be read is for others to report
+            continue
+        if problem:
+            report = report_on(project, product.path)
+            report.at(("target", "table"), project.redact(problem), found=False)
+            yield from report.problems
 
 
 def rule_problems(project: Project, tables: TableReader) -> tuple[Problem, ...]:

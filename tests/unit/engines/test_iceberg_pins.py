@@ -102,6 +102,18 @@ def test_a_lost_race_is_tried_again_and_not_for_ever(lake: Lake, pins: IcebergPi
         pins.create("lake.fin.t", snapshot, "errata_b_base", keep_ms=DAY, now_ms=at)
 
 
+def test_a_tag_that_was_accepted_and_is_not_there_is_told_apart_from_no_permission(
+    lake: Lake, pins: IcebergPins, monkeypatch: pytest.MonkeyPatch
+):
+    """The commit went through and the table reads as before: this catalog keeps no tags."""
+    snapshot, at = head(lake)
+    monkeypatch.setattr(ManageSnapshots, "commit", lambda _self: None)
+    pin = pins.create("lake.fin.t", snapshot, "errata_r_base", keep_ms=DAY, now_ms=at)
+    assert (pin.outcome, pin.warning) == (
+        "not_kept", "lake.fin.t: the catalog accepted tag errata_r_base and does not keep it",
+    )  # fmt: skip
+
+
 def test_no_permission_to_tag_is_a_warning(lake: Lake, pins: IcebergPins, monkeypatch: pytest.MonkeyPatch):
     """The run may go on without a pin, and the record says so."""
     snapshot, at = head(lake)

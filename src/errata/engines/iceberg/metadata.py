@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.snapshots import Snapshot
 
-__all__ = ["IcebergMetadata", "TableLoader"]
+__all__ = ["IcebergMetadata", "TableLoader", "told_by"]
 
 _EXTRAS = {"jdbc": "postgres"}
 """What to install for a catalog type, where it is not called like the type."""
@@ -48,7 +48,7 @@ class TableLoader:
 
         name, identifier = split_table(table)
         try:
-            return self._catalog(name).load_table(identifier)
+            return self.open(name).load_table(identifier)
         except (NoSuchTableError, NoSuchNamespaceError):
             raise NotFound(
                 f"table {table} was not found in catalog {name}; expected an Iceberg table",
@@ -58,15 +58,15 @@ class TableLoader:
         except ErrataError:
             raise
         except Exception as problem:  # catalogs raise what their drivers raise: no common base
-            raise EngineError(f"table {table} could not be read: {_told(problem)}", table=table) from problem
+            raise EngineError(f"table {table} could not be read: {told_by(problem)}", table=table) from problem
 
     def reach(self, name: str) -> int:
         """How many namespaces the catalog has at its top; raises when it does not answer."""
-        catalog = self._catalog(name)
+        catalog = self.open(name)
         try:
             return len(catalog.list_namespaces())
         except Exception as problem:  # as above
-            raise EngineError(f"catalog {name} did not answer: {_told(problem)}", catalog=name) from problem
+            raise EngineError(f"catalog {name} did not answer: {told_by(problem)}", catalog=name) from problem
 
     def create(self, table: str, schema: Schema, properties: Mapping[str, str]) -> None:
         """Make a table, and its namespace, unless they are there."""
@@ -74,7 +74,7 @@ class TableLoader:
 
         name, identifier = split_table(table)
         try:
-            catalog = self._catalog(name)
+            catalog = self.open(name)
             try:
                 catalog.create_table_if_not_exists(identifier, schema, properties=dict(properties))
             except NoSuchNamespaceError:
@@ -83,7 +83,7 @@ class TableLoader:
         except ErrataError:
             raise
         except Exception as problem:  # as above
-            raise EngineError(f"table {table} could not be made: {_told(problem)}", table=table) from problem
+            raise EngineError(f"table {table} could not be made: {told_by(problem)}", table=table) from problem
 
     def drop(self, table: str) -> bool:
         """Remove a table and its files; False when it is not there."""
@@ -91,13 +91,13 @@ class TableLoader:
 
         name, identifier = split_table(table)
         try:
-            self._catalog(name).purge_table(identifier)
+            self.open(name).purge_table(identifier)
         except NoSuchTableError:
             return False
         except ErrataError:
             raise
         except Exception as problem:  # as above
-            raise EngineError(f"table {table} could not be dropped: {_told(problem)}", table=table) from problem
+            raise EngineError(f"table {table} could not be dropped: {told_by(problem)}", table=table) from problem
         return True
 
     def close(self) -> None:
@@ -105,7 +105,8 @@ class TableLoader:
         while self._open:
             self._open.popitem()[1].close()
 
-    def _catalog(self, name: str) -> IcebergCatalog:
+    def open(self, name: str) -> IcebergCatalog:
+        """The catalog, opened once."""
         from pyiceberg.catalog import load_catalog
         from pyiceberg.exceptions import NotInstalledError
 
@@ -123,16 +124,16 @@ class TableLoader:
             self._open[name] = load_catalog(name, **pyiceberg_properties(catalog))
         except (NotInstalledError, ModuleNotFoundError) as problem:
             raise SetupError(
-                f"catalog {name} of type {catalog.type} needs a package that is not installed: {_told(problem)}",
+                f"catalog {name} of type {catalog.type} needs a package that is not installed: {told_by(problem)}",
                 hint=f"pip install 'errata[{_EXTRAS.get(catalog.type, catalog.type)}]'",
                 catalog=name,
             ) from problem
         except Exception as problem:  # as above
-            raise EngineError(f"catalog {name} could not be opened: {_told(problem)}", catalog=name) from problem
+            raise EngineError(f"catalog {name} could not be opened: {told_by(problem)}", catalog=name) from problem
         return self._open[name]
 
 
-def _told(problem: BaseException) -> str:
+def told_by(problem: BaseException) -> str:
     """The first line of what a driver said; the rest repeats statements and addresses of manuals."""
     return f"{type(problem).__name__}: {str(problem).strip().partition(chr(10))[0]}"
 

@@ -2,7 +2,8 @@
 
 Creating and removing are idempotent and safe to repeat after a crash. A tag's age counts from its *snapshot's*
 timestamp, so the age of the snapshot is added to what is wanted. A catalog that does not let us tag is a warning:
-the run goes on and becomes ``expired`` if the snapshot is gone when it is needed.
+the run goes on and becomes ``expired`` if the snapshot is gone when it is needed. One that accepts a tag and does not
+keep it is told apart, because nothing can be published there.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Pin:
     table: str
     tag: str
     snapshot_id: str
-    outcome: str  # created | already | moved | not_pinned | removed | absent
+    outcome: str  # created | already | moved | not_pinned | not_kept | removed | absent
     warning: str | None = None
 
 
@@ -46,6 +47,12 @@ class IcebergPins:
         """Every branch and tag with its snapshot."""
         refs = self._tables.load(table).metadata.refs
         return {name: str(ref.snapshot_id) for name, ref in refs.items()}
+
+    def hidden(self, table: str) -> tuple[str, ...]:
+        """Branches and tags that the table has and its catalog does not show; nothing is written to find out."""
+        from errata.engines.iceberg.probe import hidden_refs
+
+        return hidden_refs(self._tables.load(table))
 
     def snapshot_exists(self, table: str, snapshot_id: str) -> bool:
         """Whether a pinned snapshot is still in the table's metadata."""
@@ -63,6 +70,10 @@ class IcebergPins:
                 return Pin(table, tag, snapshot_id, "not_pinned", f"tag {tag} of {table} {what}")
             age = max(0, now_ms - snapshot.timestamp_ms)
             found.manage_snapshots().create_tag(int(snapshot_id), tag, max_ref_age_ms=keep_ms + age).commit()
+            # some catalogs accept a tag and do not keep it
+            if tag not in self.refs(table):
+                why = f"{table}: the catalog accepted tag {tag} and does not keep it"
+                return Pin(table, tag, snapshot_id, "not_kept", why)
             return Pin(table, tag, snapshot_id, "created")
 
         return self._retrying(table, tag, snapshot_id, attempt)
