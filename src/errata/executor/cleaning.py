@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from errata.executor.accounting import adopted_attempts, may_hold_rows
@@ -12,7 +12,7 @@ from errata.executor.rebases import rebases_of
 from errata.executor.scope import refs_of
 from errata.executor.settling import settle_open
 from errata.failpoints import failpoint
-from errata.ledger import RunRecord, owner_is_dead
+from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.duration import days
 from errata.model.manifest import Manifest
@@ -34,12 +34,12 @@ from errata.model.refs import (
 from errata.model.run import AttemptState, PublicationState, RunState
 from errata.model.views import CleanupView
 
-__all__ = ["cleanup", "removable", "unpin"]
+__all__ = ["ENDED", "WHOLE_TABLE", "cleanup", "is_undoable", "removable", "retire_fences", "unpin"]
 
 S = RunState
 WHOLE_TABLE = "the table itself"
 _GRACE_MS = 10 * 60 * 1000
-_OVER = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.SUPERSEDED, S.PUBLISHED})
+ENDED = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.SUPERSEDED, S.PUBLISHED})
 
 
 def cleanup(desk: Desk, actor: Actor, run_id: str | None, *, dry_run: bool) -> CleanupView:
@@ -60,6 +60,7 @@ def cleanup(desk: Desk, actor: Actor, run_id: str | None, *, dry_run: bool) -> C
         present = refs_of(desk, table)
         found = [] if present is None else [(ref, run) for ref, run in refs if ref in {WHOLE_TABLE, *present}]
         if found and not dry_run:
+            retire_fences(desk, actor, {run for _, run in found})
             _drop(desk, table, found)
             failpoint("cleanup.after_remove")
         removed += [{"table": table, "ref": ref, "run_id": run} for ref, run in found]
@@ -68,6 +69,14 @@ def cleanup(desk: Desk, actor: Actor, run_id: str | None, *, dry_run: bool) -> C
     if removed and not dry_run:
         desk.ledger.note(run_id, actor, "cleanup", {"removed": [dict(item) for item in removed]})
     return CleanupView(tuple(removed), tuple(kept), dry_run)
+
+
+def retire_fences(desk: Desk, actor: Actor, run_ids: Iterable[str]) -> None:
+    """Take the chunks of ended runs from workers whose lease and grace are over, before their branch goes."""
+    for run_id in run_ids:
+        # one that wakes up after a long sleep learns at its next heartbeat that it may not append any more
+        if any(attempt.state is AttemptState.RUNNING for attempt in desk.ledger.attempts(run_id)):
+            desk.ledger.release_all(run_id, actor=actor, reason="cleanup")
 
 
 def _drop(desk: Desk, table: str, found: Sequence[tuple[str, str]]) -> None:
@@ -82,7 +91,7 @@ def _drop(desk: Desk, table: str, found: Sequence[tuple[str, str]]) -> None:
 
 def _drop_views(desk: Desk, actor: Actor, run: RunRecord, *, dry_run: bool) -> list[Mapping[str, str]]:
     """Views of old and new go with the names that they read."""
-    views = dark_views(desk, run) if run.state in _OVER else []
+    views = dark_views(desk, run) if run.state in ENDED else []
     for view in views if not dry_run else ():
         desk.engines.writer.drop_view(view)
         desk.ledger.note(run.run_id, actor, "dark.view_dropped", {"view": view})
@@ -104,7 +113,7 @@ def unpin(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
 
 def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[Mapping[str, str]]]:
     """(table, ref) pairs that nothing needs, and refs that are kept with the reason."""
-    if run.state not in _OVER:
+    if run.state not in ENDED:
         return [], []
     if desk.ledger.open_publications(run_id=run.run_id):
         return [], [_kept(run, run_branch(run.run_id), "a publication or rollback is under way")]
@@ -168,12 +177,20 @@ def _carried_rows(desk: Desk, run: RunRecord, manifest: Manifest) -> list[tuple[
 def _may_still_write(desk: Desk, run: RunRecord) -> bool:
     """An append to a dropped branch would bring it back from main: wait until no attempt can be alive any more."""
     now = desk.ledger.now_ms()
+    # a dead Python process does not end the wait: its JVM, or Spark on a cluster, may still be writing
     return any(
-        attempt.state is not AttemptState.ADOPTED
-        and attempt.lease_until + _GRACE_MS > now
-        and not owner_is_dead(attempt.owner)
+        attempt.state is not AttemptState.ADOPTED and attempt.lease_until + _GRACE_MS > now
         for attempt in desk.ledger.attempts(run.run_id)
     )
+
+
+def is_undoable(desk: Desk, run: RunRecord) -> bool:
+    """Whether the rollback window of any of its publications is still open."""
+    landed = [one for one in desk.ledger.publications(run.run_id) if one.state is PublicationState.COMMITTED]
+    if not landed:
+        return False
+    window = desk.ledger.manifest(run.run_id).rollback_window
+    return any(_window_is_open(desk, one.settled_at, window) for one in landed)
 
 
 def _window_is_open(desk: Desk, settled_at: str | None, window: str) -> bool:

@@ -136,6 +136,10 @@ class PinKeeper(Protocol):
     def remove(self, table: str, tag: str) -> PinOutcome:
         """Remove a tag if it is there."""
 
+    def drop(self, table: str, refs: Sequence[str]) -> tuple[str, ...]:
+        """Remove branches and tags in one commit, and commit nothing when none of them is there; answers those that
+        were. Raises ``EngineError`` when the catalog does not allow it."""
+
     def refs(self, table: str) -> dict[str, str]:
         """Every branch and tag with its snapshot."""
 

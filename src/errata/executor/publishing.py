@@ -23,6 +23,7 @@ from errata.executor.rebasing import rebased_instead
 from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
 from errata.executor.suppressing import kept, require_judged
+from errata.executor.sweeping import sweep
 from errata.executor.warranting import Warrant, warrant
 from errata.ledger import CandidateRecord, PartitionState, RunRecord
 from errata.model.audit import Actor
@@ -219,6 +220,7 @@ def _afterwards(
         warnings = _changed_since(version, manifest, snapshot_id)
         live_commits = _live_commits(version, manifest)
         unpin(desk, actor, run, manifest)
+        sweep(desk, actor, run.table)
     except Exception as error:  # noqa: BLE001  whatever it is, the publication has landed
         return (f"published, but tidying up did not end well: {first_line(error)}; errata cleanup does the rest",), 0
     return warnings, live_commits

@@ -13,6 +13,7 @@ from errata.executor.following import follow_up, owed_by
 from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
 from errata.executor.suppressing import kept, require_no_earlier, require_no_return
+from errata.executor.sweeping import sweep
 from errata.ledger import PartitionState, RunRecord
 from errata.model.audit import Actor
 from errata.model.beside import beside_table, is_beside
@@ -74,6 +75,7 @@ def rollback(
             done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
     for warning in follow_up(desk, actor, run.table):
         desk.narrate(f"WARNING: {warning}")
+    sweep(desk, actor, run.table)
     run = desk.ledger.run(run.run_id)
     return RollbackView(
         run_id=run.run_id,

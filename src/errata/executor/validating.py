@@ -20,6 +20,7 @@ from errata.executor.rebasing import rebase_if_written
 from errata.executor.scope import refs_of
 from errata.executor.settling import settle_open
 from errata.executor.suppressing import judge_suppressed
+from errata.executor.sweeping import sweep
 from errata.executor.thresholds import change_thresholds, changed_thresholds, in_force
 from errata.failpoints import failpoint
 from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord, VerdictRecord
@@ -83,6 +84,7 @@ def _validated(
     if candidate is None:
         rebase_if_written(desk, actor, run, manifest)
         candidate = assemble(desk, actor, run, manifest, chunks)
+        sweep(desk, actor, run.table)
     judge_suppressed(desk, actor, run, manifest, candidate)
     measurements = measured(desk, actor, run, manifest, candidate)
     facts = facts_of(desk, manifest, candidate)

@@ -23,6 +23,7 @@ from errata.executor.rebases import rebases_of
 from errata.executor.rebasing import pin_rebases
 from errata.executor.scope import holders, refs_of
 from errata.executor.settling import settle_open
+from errata.executor.sweeping import sweep
 from errata.executor.views import counts_view, failures_view
 from errata.failpoints import failpoint
 from errata.ledger import Counts, RunRecord, this_owner
@@ -83,6 +84,7 @@ def _join(
     _require_pins(desk, actor, run, manifest, rebases)
     pin_rebases(desk, actor, run)
     _prepare(desk, actor, run, manifest)
+    sweep(desk, actor, run.table)
     progress = desk.progress(run.run_id, len(manifest.partitions), manifest.target.grain.value)
     job = Job(desk, actor, run, manifest, _parts(desk, manifest, rebases), progress, desk.project.attempts, rebases)
     chunks = desk.ledger.chunks(run.run_id)

@@ -50,7 +50,7 @@ def open_project(
         progress=progress or _Silent,
     )
 
-    return Client(desk, _Tools(loaded, ledger, engines))
+    return Client(desk, _Tools(desk, engines))
 
 
 def _wrapping(project: Project) -> Callable[[], bytes] | None:
@@ -72,24 +72,24 @@ def _wrapping(project: Project) -> Callable[[], bytes] | None:
 class _Tools:
     """Questions about the project itself."""
 
-    project: Project
-    ledger: Ledger
+    desk: Desk
     engines: ProjectEngines
 
     def doctor(self, *, deep: bool) -> tuple[DoctorCheck, ...]:
         """Java, jars, catalogs, ledger, guards."""
         from errata.wiring.doctor import examine
 
-        return examine(self.project, self.ledger, self.engines, deep=deep)
+        return examine(self.desk, self.engines, deep=deep)
 
     def check(self) -> tuple[FileProblem, ...]:
         """The project files against the transforms and the tables."""
         from errata.project.check import check_project
         from errata.wiring.vetting import ref_problems, rule_problems
 
-        found = check_project(self.project, self.engines.tables)
+        found = check_project(self.desk.project, self.engines.tables)
         said = {(problem.file, problem.key) for problem in found}
-        more = (*ref_problems(self.project, self.engines.pins), *rule_problems(self.project, self.engines.tables))
+        project, tables = self.desk.project, self.engines.tables
+        more = (*ref_problems(project, self.engines.pins), *rule_problems(project, tables))
         return (*found, *(problem for problem in more if (problem.file, problem.key) not in said))
 
     def adopt(self, table: str) -> str:

@@ -13,32 +13,35 @@ from errata.errors import ErrataError
 from errata.jars import groups_for, listed, require
 from errata.ledger import Ledger
 from errata.model.product import Catalog, Project
-from errata.model.refs import GUARD
+from errata.model.refs import GUARD, PREFIX
 from errata.model.secrets import without_passwords
 
 if TYPE_CHECKING:
+    from errata.executor.desk import Desk
     from errata.wiring.engines import ProjectEngines
 
 __all__ = ["examine"]
 
 _CATALOG_HINT = "check catalogs and storage in errata.yaml, and that the catalog can be reached from here"
+_SHOWN = 3
+"""Refs of other ledgers that are named."""
 
 
-def examine(
-    project: Project, ledger: Ledger, engines: ProjectEngines, *, deep: bool = False
-) -> tuple[DoctorCheck, ...]:
+def examine(desk: Desk, engines: ProjectEngines, *, deep: bool = False) -> tuple[DoctorCheck, ...]:
     """Every check, whatever the others found.
 
     ``deep`` starts a JVM to ask the catalogs from Java as well, and tries branches and tags on a throw-away table.
     """
+    project = desk.project
     # drivers quote addresses, and these may hold a password
     return tuple(
         replace(check, found=without_passwords(project.redact(check.found)), hint=project.redact(check.hint))
-        for check in _checks(project, ledger, engines, deep=deep)
+        for check in _checks(desk, engines, deep=deep)
     )
 
 
-def _checks(project: Project, ledger: Ledger, engines: ProjectEngines, *, deep: bool) -> Iterator[DoctorCheck]:
+def _checks(desk: Desk, engines: ProjectEngines, *, deep: bool) -> Iterator[DoctorCheck]:
+    project, ledger = desk.project, desk.ledger
     yield _java()
     yield _spark()
     for group in groups_for(project):
@@ -52,9 +55,11 @@ def _checks(project: Project, ledger: Ledger, engines: ProjectEngines, *, deep: 
         yield _tried(f"catalog {catalog.name}", partial(_catalog, catalog, engines), _CATALOG_HINT)
         if deep:
             yield _tried(f"catalog {catalog.name} in Java", partial(_in_java, catalog, engines), _CATALOG_HINT)
-            yield _refs(project, catalog, engines)
+            yield _probe_refs(project, catalog, engines)
     for product in project.products.values():
         yield _tried(f"table {product.target.table}", lambda p=product: _table(engines, p.target.table), "errata check")  # type: ignore[misc]
+    for table in _tables(project):
+        yield _tried(f"refs {table}", partial(_leftover_refs, desk, table), "errata cleanup")
     for hazard in ledger.open_hazards():
         present = GUARD in engines.pins.refs(hazard.table)
         yield DoctorCheck(
@@ -99,7 +104,7 @@ def _in_java(catalog: Catalog, engines: ProjectEngines) -> str:
     return f"{catalog.type}, answers; namespaces: {engines.java.reach(catalog.name)}"
 
 
-def _refs(project: Project, catalog: Catalog, engines: ProjectEngines) -> DoctorCheck:
+def _probe_refs(project: Project, catalog: Catalog, engines: ProjectEngines) -> DoctorCheck:
     """Branches, tags and register_table, tried on a table that is dropped again."""
     from errata.engines.iceberg.catalogs import split_table
     from errata.engines.iceberg.probe import probe
@@ -160,8 +165,30 @@ def _heads(project: Project, ledger: Ledger) -> DoctorCheck:
 
 def _table(engines: ProjectEngines, table: str) -> str:
     facts = engines.tables.describe(table)
-    own = [ref for ref in engines.pins.refs(table) if ref.startswith("errata_")]
-    return f"{len(facts.columns)} columns, format v{facts.format_version}, {len(own)} errata refs"
+    return f"{len(facts.columns)} columns, format v{facts.format_version}"
+
+
+def _tables(project: Project) -> tuple[str, ...]:
+    """Every table that a run of this project may leave refs on, targets first."""
+    products = project.products.values()
+    read = (source.table for product in products for source in product.inputs if source.table)
+    return tuple(dict.fromkeys([*(product.target.table for product in products), *read]))
+
+
+def _leftover_refs(desk: Desk, table: str) -> str:
+    """What ended runs left on a table, and what is not this ledger's; nothing is removed here."""
+    from errata.executor.sweeping import find_leftovers, find_unknown_refs
+
+    own = [ref for ref in desk.engines.pins.refs(table) if ref.startswith(PREFIX)]
+    left = find_leftovers(desk, table).get(table, {})
+    unknown = find_unknown_refs(desk, own)
+    told = [f"{len(own)} of Errata"]
+    if left:
+        told.append(f"{len(left)} of finished runs: the next command that writes to it removes them, or errata cleanup")
+    if unknown:
+        shown = ", ".join(unknown[:_SHOWN]) + (" …" if len(unknown) > _SHOWN else "")
+        told.append(f"{len(unknown)} of runs that are not in this ledger, which are left alone: {shown}")
+    return "; ".join(told)
 
 
 def _tried(name: str, look: Callable[[], str], hint: str) -> DoctorCheck:

@@ -80,6 +80,18 @@ def test_removing_is_idempotent(lake: Lake, pins: IcebergPins):
     assert "errata_r_base" not in pins.refs("lake.fin.t")
 
 
+def test_branches_and_tags_go_in_one_commit_and_none_when_there_is_nothing(lake: Lake, pins: IcebergPins):
+    """Each commit writes a metadata file and costs live writers a retry."""
+    snapshot, at = head(lake)
+    pins.create("lake.fin.t", snapshot, "errata_r_base", keep_ms=DAY, now_ms=at)
+    pins._tables.load("lake.fin.t").manage_snapshots().create_branch(int(snapshot), "errata_r").commit()
+    versions = len(pins._tables.load("lake.fin.t").metadata.metadata_log)
+    assert pins.drop("lake.fin.t", ("errata_r", "errata_r_base", "errata_gone")) == ("errata_r", "errata_r_base")
+    assert pins.drop("lake.fin.t", ("errata_r", "errata_r_base")) == ()
+    assert len(pins._tables.load("lake.fin.t").metadata.metadata_log) == versions + 1
+    assert set(pins.refs("lake.fin.t")) == {"main"}
+
+
 def failing(monkeypatch: pytest.MonkeyPatch, problem: Exception, times: int) -> None:
     real, left = ManageSnapshots.commit, [times]
 

@@ -20,7 +20,7 @@ from errata.executor.desk import Desk
 from errata.ledger import Ledger, RunRecord
 from errata.model.approval import Approval
 from errata.model.audit import Actor
-from errata.model.manifest import Manifest
+from errata.model.manifest import Chunk, Manifest
 from errata.model.partition import Grain
 from errata.model.product import Person, Product, Project, Publish, Role, Target, Transform
 from errata.model.run import RunState
@@ -141,6 +141,7 @@ def office(
     partitions: tuple[str, ...] = DAYS,
     publish: Publish | None = None,
     health: tuple[Signal, ...] = (),
+    chunks: tuple[Chunk, ...] = (),
 ) -> Office:
     """A planned run."""
     target = Target("lake.fin.daily_revenue", "business_date", Grain.DAY)
@@ -159,7 +160,7 @@ def office(
     ledger = Ledger.open(f"sqlite:///{tmp_path}/ledger.db")
     run, _ = ledger.record_run(
         f"bf-20260215-daily-revenue-{sha256(content)[:8]}", content, product=product.name, table=target.table,
-        partitions=partitions, chunks=(), parts={}, actor=Actor(requester, "u", "h", single_user),
+        partitions=partitions, chunks=chunks, parts={}, actor=Actor(requester, "u", "h", single_user),
     )  # fmt: skip
     bell, said, files = Bell(), [], list(FILES)
     engines = SimpleNamespace(

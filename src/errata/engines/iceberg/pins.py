@@ -9,7 +9,7 @@ keep it is told apart, because nothing can be published there.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -110,6 +110,26 @@ class IcebergPins:
 
         return self._retrying(table, tag, "", attempt)
 
+    def drop(self, table: str, refs: Sequence[str]) -> tuple[str, ...]:
+        """Remove branches and tags in one commit; those that are gone already are left out."""
+        dropped: tuple[str, ...] = ()
+
+        def attempt(found: Table) -> Pin:
+            nonlocal dropped
+            held = tuple(ref for ref in refs if ref in found.metadata.refs)
+            if held:
+                dropped = held
+                manage = found.manage_snapshots()
+                for ref in held:
+                    manage = manage.remove_branch(ref)  # a tag goes the same way
+                manage.commit()
+            return Pin(table, ", ".join(held), "", "removed" if held else "absent")
+
+        made = self._retrying(table, ", ".join(refs), "", attempt)
+        if made.outcome == "not_pinned":
+            raise EngineError(made.warning or f"refs of {table} cannot be removed", table=table)
+        return dropped
+
     def _retrying(self, table: str, tag: str, snapshot_id: str, attempt: Callable[[Table], Pin]) -> Pin:
         from pyiceberg.exceptions import (
             BadRequestError,
@@ -131,7 +151,7 @@ class IcebergPins:
             except (BadRequestError, ForbiddenError, NotImplementedError, PermissionError, UnauthorizedError) as no:
                 return Pin(table, tag, snapshot_id, "not_pinned", f"{table} cannot be tagged: {type(no).__name__} {no}")
         raise EngineError(
-            f"tag {tag} of {table} could not be committed in {_TRIES} tries: others keep committing",
+            f"{tag} of {table} could not be committed in {_TRIES} tries: others keep committing",
             state="no data was changed",
             table=table,
         )
