@@ -38,6 +38,7 @@ from errata.executor import (
 )
 from errata.executor.desk import Desk
 from errata.executor.differing import DiffView, diff
+from errata.executor.noticing import notice_live_writes
 from errata.executor.reviewing import review
 from errata.executor.settling import watch_guard
 from errata.executor.trying import TryView, try_out
@@ -125,6 +126,7 @@ class Client:
     def __init__(self, desk: Desk, project: ProjectTools) -> None:
         self._desk = desk
         self._project = project
+        self._heads: dict[str, str | None] = {}  # by run: main as it was when live writes were looked for
 
     def redact(self, text: str) -> str:
         """Text for people, without the values that came from the environment."""
@@ -309,8 +311,16 @@ class Client:
 
     def status(self, run_id: str | None = None) -> StatusView:
         """All runs, or one."""
-        watch_guard(self._desk, self._actor(None))
-        return reporting.status(self._desk, self._actor(None), run_id)
+        actor = self._actor(None)
+        watch_guard(self._desk, actor)
+        if run_id is not None:
+            run = self._desk.ledger.run(run_id)
+            manifest = self._desk.ledger.manifest(run.run_id, actor)
+            known = self._heads.get(run.run_id)
+            self._heads[run.run_id] = notice_live_writes(
+                self._desk, actor, run, manifest, "status", known_head=known
+            )  # fmt: skip
+        return reporting.status(self._desk, actor, run_id)
 
     def runs(
         self,

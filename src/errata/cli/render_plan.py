@@ -233,5 +233,7 @@ def decision_lines(view: DecisionView, width: int, *, plan: PlanView | None = No
     lines += quorum_lines(view.quorum, width)
     lines += glass_lines(view.break_glass, width)
     lines += mode_lines(view.single_user)
+    for one in view.live_writes:
+        lines += wrap(one.text(plan.grain if plan else "value"), width, "! ")
     lines.append(f"state: {view.state.replace('_', ' ')}")
     return [*lines, *next_lines(*next_commands(view.state, view.run_id, digest=view.manifest_digest))]

@@ -72,7 +72,7 @@ def run_status_lines(view: StatusView, width: int) -> list[str]:
         lines.append("")
         for publication in view.publications:
             lines += publication_lines(publication, view.grain, width)
-    for warning in view.warnings:
+    for warning in (*view.warnings, *view.noticed):
         lines += wrap(warning, width, "! ")
     upcoming = (view.next,) if view.next else next_commands(view.state or "", view.run_id or "")
     return [*lines, "", *next_lines(*upcoming)] if upcoming else lines

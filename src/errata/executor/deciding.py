@@ -7,6 +7,7 @@ from errata.executor.approving import judge_of, quorum_view, standing_of
 from errata.executor.desk import Desk
 from errata.executor.glass import may_break, newest_broken, raise_alarm
 from errata.executor.grouping import set_going
+from errata.executor.noticing import live_writes_of, notice_live_writes
 from errata.executor.views import approvals_view
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
@@ -52,6 +53,8 @@ def _decide(
         judge=judge_of(desk, run, manifest), break_glass=break_glass,
     )  # fmt: skip
     raise_alarm(desk, actor, run)
+    if decision == "approved":
+        notice_live_writes(desk, actor, run, manifest, "approve")
     return DecisionView(
         run.run_id,
         run.state.value,
@@ -61,6 +64,7 @@ def _decide(
         quorum=quorum_view(standing_of(desk, run, manifest)),
         break_glass=newest_broken(desk, run.run_id),
         single_user=actor.single_user,
+        live_writes=live_writes_of(desk, run) if decision == "approved" else (),
     )
 
 

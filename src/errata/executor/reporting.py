@@ -17,6 +17,7 @@ from errata.executor.differing import classified_in
 from errata.executor.glass import broken_in, newest_broken
 from errata.executor.grouping import groups_view
 from errata.executor.judged import release_digest, released_by, released_view
+from errata.executor.noticing import live_writes_of
 from errata.executor.quarantining import rows_by_input
 from errata.executor.rebases import rebases_told
 from errata.executor.views import approvals_view, counts_view, failures_view, stored_plan_view
@@ -115,6 +116,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         dark=dark_of(desk, run),
         freeze=_freeze(desk, run),
         rebases=rebases_told(desk, run.run_id),
+        live_writes=live_writes_of(desk, run),
     )
 
 

@@ -36,7 +36,7 @@ def review(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str
         )
     scope = tuple(name for name in chosen(manifest, partitions) if name in candidate.detail["rows"])
     status = reporting.status(desk, actor, run.run_id)
-    notes: list[str] = []
+    notes = list(status.noticed)
     try:
         found = compare(desk, run, manifest, candidate, scope, sample)
     except RunExpired as gone:

@@ -15,6 +15,7 @@ from errata.executor.desk import Desk
 from errata.executor.drift import written_since
 from errata.executor.freezing import held_off
 from errata.executor.judged import release_digest
+from errata.executor.noticing import SEEN, live_writes_of, notice_live_writes
 from errata.executor.rebases import rebases_of
 from errata.executor.rebasing import rebase_if_written
 from errata.executor.scope import refs_of
@@ -145,6 +146,16 @@ def _changed(desk: Desk, run: RunRecord) -> tuple[Mapping[str, Any], ...]:
     return tuple({key: change[key] for key in ("person", "why", "changes")} for change in changed_thresholds(desk, run))
 
 
+def _written_meanwhile(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
+    """Partitions that publish would refuse as the table is now, recorded with who wrote them."""
+    if written := written_since(desk, run, manifest):
+        notice_live_writes(desk, actor, run, manifest, "validate")
+        explained = {name for one in live_writes_of(desk, run) for name in one.partitions}
+        if rest := [name for name in written if name not in explained]:
+            desk.ledger.note(run.run_id, actor, SEEN, {"seen_by": "validate", "partitions": rest, "commits": []})
+    return written
+
+
 def _judge(
     desk: Desk,
     actor: Actor,
@@ -179,13 +190,11 @@ def _judge(
         candidate=candidate.branch,
         checks=checks,
         measured=len(measurements),
-        conflicts=() if before else written_since(desk, run, manifest),
+        conflicts=() if before else _written_meanwhile(desk, actor, run, manifest),
         thresholds=_changed(desk, run),
         release_digest=release_digest(desk, run),
         single_user=desk.project.single_user,
     )
-    if view.conflicts:
-        desk.ledger.note(run.run_id, actor, "conflict.seen", {"partitions": list(view.conflicts)})
     if verdict.passed:
         return view
     blocking = [p for p in verdict.problems if p.level == "block"]

@@ -184,10 +184,16 @@ class HistoryReader(Protocol):
     """Commits of main, by partition; opens no data file, starts no JVM, changes nothing."""
 
     def commits(
-        self, table: str, column: str, grain: Grain, partitions: Sequence[str], most: int | None = None
+        self,
+        table: str,
+        column: str,
+        grain: Grain,
+        partitions: Sequence[str],
+        most: int | None = None,
+        since: str | None = None,
     ) -> History:
-        """The commits that touched these partitions, newest first; incomplete when there are more, or older ones have
-        expired."""
+        """The commits that touched these partitions, newest first, back to the snapshot ``since`` or to the beginning;
+        incomplete when there are more, or older ones have expired."""
         ...
 
     def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> Held:

@@ -19,7 +19,7 @@ from errata.cli import helptext, layout, progress
 from errata.errors import ApprovalRefused, ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
 from errata.model import human
 from errata.model.groups import held_error
-from errata.model.views import PartitionView, RunsView
+from errata.model.views import LiveWriteView, PartitionView, RunsView
 from errata.validator.diffview import Outside
 from unit.cli import samples
 from unit.cli.desk import FakeClient, errata
@@ -389,3 +389,17 @@ def test_wrapping_keeps_every_word(pieces: list[str], width: int):
     """Nothing is cut, whatever the width."""
     lines = layout.flow(pieces, width, "  label ")
     assert " ".join(lines).split() == ["label", *" ".join(pieces).split()]
+
+
+WRITTEN = LiveWriteView("8130", "2026-02-14T03:12:00+00:00", "daily-load", "append", ("2026-02-13",))
+
+
+def test_what_others_did_since_planning_is_shown_where_people_decide():
+    """Approve and status name the live write as a warning."""
+    told = f"! {WRITTEN.text('day')}"
+    noticed = samples.status(live_writes=(WRITTEN,))
+    shown = " ".join(errata("status", RUN, client=FakeClient({"status": noticed})).out.split())
+    assert told in shown
+    decision = replace(samples.decision(), live_writes=(WRITTEN,))
+    approved = errata("approve", RUN, "--digest", DIGEST, client=FakeClient({"approve": decision})).out
+    assert f"! {WRITTEN.text('day')}" in " ".join(approved.split())

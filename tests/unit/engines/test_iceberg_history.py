@@ -49,6 +49,15 @@ def test_only_commits_that_touched_the_partition_are_told(reader: IcebergHistory
     assert not reader.commits(NAME, "day", Grain.DAY, DAYS[:1], most=1).complete
 
 
+def test_commits_since_a_snapshot_end_before_it(reader: IcebergHistory, table: Table):
+    """The snapshot itself is what was known; one that main does not reach leaves the answer incomplete."""
+    first, second, third = ids(table)
+    found = reader.commits(NAME, "day", Grain.DAY, DAYS, since=first)
+    assert ([one.snapshot_id for one in found.commits], found.complete) == ([third, second], True)
+    assert reader.commits(NAME, "day", Grain.DAY, DAYS, since=third).commits == ()
+    assert not reader.commits(NAME, "day", Grain.DAY, DAYS, since="12345").complete
+
+
 def test_the_table_as_it_was(reader: IcebergHistory, table: Table):
     """Sizes are those of then, and only later commits in scope are told."""
     first, second, third = ids(table)

@@ -154,18 +154,23 @@ def office(
         requested_by=requester, approval=rules or Approval(), manual=manual, single_user=single_user,
         partitions=partitions, publish=publish or Publish(),
     )  # fmt: skip
+    expected = canonical_bytes({name: [] for name in partitions})
+    sealed = replace(sealed, target=replace(sealed.target, expected_part=sha256(expected)))
     content = canonical_bytes(sealed)
     if not (tmp_path / "ledger.db").exists():
         (tmp_path / "ledger.db").write_bytes(_empty_ledger())
     ledger = Ledger.open(f"sqlite:///{tmp_path}/ledger.db")
     run, _ = ledger.record_run(
         f"bf-20260215-daily-revenue-{sha256(content)[:8]}", content, product=product.name, table=target.table,
-        partitions=partitions, chunks=chunks, parts={}, actor=Actor(requester, "u", "h", single_user),
+        partitions=partitions, chunks=chunks, parts={sha256(expected): expected},
+        actor=Actor(requester, "u", "h", single_user),
     )  # fmt: skip
     bell, said, files = Bell(), [], list(FILES)
     engines = SimpleNamespace(
-        alarm=bell, publishing=SimpleNamespace(files_of=lambda *_: tuple(files)), log=tmp_path / "log"
-    )
+        alarm=bell, publishing=SimpleNamespace(files_of=lambda *_: tuple(files)), log=tmp_path / "log",
+        # main is where the plan found it: nobody wrote since
+        pins=SimpleNamespace(refs=lambda _: {"main": sealed.target.base_snapshot_id}),
+    )  # fmt: skip
     desk = Desk(project, ledger, engines, lambda: datetime.now(UTC), said.append, lambda *_: None)  # type: ignore[arg-type,return-value]
     client = Client(desk, SimpleNamespace())  # type: ignore[arg-type]
     return Office(ledger, desk, client, run, sealed, bell, said, files)

@@ -41,10 +41,16 @@ class IcebergHistory:
         self._tables = tables
 
     def commits(
-        self, table: str, column: str, grain: Grain, partitions: Sequence[str], most: int | None = None
+        self,
+        table: str,
+        column: str,
+        grain: Grain,
+        partitions: Sequence[str],
+        most: int | None = None,
+        since: str | None = None,
     ) -> History:
         """See the port."""
-        return _walk(self._tables.load(table), None, column, grain, partitions, most)
+        return _walk(self._tables.load(table), since, column, grain, partitions, most)
 
     def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> Held:
         """See the port."""

@@ -16,6 +16,7 @@ from errata.model.views.computed import (
     ValidateView,
 )
 from errata.model.views.decided import ApprovalView, BreakGlassView, DecisionView, QuorumView, ReleasedView, ReleaseView
+from errata.model.views.noticed import LiveWriteView
 from errata.model.views.planned import ChunkView, DeadlineView, EstimateView, InputView, PlanView, VerdictView
 from errata.model.views.published import (
     DarkView,
@@ -54,6 +55,7 @@ __all__ = [
     "InputView",
     "KeyView",
     "ListedView",
+    "LiveWriteView",
     "PartitionView",
     "PlanView",
     "PublishView",

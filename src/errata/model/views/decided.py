@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from errata.model.views.noticed import LiveWriteView
+
 __all__ = ["ApprovalView", "BreakGlassView", "DecisionView", "QuorumView", "ReleaseView", "ReleasedView"]
 
 
@@ -71,6 +73,7 @@ class DecisionView:
     quorum: QuorumView | None = None
     break_glass: BreakGlassView | None = None
     single_user: bool = False
+    live_writes: tuple[LiveWriteView, ...] = ()  # into the partitions, since planning
 
 
 @dataclass(frozen=True, slots=True)

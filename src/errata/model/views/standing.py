@@ -8,6 +8,7 @@ from typing import Any
 
 from errata.model.views.computed import RunCounts
 from errata.model.views.decided import ApprovalView, BreakGlassView, QuorumView, ReleasedView
+from errata.model.views.noticed import LiveWriteView
 from errata.model.views.published import FreezeView, GroupsView
 
 __all__ = ["CostView", "PartitionView", "RunLine", "StatusView"]
@@ -91,3 +92,9 @@ class StatusView:
     dark: Mapping[str, Any] | None = None  # the name under which the candidate is readable, since when, by whom
     freeze: FreezeView | None = None  # live jobs are held off now
     rebases: tuple[Mapping[str, Any], ...] = ()  # partitions that live wrote and that were pinned again, oldest first
+    live_writes: tuple[LiveWriteView, ...] = ()  # into partitions that are not published, since planning
+
+    @property
+    def noticed(self) -> tuple[str, ...]:
+        """What others did since planning, in sentences."""
+        return tuple(one.text(self.grain) for one in self.live_writes)
