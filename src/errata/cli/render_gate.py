@@ -31,6 +31,8 @@ def validation_lines(view: ValidateView, width: int) -> list[str]:
         lines += ["", *_changed_thresholds(change, width)]
     if view.conflicts:
         lines += ["", *wrap(", ".join(view.conflicts), width, "  ! written by others since planning: ")]
+    for late in view.late_inputs:
+        lines += ["", *wrap(late.text("value"), width, "  ! ")]
     if not view.passed:
         lines += _way_out(groups, width)
     if view.release_digest or view.single_user:

@@ -19,6 +19,7 @@ from errata.executor.freezing import held_off
 from errata.executor.glass import may_break, newest_broken
 from errata.executor.grouping import groups_view, in_group, require_its_turn
 from errata.executor.judged import released_view
+from errata.executor.late_inputs import notice_late_inputs
 from errata.executor.rebasing import rebased_instead
 from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
@@ -80,8 +81,10 @@ def publish(
         return _already(desk, run, manifest, asked, states)
     turn = require_its_turn(desk, actor, run, manifest, scope, early)
     by = warrant(desk, actor, run, manifest, looked_at=digest, break_glass=break_glass or "", by_itself=by_itself)
+    late = notice_late_inputs(desk, actor, run, manifest, scope, "publish")
     done = _landed(desk, actor, run, manifest, scope, by, turn)
-    return _published(desk, actor, run, manifest, scope, done, started)
+    told = tuple(one.text(manifest.target.grain.value) for one in late)
+    return _published(desk, actor, run, manifest, scope, done, started, told)
 
 
 def _landed(
@@ -125,6 +128,7 @@ def _published(
     scope: tuple[str, ...],
     done: Replaced,
     started: float,
+    late: tuple[str, ...],
 ) -> PublishView:
     """What follows a publication that landed, and what is told of it."""
     followed = follow_up(desk, actor, run.table)
@@ -145,7 +149,7 @@ def _published(
         seconds=round(time.monotonic() - started, 3),
         undo_until=_undo_until(desk.now(), manifest),
         grain=manifest.target.grain.value,
-        warnings=(*followed, *warnings),
+        warnings=(*late, *followed, *warnings),
         release=released_view(desk, run, manifest),
         break_glass=newest_broken(desk, run.run_id),
         single_user=actor.single_user,

@@ -17,6 +17,7 @@ from errata.executor.differing import classified_in
 from errata.executor.glass import broken_in, newest_broken
 from errata.executor.grouping import groups_view
 from errata.executor.judged import release_digest, released_by, released_view
+from errata.executor.late_inputs import late_inputs_of
 from errata.executor.noticing import live_writes_of
 from errata.executor.quarantining import rows_by_input
 from errata.executor.rebases import rebases_told
@@ -117,6 +118,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         freeze=_freeze(desk, run),
         rebases=rebases_told(desk, run.run_id),
         live_writes=live_writes_of(desk, run),
+        late_inputs=late_inputs_of(desk, run),
     )
 
 

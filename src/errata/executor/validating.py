@@ -15,6 +15,7 @@ from errata.executor.desk import Desk
 from errata.executor.drift import written_since
 from errata.executor.freezing import held_off
 from errata.executor.judged import release_digest
+from errata.executor.late_inputs import late_inputs_of, notice_late_inputs
 from errata.executor.noticing import SEEN, live_writes_of, notice_live_writes
 from errata.executor.rebases import rebases_of
 from errata.executor.rebasing import rebase_if_written
@@ -139,6 +140,7 @@ def recorded_verdict(desk: Desk, run: RunRecord, verdict: VerdictRecord, candida
         thresholds=_changed(desk, run),
         release_digest=release_digest(desk, run),
         single_user=desk.project.single_user,
+        late_inputs=late_inputs_of(desk, run),
     )
 
 
@@ -181,6 +183,8 @@ def _judge(
         failpoint("validate.after_verdict")
     run = desk.ledger.run(run.run_id)
     follow_verdict(desk, actor, run, manifest, candidate, passed=verdict.passed)
+    if not before:
+        notice_late_inputs(desk, actor, run, manifest, manifest.partitions, "validate")
     view = ValidateView(
         run_id=run.run_id,
         state=run.state.value,
@@ -194,6 +198,7 @@ def _judge(
         thresholds=_changed(desk, run),
         release_digest=release_digest(desk, run),
         single_user=desk.project.single_user,
+        late_inputs=late_inputs_of(desk, run),
     )
     if verdict.passed:
         return view

@@ -19,7 +19,7 @@ from errata.cli import helptext, layout, progress
 from errata.errors import ApprovalRefused, ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
 from errata.model import human
 from errata.model.groups import held_error
-from errata.model.views import LiveWriteView, PartitionView, RunsView
+from errata.model.views import LateInputView, LiveWriteView, PartitionView, RunsView
 from errata.validator.diffview import Outside
 from unit.cli import samples
 from unit.cli.desk import FakeClient, errata
@@ -392,14 +392,18 @@ def test_wrapping_keeps_every_word(pieces: list[str], width: int):
 
 
 WRITTEN = LiveWriteView("8130", "2026-02-14T03:12:00+00:00", "daily-load", "append", ("2026-02-13",))
+LATE = LateInputView("raw", "lake.raw.events", ("2026-02-13",), "77", "2026-02-14T03:12:00+00:00", "ingest", "append")
 
 
 def test_what_others_did_since_planning_is_shown_where_people_decide():
-    """Approve and status name the live write as a warning."""
-    told = f"! {WRITTEN.text('day')}"
-    noticed = samples.status(live_writes=(WRITTEN,))
+    """Approve and status name the live write, status and validate the late input, each as a warning."""
+    told = " ".join(f"! {one.text('day')}" for one in (WRITTEN, LATE))
+    noticed = samples.status(live_writes=(WRITTEN,), late_inputs=(LATE,))
     shown = " ".join(errata("status", RUN, client=FakeClient({"status": noticed})).out.split())
     assert told in shown
     decision = replace(samples.decision(), live_writes=(WRITTEN,))
     approved = errata("approve", RUN, "--digest", DIGEST, client=FakeClient({"approve": decision})).out
     assert f"! {WRITTEN.text('day')}" in " ".join(approved.split())
+    judged = replace(samples.validation(), late_inputs=(LATE,))
+    validated = errata("validate", RUN, client=FakeClient({"validate": judged})).out
+    assert f"! {LATE.text('day')}" in " ".join(validated.split())

@@ -16,7 +16,7 @@ from errata.model.views.computed import (
     ValidateView,
 )
 from errata.model.views.decided import ApprovalView, BreakGlassView, DecisionView, QuorumView, ReleasedView, ReleaseView
-from errata.model.views.noticed import LiveWriteView
+from errata.model.views.noticed import LateInputView, LiveWriteView
 from errata.model.views.planned import ChunkView, DeadlineView, EstimateView, InputView, PlanView, VerdictView
 from errata.model.views.published import (
     DarkView,
@@ -54,6 +54,7 @@ __all__ = [
     "HistoryView",
     "InputView",
     "KeyView",
+    "LateInputView",
     "ListedView",
     "LiveWriteView",
     "PartitionView",

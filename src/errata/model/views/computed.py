@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from errata.model.views.noticed import LateInputView
+
 __all__ = ["QuarantineReason", "QuarantineView", "RunCounts", "RunView", "SetAsideRow", "StateView", "ValidateView"]
 
 
@@ -62,6 +64,7 @@ class ValidateView:
     thresholds: tuple[Mapping[str, Any], ...] = ()  # changed since the plan: person, why, changes
     release_digest: str | None = None  # what a release names; None while it does not pass
     single_user: bool = False
+    late_inputs: tuple[LateInputView, ...] = ()  # what came into the inputs after they were pinned
 
 
 @dataclass(frozen=True, slots=True)

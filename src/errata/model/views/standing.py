@@ -8,7 +8,7 @@ from typing import Any
 
 from errata.model.views.computed import RunCounts
 from errata.model.views.decided import ApprovalView, BreakGlassView, QuorumView, ReleasedView
-from errata.model.views.noticed import LiveWriteView
+from errata.model.views.noticed import LateInputView, LiveWriteView
 from errata.model.views.published import FreezeView, GroupsView
 
 __all__ = ["CostView", "PartitionView", "RunLine", "StatusView"]
@@ -93,8 +93,10 @@ class StatusView:
     freeze: FreezeView | None = None  # live jobs are held off now
     rebases: tuple[Mapping[str, Any], ...] = ()  # partitions that live wrote and that were pinned again, oldest first
     live_writes: tuple[LiveWriteView, ...] = ()  # into partitions that are not published, since planning
+    late_inputs: tuple[LateInputView, ...] = ()  # what came into the inputs after they were pinned
 
     @property
     def noticed(self) -> tuple[str, ...]:
         """What others did since planning, in sentences."""
-        return tuple(one.text(self.grain) for one in self.live_writes)
+        writes = (one.text(self.grain) for one in self.live_writes)
+        return (*writes, *(one.text(self.grain) for one in self.late_inputs))
