@@ -13,7 +13,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from errata.canonical import digest_of
-from errata.errors import ErrataError
 from errata.executor.desk import Desk
 from errata.executor.rebases import rebases_of
 from errata.ledger import RunRecord
@@ -26,6 +25,7 @@ from errata.model.table import Commit
 from errata.model.views import LateInputView
 from errata.planner.ports import InputFacts
 from errata.planner.repin import is_repinned, source_of
+from errata.publisher.replace import first_line
 
 __all__ = ["late_inputs_of", "notice_late_inputs"]
 
@@ -47,8 +47,8 @@ def notice_late_inputs(
         if new := [one for one in found if (one.input, one.change) not in known]:
             told = [{key: value for key, value in plain(one).items() if not key.startswith("seen")} for one in new]
             desk.ledger.note(run.run_id, actor, SEEN, {"seen_by": seen_by, "inputs": told})
-    except ErrataError as error:
-        desk.narrate(f"the inputs of {run.run_id} were not looked at again: {error.message}")
+    except Exception as error:  # noqa: BLE001  a source that cannot be read now was read when it was pinned
+        desk.narrate(f"the inputs of {run.run_id} were not looked at again: {first_line(error)}")
         return ()
     return found
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from errata.errors import ErrataError
 from errata.executor.desk import Desk
 from errata.executor.drift import replacement
 from errata.executor.rebases import rebases_told
@@ -25,7 +24,7 @@ from errata.model.table import Commit
 from errata.model.views import LiveWriteView
 from errata.publisher.carry import shares_files
 from errata.publisher.conflict import Judgement, differing, judge
-from errata.publisher.replace import Replacement
+from errata.publisher.replace import Replacement, first_line
 
 __all__ = ["SEEN", "find_live_writes", "live_writes_of", "notice_live_writes"]
 
@@ -46,8 +45,8 @@ def notice_live_writes(
         if head == known_head or head is None:
             return head
         _record(desk, actor, run, seen_by, find_live_writes(desk, run, manifest, head))
-    except ErrataError as error:
-        desk.narrate(f"live writes into {run.table} were not looked for: {error.message}")
+    except Exception as error:  # noqa: BLE001  metadata that cannot be read must not hide the state of the run
+        desk.narrate(f"live writes into {run.table} were not looked for: {first_line(error)}")
         return None
     return head
 

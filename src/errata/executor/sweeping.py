@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from errata.errors import ErrataError
 from errata.executor.cleaning import ENDED, WHOLE_TABLE, is_undoable, removable, retire_fences
 from errata.executor.desk import Desk
 from errata.executor.scope import refs_of
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.refs import GUARD, PREFIX, run_branch
+from errata.publisher.replace import first_line
 
 __all__ = ["find_leftovers", "find_unknown_refs", "sweep"]
 
@@ -34,8 +34,8 @@ def sweep(desk: Desk, actor: Actor, table: str) -> None:
                 removed.setdefault(refs[ref], []).append({"table": place, "ref": ref})
         for run_id, gone in removed.items():
             desk.ledger.note(run_id, actor, "refs.swept", {"removed": gone})
-    except ErrataError as error:
-        desk.narrate(f"refs of finished runs on {table} were not removed: {error.message}; next: errata cleanup")
+    except Exception as error:  # noqa: BLE001  housekeeping never fails the command that does it
+        desk.narrate(f"refs of finished runs on {table} were not removed: {first_line(error)}; next: errata cleanup")
 
 
 def find_leftovers(desk: Desk, table: str) -> Leftovers:

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from errata.errors import EngineError
 from errata.model.manifest import ExpectedFile
 from errata.model.partition import Grain
 from errata.model.run import RunState
@@ -34,7 +33,7 @@ class Table:
 
     def refs(self, _table: str) -> dict[str, str]:
         if self.broken:
-            raise EngineError(self.broken)
+            raise OSError(self.broken)
         return {"main": self.commits_made[0].snapshot_id} if self.commits_made else {}
 
     def read_target(self, _table: str, _column: str, _grain: Grain, partitions: Sequence[str]) -> SimpleNamespace:
@@ -115,12 +114,12 @@ def test_where_history_was_cut_it_is_said_that_only_the_content_can_tell(place: 
     assert told.text("day") == f"{DAYS[0]} holds other files than planned (snapshot 71): publish compares the content"
 
 
-def test_a_catalog_that_does_not_answer_stops_neither_approval_nor_status(place: Place):
+def test_metadata_that_cannot_be_read_stops_neither_approval_nor_status(place: Place):
     """The look is a courtesy; that it failed is said."""
-    place.table.broken = "catalog lake did not answer"
+    place.table.broken = "metadata/snap-1.avro is missing"
     assert place.house.approve("bo").state == "approved"
     assert place.house.client.status(place.house.run.run_id).live_writes == ()
-    assert all("were not looked for: catalog lake did not answer" in line for line in place.house.said)
+    assert all("were not looked for: metadata/snap-1.avro is missing" in line for line in place.house.said)
     assert len(place.house.said) == 2
 
 
