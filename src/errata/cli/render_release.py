@@ -67,6 +67,8 @@ def rollback_lines(view: RollbackView, width: int) -> list[str]:
     lines = flow([*pieces, written, duration(view.seconds)], width)
     lines += wrap(folded(view.grain, view.partitions), width, "  ") if view.partitions else []
     lines += flow([view.publication_id, "readers see what these partitions held before"], width, "  ")
+    for warning in view.warnings:
+        lines += wrap(warning, width, "  ! ")
     lines += [f"  {line}" for line in mode_lines(view.single_user)]
     scope = list_text(Grain(view.grain), view.partitions) or "LIST"
     return [*lines, *next_lines(f'errata plan {view.product or "PRODUCT"} --partitions {scope} --reason "…"')]

@@ -23,7 +23,7 @@ from errata.model.partition import fold_text, list_text
 from errata.model.product import Role
 from errata.model.refs import pre_tag, undo_branch
 from errata.model.run import RUN_MOVES, RunState
-from errata.model.table import FileSets
+from errata.model.table import ROW_LINEAGE, FileSets
 from errata.model.views import RollbackView
 from errata.publisher.replace import Replacement, carry_out
 from errata.validator.names import content_columns
@@ -90,7 +90,15 @@ def rollback(
         product=run.product,
         single_user=actor.single_user,
         landed_on=beside_table(manifest),
+        warnings=_lineage(desk, run, manifest),
     )
+
+
+def _lineage(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
+    """Files that come back are added anew, and Iceberg gives the rows of an added file new ids."""
+    if beside_table(manifest) or desk.engines.tables.describe(run.table).format_version < ROW_LINEAGE:
+        return ()
+    return ("rows and values are those of before; their _row_id and _last_updated_sequence_number are new",)
 
 
 def _undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:

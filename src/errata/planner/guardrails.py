@@ -17,6 +17,7 @@ from errata.model.duration import before
 from errata.model.manifest import Code, Estimate, Override
 from errata.model.partition import NULL, fold_text, parse_list, shift, start_of
 from errata.model.product import Limits, Product
+from errata.model.table import ROW_LINEAGE
 from errata.planner.ports import ActiveRun, Held, InputFacts, TargetFacts
 from errata.planner.request import RULES, Request, input_partitions
 from errata.planner.restore import judge_restore
@@ -274,6 +275,9 @@ def _schema(world: World) -> Iterator[Verdict]:
     new = new_columns(world.product.target, world.target)
     told = f"; new with the publication: {', '.join(f'{c.name} {c.type}' for c in new)}" if new else ""
     yield Verdict("schema", "ok", f"partition spec, key and lineage columns agree with the product{told}")
+    if world.target.format_version >= ROW_LINEAGE and not is_beside(world.product.publish):
+        told = "rows that are published or rolled back get a new _row_id and _last_updated_sequence_number"
+        yield Verdict("schema", "ok", f"format v{world.target.format_version}: {told}")
     if any(override.rule == "schema" for override in world.request.overrides):
         yield Verdict("schema", "warn", "columns that the transform leaves out are written as NULL, where they may be")
 

@@ -251,3 +251,11 @@ def test_a_scattered_scope_makes_no_endless_verdict():
     assert "20,000 of 20,000 partitions missing" in message(made, "source-missing")
     assert "and 19,988 more" in message(made, "source-missing")
     assert max(len(verdict.message) for verdict in made.verdicts) < 500
+
+
+@pytest.mark.parametrize("version,told", [(2, False), (3, True)])
+def test_a_plan_for_a_table_with_row_lineage_says_that_rows_get_new_ids(version: int, told: bool):
+    """Format 3 gives every row an id; neither a publication nor its rollback can keep it."""
+    made = plan(target=replace(TARGET, format_version=version))
+    assert any("_row_id" in verdict.message for verdict in made.verdicts) == told
+    assert not made.is_refused

@@ -97,6 +97,7 @@ class RollbackView:
     product: str = ""
     single_user: bool = False
     landed_on: str | None = None  # the table beside the target that the snapshot is of
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
