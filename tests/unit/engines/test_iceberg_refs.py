@@ -1,4 +1,4 @@
-"""Retention counts from the snapshot, and chunks are written without an open file per partition."""
+"""Retention counts from the snapshot."""
 
 from __future__ import annotations
 
@@ -14,10 +14,3 @@ def test_a_ref_on_an_old_snapshot_lives_as_long_as_was_promised() -> None:
     snapshot = SimpleNamespace(timestampMillis=lambda: made)
     table = SimpleNamespace(snapshot=lambda _id: snapshot)
     assert 130 * DAY_MS <= age_for(table, "1", 30) < 131 * DAY_MS
-
-
-def test_chunks_are_written_without_fanout() -> None:
-    """One open file per partition ran out of memory at 1,825 days in one task."""
-    from errata.engines.spark.stage import WRITE_OPTIONS
-
-    assert WRITE_OPTIONS["fanout-enabled"] == "false"

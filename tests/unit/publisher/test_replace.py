@@ -40,6 +40,7 @@ class Table:
     last_column_id: int = 1
     columns: dict[str, str] = field(default_factory=lambda: {"d": "date"})
     field_ids: dict[str, int] = field(default_factory=lambda: {"d": 1})
+    deletes: tuple[ExpectedFile, ...] = ()  # that apply to every live file
 
     def version(self, _target: TargetPin) -> Version:
         return Version(self, self.head, frozenset(self.files), self.schema_id, self.table_uuid, self.spec_id)
@@ -94,7 +95,7 @@ class Version:
         return TableSchema(self.schema_id, self.table.last_column_id, self.table.columns, self.table.field_ids)
 
     def live(self, _partitions: Sequence[str]) -> tuple[DataFile, ...]:
-        return tuple(DataFile(path, 1, 1, DAY) for path in self.files)
+        return tuple(DataFile(path, 1, 1, DAY, self.table.deletes) for path in self.files)
 
     def history(self, _base: str | None, _partitions: Sequence[str]) -> History:
         return History(tuple(self.table.writes), complete=True)
@@ -263,6 +264,15 @@ def test_a_commit_touches_every_ref_it_relies_on() -> None:
     table = Table()
     carry_out(replace(ORDER, keep_refs={"errata_run_c1": 7}), table, SameContent(), Log())
     assert set(table.commits[-1].keep_refs) == {"errata_run_c1", "errata_p1_undo", "errata_guard"}
+
+
+def test_main_before_is_kept_for_the_window_where_the_old_files_carry_deletes() -> None:
+    """Their rows can only be read from that version; elsewhere the undo branch has the files, and three days do."""
+    gone = ExpectedFile("gone", 1, "position_deletes")
+    plain, deleted = Table(), Table(deletes=(gone,))
+    carry_out(ORDER, plain, SameContent(), Log())
+    carry_out(replace(ORDER, expected={DAY: (OLD, gone)}), deleted, SameContent(), Log())
+    assert [table.commits[-1].pre_days for table in (plain, deleted)] == [3, ORDER.undo_days]
 
 
 def test_an_error_from_elsewhere_closes_the_intent_as_well() -> None:
