@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Callable
+from pathlib import Path
 
-from errata.model.refs import base_pin, run_branch
+from errata.model.refs import (
+    GUARD,
+    base_pin,
+    candidate_branch,
+    pre_tag,
+    pub_tag,
+    rest_branch,
+    rows_branch,
+    run_branch,
+    undo_branch,
+)
 from support.world import TABLE, World
 
 Make = Callable[..., World]
+DAY_MS = 86_400_000
+DELETES = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
 
 
 def test_the_next_command_that_writes_sweeps_what_a_cancelled_run_left(make_world: Make) -> None:
@@ -27,3 +42,59 @@ def test_the_next_command_that_writes_sweeps_what_a_cancelled_run_left(make_worl
     assert {run_branch(second), base_pin(second), foreign} <= world.refs()
     (swept,) = [entry for entry in world.client.audit_log(first) if entry.action == "refs.swept"]
     assert {gone["ref"] for gone in swept.body["removed"]} == {run_branch(first), base_pin(first)}
+
+
+def _age_guard(world: World, days: int) -> None:
+    """Let the guard be so much older than everything else, as on a table that was corrected long ago."""
+    table = world.table()
+    place = Path(table.metadata_location.removeprefix("file:"))
+    metadata = json.loads(place.read_text())
+    for snapshot in metadata["snapshots"]:
+        if snapshot["snapshot-id"] == table.metadata.refs[GUARD].snapshot_id:
+            snapshot["timestamp-ms"] -= days * DAY_MS
+    place.write_text(json.dumps(metadata))
+
+
+def _days_left(world: World) -> dict[str, float]:
+    """For how many days from now an expiry would keep each ref."""
+    table = world.table()
+    return {
+        name: (table.snapshot_by_id(ref.snapshot_id).timestamp_ms + ref.max_ref_age_ms) / DAY_MS - time.time() / 86_400  # type: ignore[union-attr]
+        for name, ref in table.metadata.refs.items()
+        if name not in ("main", GUARD)
+    }
+
+
+def _with_deletes(make_world: Make) -> World:
+    world = make_world(days=1, properties=DELETES)
+    values = ", ".join(f"(date'{world.days[0]}', '{account}', 1, 1, null, null)" for account in "pq")
+    world.sql(f"INSERT INTO {TABLE} VALUES {values}")
+    world.sql(f"DELETE FROM {TABLE} WHERE account = 'q'")
+    return world
+
+
+def test_a_ref_lives_for_its_window_however_old_the_guard_is(make_world: Make) -> None:
+    """Undo, run, candidate and rows branches and every tag end when the guide says, not a year later."""
+    world = _with_deletes(make_world)
+    world.client.cancel(world.to("staged"), as_="ana")
+    _age_guard(world, 365)
+    run = world.to("validated", reason="again")
+    left = _days_left(world)
+    promised = {run_branch(run): 45, candidate_branch(run, 1): 7, base_pin(run): 45}
+    world.client.publish(run, as_="bo")
+    world.client.rollback(run, reason="undo", as_="bo")
+    left |= _days_left(world)
+    promised |= {undo_branch(f"{run}-{pub}"): 30 for pub in ("p1", "r2")}
+    promised |= {pub_tag(f"{run}-{pub}"): 7 for pub in ("p1", "r2")}
+    promised |= {pre_tag(f"{run}-p1"): 30, pre_tag(f"{run}-r2"): 3, rows_branch(f"{run}-r2", 1): 7}
+    assert {name: round(left[name], 1) for name in promised} == promised
+
+
+def test_rows_that_were_carried_over_are_kept_for_their_window_only(make_world: Make) -> None:
+    """The branch of rows that share files with the scope is needed for one commit, and kept for a week."""
+    world = make_world(days=3, spec="")
+    world.client.cancel(world.to("staged", world.days[1]), as_="ana")
+    _age_guard(world, 365)
+    run = world.to("published", world.days[1], reason="again")
+    left = _days_left(world)
+    assert {name: round(left[name], 1) for name in left if "_rest" in name} == {rest_branch(f"{run}-p1", 1): 7}
