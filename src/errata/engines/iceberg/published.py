@@ -335,7 +335,7 @@ def _landed(table: Any, target: TargetPin, publication_id: str, snapshot_id: str
     raise EngineError(
         f"{target.table} cannot be read: the manifest list of its newest snapshot {snapshot_id} is gone",
         state="the publication landed and readers fail; no file of what was there before was deleted",
-        hint=f"point main at {pre_tag(publication_id)} with Spark's procedure set_current_snapshot, then repeat the command",
+        hint=f"point main at {pre_tag(publication_id)} with Spark's set_current_snapshot, then repeat the command",
     )
 
 
