@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from errata.errors import RunExpired
-from errata.model.columns import TableSchema
+from errata.model.columns import TableColumn, TableSchema
 from errata.model.manifest import TargetPin
 from errata.model.partition import Grain
 from errata.model.refs import GUARD, pub_tag, undo_branch
@@ -195,6 +195,10 @@ class Version:
         """Never changes here."""
         return TableSchema(0, 1, {"d": "date"}, {"d": 1})
 
+    def columns(self, schema_id: int | None = None) -> tuple[TableColumn, ...]:
+        """Never change here."""
+        return (TableColumn(1, "d"),)
+
     def live(self, partitions: Sequence[str]) -> tuple[DataFile, ...]:
         """Data files of these partitions."""
         found = self.at.files.items()
@@ -266,6 +270,10 @@ class Client:
         """Contents, when files cannot tell."""
         found: dict[str, str] = self.io("table.content", lambda: self.catalog.content(snapshot_id, partitions))
         return found
+
+    def filled(self, *_: Any) -> dict[str, tuple[str, ...]]:
+        """Not asked for: no column is added here."""
+        raise AssertionError
 
     def files_of(self, *_: Any) -> tuple[DataFile, ...]:
         """Not asked for: nothing carries deletes here."""

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from errata.canonical import digest_of
-from errata.model.columns import TableSchema
+from errata.model.columns import TableColumn, TableSchema
 from errata.model.manifest import NewColumn, TargetPin
 from errata.model.table import DataFile, History
 
@@ -108,6 +108,10 @@ class TableVersion(Protocol):
     @property
     def schema(self) -> TableSchema:
         """The current schema."""
+
+    def columns(self, schema_id: int | None = None) -> tuple[TableColumn, ...]:
+        """Columns of a schema that the table has had, by default of the one that main's head is read with; none when
+        the table no longer has it."""
 
     @property
     def spec_id(self) -> int:
@@ -261,6 +265,12 @@ class ContentPort(Protocol):
         self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], columns: Sequence[str]
     ) -> Mapping[str, str]:
         """Per partition one digest of row count and checksum of these columns. Raises ``RunExpired`` when gone."""
+
+    def filled(
+        self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], columns: Mapping[str, str | None]
+    ) -> Mapping[str, tuple[str, ...]]:
+        """Partition → those of these columns that hold anything but their default there; only partitions that have
+        such columns. Raises ``RunExpired`` when gone."""
 
 
 class IntentLog(Protocol):

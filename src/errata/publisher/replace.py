@@ -8,11 +8,10 @@ only behind a fence.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from errata.errors import EngineError, ErrataError, RunExpired
+from errata.errors import EngineError, ErrataError
 from errata.failpoints import failpoint
 from errata.model.columns import columns_to_add, planned_schema
 from errata.model.manifest import TargetPin
@@ -20,6 +19,7 @@ from errata.model.refs import GUARD, rows_branch, undo_branch
 from errata.model.table import DataFile, FileSets, by_partition
 from errata.publisher.carry import NOTHING, Carried, carry_over, shares_files
 from errata.publisher.conflict import Judgement, differing, judge, writers
+from errata.publisher.content import Compared, compare_content
 from errata.publisher.ports import (
     SCOPE,
     ContentPort,
@@ -151,27 +151,14 @@ def examine(order: Replacement, version: TableVersion, content: ContentPort) -> 
     for base, names in order.by_base(changed).items():
         history = version.history(base, names)
         verdict = verdict.and_of(judge(names, history, order.own, shares_files=shares_files(target)))
-    if verdict.unclear:
-        verdict = verdict.settled(_same_content(order, version.snapshot_id, verdict, content))
+    compared = compare_content(order, version, verdict.unclear, content) if verdict.unclear else Compared()
+    verdict = verdict.settled(compared.same)
     if verdict.written:
         raise conflict_error(
-            order.kind, order.run_id, target.grain, order.partitions, verdict.written, order.on_live_write
-        )
+            order.kind, order.run_id, target.grain, order.partitions, verdict.written, order.on_live_write,
+            compared.told,
+        )  # fmt: skip
     return Examined(version.snapshot_id, files, verdict.compacted)
-
-
-def _same_content(order: Replacement, head: str, verdict: Judgement, content: ContentPort) -> Sequence[str]:
-    before: Mapping[str, str] = order.known_content
-    if not before:
-        found: dict[str, str] = {}
-        for base, names in order.by_base(verdict.unclear).items():
-            with suppress(RunExpired):  # then nothing says that it is the same
-                found |= content.content(order.target, base, names, order.content_columns) if base else {}
-        before = found
-    if not before:
-        return ()
-    now = content.content(order.target, head, verdict.unclear, order.content_columns)
-    return [name for name in verdict.unclear if before.get(name) == now[name]]
 
 
 def carry_out(order: Replacement, table: PublishTable, content: ContentPort, log: IntentLog) -> Replaced:

@@ -30,12 +30,13 @@ def conflict_error(
     scope: Sequence[str],
     written: Mapping[str, tuple[Commit, ...]],
     on_live_write: str = "conflict",
+    told: Mapping[str, str] | None = None,
 ) -> PublishConflict:
-    """Someone else wrote partitions of the scope."""
+    """Someone else wrote partitions of the scope; ``told`` is what else is known of some of them."""
     since = "after planning" if kind == "publish" else "after they were published"
     names = oldest_first(grain, written)
     lines = [f"{len(names)} of {len(scope)} partitions were written by someone else {since}"]
-    lines += [f"  {name}  {_story(written[name])}" for name in names[:20]]
+    lines += [f"  {name}  {_story(written[name], (told or {}).get(name, ''))}" for name in names[:20]]
     if len(names) > 20:
         lines.append(f"  … and {len(names) - 20} more")
     others = [name for name in scope if name not in written]
@@ -70,14 +71,16 @@ def conflict_error(
     )
 
 
-def _story(commits: Sequence[Commit]) -> str:
+def _story(commits: Sequence[Commit], told: str) -> str:
     if not commits:
-        return "its content is not what it was; history does not say by whom"
+        return f"{told or 'its content is not what it was'}; history does not say by whom"
     newest = commits[0]
     at = datetime.fromtimestamp(newest.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
     more = f" and {len(commits) - 1} more commits" if len(commits) > 1 else ""
     verb = _VERBS.get(newest.operation, "written")
-    return f"{verb} by snapshot {newest.snapshot_id} ({newest.application}, {at}Z){more}"
+    return f"{verb} by snapshot {newest.snapshot_id} ({newest.application}, {at}Z){more}" + (
+        f"; {told}" if told else ""
+    )
 
 
 def drift_error(run_id: str, table: str, what: str, expected: object, found: object) -> PublishConflict:

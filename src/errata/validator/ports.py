@@ -182,6 +182,11 @@ class Measurer(Protocol):
     ) -> dict[str, ContentDigest]:
         """Content digests of these partitions over these columns; an empty partition has zero rows and zero sums."""
 
+    def filled(
+        self, table: str, snapshot_id: str, pin: TargetPin, partitions: Sequence[str], columns: Mapping[str, str | None]
+    ) -> dict[str, tuple[str, ...]]:
+        """Partition → those of these columns that hold anything but their default, which is given as text."""
+
     def diff(
         self,
         manifest: Manifest,

@@ -323,6 +323,12 @@ class _Content:
         found = self.engines.measurer.checksums(target.table, snapshot_id, target, partitions, columns)
         return {name: f"{digest.rows}:{digest.a}:{digest.b}" for name, digest in found.items()}
 
+    def filled(
+        self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], columns: Mapping[str, str | None]
+    ) -> dict[str, tuple[str, ...]]:
+        """Read from these columns alone."""
+        return self.engines.measurer.filled(target.table, snapshot_id, target, partitions, columns)
+
 
 class _Nobody:
     """An empty list of suppressed subjects."""

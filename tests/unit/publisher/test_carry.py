@@ -10,7 +10,7 @@ import pytest
 
 from errata.errors import EngineError, PublishConflict
 from errata.failpoints import NAMES, arm
-from errata.model.columns import TableSchema
+from errata.model.columns import TableColumn, TableSchema
 from errata.model.manifest import ExpectedFile, Rewrite, TargetPin
 from errata.model.partition import Grain
 from errata.model.table import Commit, DataFile, History
@@ -90,6 +90,9 @@ class Version:
     @property
     def schema(self) -> TableSchema:
         return TableSchema(0, 1, {"d": "date"}, {"d": 1})
+
+    def columns(self, schema_id: int | None = None) -> tuple[TableColumn, ...]:
+        return (TableColumn(1, "d"),)
 
     def live(self, partitions: Sequence[str]) -> tuple[DataFile, ...]:
         return tuple(_file(path, rows, partitions) for path, rows in self.files.items())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from errata.errors import PublishConflict
-from errata.model.columns import TableSchema
+from errata.model.columns import TableColumn, TableSchema
 from errata.model.manifest import ExpectedFile
 from errata.model.table import Commit, DataFile, History, Touch
 from errata.publisher.replace import Replacement, examine
@@ -30,6 +30,9 @@ class Version:
     spec_id: int = 0
     refs: frozenset[str] = frozenset()
     schema: TableSchema = field(default_factory=lambda: TableSchema(0, 1, {"d": "date"}, {"d": 1}))
+
+    def columns(self, schema_id: int | None = None) -> tuple[TableColumn, ...]:
+        return (TableColumn(1, "d"),)
 
     def live(self, _: Sequence[str]) -> tuple[DataFile, ...]:
         return tuple(DataFile(path, 1, 1, day) for day, path in self.files.items())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from errata.errors import EngineError, PublishConflict, StateRefused
-from errata.model.columns import TableSchema
+from errata.model.columns import TableColumn, TableSchema
 from errata.model.manifest import ExpectedFile, NewColumn, TargetPin
 from errata.model.partition import Grain
 from errata.model.table import Commit, DataFile, History, Touch
@@ -41,6 +41,8 @@ class Table:
     columns: dict[str, str] = field(default_factory=lambda: {"d": "date"})
     field_ids: dict[str, int] = field(default_factory=lambda: {"d": 1})
     deletes: tuple[ExpectedFile, ...] = ()  # that apply to every live file
+    defaults: dict[str, str] = field(default_factory=dict)
+    complete: bool = True  # whether the commits reach back to the base
 
     def version(self, _target: TargetPin) -> Version:
         return Version(self, self.head, frozenset(self.files), self.schema_id, self.table_uuid, self.spec_id)
@@ -94,11 +96,15 @@ class Version:
     def schema(self) -> TableSchema:
         return TableSchema(self.schema_id, self.table.last_column_id, self.table.columns, self.table.field_ids)
 
+    def columns(self, schema_id: int | None = None) -> tuple[TableColumn, ...]:
+        ids = {"d": 1} if schema_id == PIN.schema_id else self.table.field_ids
+        return tuple(TableColumn(number, name, self.table.defaults.get(name)) for name, number in ids.items())
+
     def live(self, _partitions: Sequence[str]) -> tuple[DataFile, ...]:
         return tuple(DataFile(path, 1, 1, DAY, self.table.deletes) for path in self.files)
 
     def history(self, _base: str | None, _partitions: Sequence[str]) -> History:
-        return History(tuple(self.table.writes), complete=True)
+        return History(tuple(self.table.writes), complete=self.table.complete)
 
     def commit(self, commit: PublicationCommit) -> str:
         self.table.commits.append(commit)
@@ -138,6 +144,9 @@ class SameContent:
 
     def content(self, *_: Any) -> Mapping[str, str]:
         return {DAY: "same"}
+
+    def filled(self, *_: Any) -> Mapping[str, tuple[str, ...]]:
+        return {}
 
 
 ORDER = Replacement("publish", "run", "digest", PIN, (DAY,), {DAY: (OLD,)}, "1", {DAY: (NEW,)}, ("9",), 30, {}, ("d",))
@@ -482,3 +491,59 @@ def test_an_intent_that_adds_nothing_is_not_settled_by_what_is_missing() -> None
     intent: dict[str, Any] = {"add": {DAY: []}, "remove": {DAY: [["data", "old", 1]]}}
     assert settle(PIN, "p1", (DAY,), table, log, reason="gone", intent=intent) is None
     assert log.events == ["abandoned"]
+
+
+@dataclass
+class Measured(SameContent):
+    """Content that is the same over the planned columns, with columns beside them that live has filled."""
+
+    holds: tuple[str, ...] = ()
+    asked: list[tuple[str, ...]] = field(default_factory=list)
+
+    def content(self, *asked: Any) -> Mapping[str, str]:
+        self.asked.append(tuple(asked[3]))
+        return {DAY: "same"}
+
+    def filled(self, *asked: Any) -> Mapping[str, tuple[str, ...]]:
+        held = tuple(name for name in asked[3] if name in self.holds)
+        return {DAY: held} if held else {}
+
+
+REWRITE = replace(PIN, mode="rewrite")
+BACK = replace(ORDER, kind="rollback", known_content={DAY: "same"})
+
+
+@pytest.mark.parametrize("target", [PIN, REWRITE], ids=["history cut", "shared files"])
+def test_a_column_added_since_that_holds_values_is_a_live_write(target: TargetPin) -> None:
+    """Where content decides, it is compared over the planned columns, and these do not tell."""
+    wider = {"d": 1, "region": 2}
+    table, log = Table(files={"rewritten"}, complete=target is REWRITE, field_ids=wider), Log()
+    with pytest.raises(PublishConflict, match=f"{DAY}  column region, added since, holds values") as conflict:
+        carry_out(replace(BACK, target=target), table, Measured(holds=("region",)), log)
+    assert conflict.value.fields["partitions"] == [DAY]
+    assert (table.files, log.events) == ({"rewritten"}, [])
+    carry_out(replace(BACK, target=target), table, Measured(), log)
+    assert table.files == {"new"}, "a column that holds nothing changes nothing"
+
+
+def test_columns_that_the_publication_brought_are_compared_with_all_others() -> None:
+    """They were measured at the gate; what they hold is its own."""
+    table = Table(files={"rewritten"}, complete=False, field_ids={"d": 1, "x": 2})
+    content = Measured(holds=("x",))
+    carry_out(replace(BACK, target=WIDER, content_columns=("d", "x")), table, content, Log())
+    assert (table.files, set(content.asked)) == ({"new"}, {("d", "x")})
+
+
+def test_content_is_compared_under_the_names_of_now() -> None:
+    """A column that was renamed since is the same column."""
+    table, content = Table(files={"rewritten"}, complete=False, field_ids={"date": 1}), Measured()
+    carry_out(BACK, table, content, Log())
+    assert (table.files, set(content.asked)) == ({"new"}, {("date",)})
+
+
+def test_rows_that_a_dropped_column_keeps_from_being_compared_are_a_conflict_that_names_it() -> None:
+    """What it held was measured and is no longer there to be measured."""
+    table = Table(files={"rewritten"}, complete=False, field_ids={"e": 2})
+    with pytest.raises(PublishConflict, match="column d was dropped since"):
+        carry_out(replace(BACK, known_content={DAY: "other"}), table, Measured(), Log())
+    assert table.files == {"rewritten"}

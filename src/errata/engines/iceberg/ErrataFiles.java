@@ -22,6 +22,7 @@ import org.apache.iceberg.Metrics;
 import org.apache.iceberg.PartitionData;
 import org.apache.iceberg.PartitionField;
 import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableScan;
@@ -32,6 +33,7 @@ import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.spark.FileRewriteCoordinator;
 import org.apache.iceberg.spark.ScanTaskSetManager;
 import org.apache.iceberg.spark.SparkTableCache;
+import org.apache.iceberg.transforms.Transform;
 import org.apache.iceberg.transforms.Transforms;
 import org.apache.iceberg.types.Conversions;
 import org.apache.iceberg.types.Type;
@@ -194,6 +196,20 @@ public class ErrataFiles {
       out.append(field.fieldId()).append(FIELD).append(text(field.name())).append(FIELD);
       out.append(text(field.type()));
       out.append("\n");
+    }
+    return out.toString();
+  }
+
+  /** One record per column of a schema that the table has had: field id, name, and what files without it read as. */
+  public String schema(Table table, int schemaId) {
+    StringBuilder out = new StringBuilder();
+    Schema schema = (Schema) table.schemas().get(Integer.valueOf(schemaId));
+    for (Iterator i = schema == null ? new ArrayList().iterator() : schema.columns().iterator(); i.hasNext(); ) {
+      Types.NestedField field = (Types.NestedField) i.next();
+      Transform identity = Transforms.identity();
+      Object value = field.initialDefault();
+      out.append(field.fieldId()).append(FIELD).append(text(field.name())).append(FIELD);
+      out.append(value == null ? NONE : text(identity.toHumanString(field.type(), value))).append("\n");
     }
     return out.toString();
   }

@@ -16,7 +16,7 @@ from typing import Any
 
 from errata.engines.iceberg.catalogs import java_properties
 from errata.errors import EngineError, NotFound
-from errata.model.columns import TableSchema
+from errata.model.columns import TableColumn, TableSchema
 from errata.model.manifest import ExpectedFile, TargetPin
 from errata.model.partition import NULL, Grain, first_day, fold, from_ordinal, ordinal, value_of, value_text
 from errata.model.product import Catalog
@@ -143,6 +143,11 @@ class JavaIceberg:
             columns={name: kind for _, name, kind in fields},
             field_ids={name: int(number) for number, name, _ in fields},
         )
+
+    def columns(self, table: Any, schema_id: int) -> tuple[TableColumn, ...]:
+        """Columns of a schema of this table; none when the table no longer has it."""
+        rows = rows_of(self.bulk.schema(table, schema_id))
+        return tuple(TableColumn(int(number), name, None if text == _NONE else text) for number, name, text in rows)
 
     def field(self, table: Any, target: TargetPin) -> tuple[int, str]:
         """Source id and transform of the partition field: how it is found in any spec, at any position."""

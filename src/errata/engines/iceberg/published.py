@@ -19,7 +19,7 @@ from errata.engines.iceberg.refs import (
     retrying,
 )
 from errata.errors import EngineError, RunExpired
-from errata.model.columns import TableSchema
+from errata.model.columns import TableColumn, TableSchema
 from errata.model.manifest import TargetPin
 from errata.model.refs import pre_tag, pub_tag, undo_branch
 from errata.model.table import Commit, DataFile, History, Touch
@@ -75,6 +75,13 @@ class IcebergVersion:
     def schema(self) -> TableSchema:
         """The current schema."""
         return self._java.schema(self._table)
+
+    def columns(self, schema_id: int | None = None) -> tuple[TableColumn, ...]:
+        """Columns of a schema that the table has had, by default of main's head."""
+        if schema_id is None:
+            # a snapshot is read with its own schema, which may be older than the table's
+            schema_id = self._table.snapshot(int(self.snapshot_id)).schemaId()
+        return self._java.columns(self._table, self._table.schema().schemaId() if schema_id is None else schema_id)
 
     @property
     def spec_id(self) -> int:

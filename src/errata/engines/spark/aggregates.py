@@ -24,7 +24,7 @@ from errata.model.manifest import TargetPin
 from errata.model.partition import Grain
 from errata.validator.ports import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT, ContentDigest, Measurement, Scan
 
-__all__ = ["ByPartition", "blaming_the_rules", "content_of", "measure_scan", "value_text"]
+__all__ = ["ByPartition", "blaming_the_rules", "content_of", "filled_in", "measure_scan", "value_text"]
 
 _DATA_EXCEPTION = "22"  # SQL's class of states for values that an operation cannot take
 _SAYS_NO_VALUE = {
@@ -50,6 +50,25 @@ def content_of(
     for one in measure_scan(scan, rows, ByPartition(pin.column, pin.column_type, pin.grain), partitions):
         by_partition.setdefault(one.partition, {})[one.name] = one.value or "0"
     return {p: ContentDigest(int(v[ROW_COUNT]), v[CONTENT_A], v[CONTENT_B]) for p, v in by_partition.items()}
+
+
+def filled_in(rows: DataFrame, pin: TargetPin, columns: Mapping[str, str | None]) -> dict[str, tuple[str, ...]]:
+    """Partitions in which some of these columns hold anything but their default, and which do."""
+    by = ByPartition(pin.column, pin.column_type, pin.grain)
+    wanted = [
+        F.bool_or(
+            F.col(quoted(name)).isNotNull()
+            if default is None
+            else ~F.col(quoted(name)).eqNullSafe(F.lit(default).cast(rows.schema[name].dataType))
+        )
+        for name, default in columns.items()
+    ]
+    named = rows.groupBy(by.unit).agg(F.struct(*wanted).alias(_ALL)).select(by.text, _ALL)
+    found = {
+        row[_PARTITION]: tuple(name for name, holds in zip(columns, row[_ALL], strict=True) if holds)
+        for row in named.collect()
+    }
+    return {name: held for name, held in found.items() if held}
 
 
 class ByPartition:

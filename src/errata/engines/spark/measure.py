@@ -9,7 +9,7 @@ from functools import partial, reduce
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from errata.engines.spark.accounts import measure_accounts
-from errata.engines.spark.aggregates import ByPartition, content_of, measure_scan
+from errata.engines.spark.aggregates import ByPartition, content_of, filled_in, measure_scan
 from errata.engines.spark.columns import in_partitions
 from errata.engines.spark.diff import compare_snapshots
 from errata.engines.spark.groups import measure_groups
@@ -103,6 +103,13 @@ class SparkMeasurer:
         """See the port."""
         rows = snapshot_frame(self._session, table, snapshot_id, len(partitions)).where(_scope(pin, partitions))
         return content_of(with_later_columns(rows, pin), pin, partitions, columns)
+
+    def filled(
+        self, table: str, snapshot_id: str, pin: TargetPin, partitions: Sequence[str], columns: Mapping[str, str | None]
+    ) -> dict[str, tuple[str, ...]]:
+        """See the port."""
+        rows = snapshot_frame(self._session, table, snapshot_id, len(partitions)).where(_scope(pin, partitions))
+        return filled_in(rows, pin, columns)
 
     def diff(
         self,
