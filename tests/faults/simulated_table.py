@@ -17,7 +17,7 @@ from errata.model.columns import TableColumn, TableSchema
 from errata.model.manifest import TargetPin
 from errata.model.partition import Grain
 from errata.model.refs import GUARD, pub_tag, undo_branch
-from errata.model.table import Commit, DataFile, History, Touch
+from errata.model.table import Commit, DataFile, History, NewDelete, Touch
 from errata.publisher.ports import Landed, Outcome, PublicationCommit
 
 TABLE = "lake.fin.daily_revenue"
@@ -216,6 +216,10 @@ class Version:
             commits.append(Commit(at.id, at.operation, 0, "live", touched, summary=at.summary))
             at = before
         return History(tuple(commits), complete=at is not None)
+
+    def new_deletes(self, *_: Any) -> tuple[NewDelete, ...]:
+        """Nobody writes delete files here."""
+        return ()
 
     def commit(self, publication: PublicationCommit) -> str:
         """The one compare-and-swap on this version."""

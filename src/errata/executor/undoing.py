@@ -142,6 +142,9 @@ def _undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]
         add_from=tuple(sources),
         undo_days=window,
         keep_refs={undo_branch(pub_id): window for pub_id in by_publication if undo_branch(pub_id) in refs},
+        # a publication looks for live writes after it has written its undo branch, so deletes that are newer than the
+        # branch came after the publication; and the branch outlives main's snapshots
+        marks=tuple(refs[undo_branch(pub_id)] for pub_id in by_publication if undo_branch(pub_id) in refs),
         content_columns=content_columns(manifest),
         # later ones on these partitions were all taken back, or this would not be the accepted run
         own=frozenset(desk.ledger.committed_on(run.table)),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from errata.model.manifest import ExpectedFile
 
-__all__ = ["ROW_LINEAGE", "Commit", "DataFile", "FileSets", "History", "Touch", "by_partition"]
+__all__ = ["ROW_LINEAGE", "Commit", "DataFile", "FileSets", "History", "NewDelete", "Touch", "by_partition"]
 
 ROW_LINEAGE = 3
 """The format version from which on every row has a ``_row_id`` and a ``_last_updated_sequence_number``."""
@@ -67,6 +67,20 @@ class History:
 
     commits: tuple[Commit, ...]
     complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NewDelete:
+    """A delete file that is newer than a base, whether or not it applies to a file that is live.
+
+    ``partition`` None: nothing proves that it is about one partition. Of those asked for, it may be about ``may_hit``.
+    """
+
+    path: str
+    content: str  # position_deletes | equality_deletes
+    partition: str | None
+    may_hit: tuple[str, ...] = ()
+    commit: Commit | None = None  # that brought it; None when it has expired
 
 
 def by_partition(files: Iterable[DataFile], partitions: Iterable[str]) -> dict[str, tuple[ExpectedFile, ...]]:

@@ -14,7 +14,7 @@ from typing import Protocol
 from errata.canonical import digest_of
 from errata.model.columns import TableColumn, TableSchema
 from errata.model.manifest import NewColumn, TargetPin
-from errata.model.table import DataFile, History
+from errata.model.table import DataFile, History, NewDelete
 
 __all__ = [
     "SCOPE",
@@ -127,6 +127,15 @@ class TableVersion(Protocol):
     def history(self, base_snapshot_id: str | None, partitions: Sequence[str]) -> History:
         """Commits on main after the base, newest first, with what each did to these partitions; for no partitions,
         the commits alone."""
+
+    def new_deletes(
+        self, base_snapshot_id: str | None, partitions: Sequence[str], marks: Sequence[str] = ()
+    ) -> tuple[NewDelete, ...]:
+        """Delete files that commits after the base brought to these partitions; rewrites of deletes are none.
+
+        Where the commits do not reach back to the base: those of main's head with a later sequence number than the
+        base, than the earliest of ``marks`` where the base has expired, or all where nothing is left to compare with.
+        """
 
     def commit(self, publication: PublicationCommit) -> str:
         """The one compare-and-swap; answers the new snapshot id. Whatever it raises, the outcome is unknown."""

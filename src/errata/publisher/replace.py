@@ -16,9 +16,9 @@ from errata.failpoints import failpoint
 from errata.model.columns import columns_to_add, planned_schema
 from errata.model.manifest import TargetPin
 from errata.model.refs import GUARD, rows_branch, undo_branch
-from errata.model.table import DataFile, FileSets, by_partition
+from errata.model.table import Commit, DataFile, FileSets, by_partition
 from errata.publisher.carry import NOTHING, Carried, carry_over, shares_files
-from errata.publisher.conflict import Judgement, differing, judge, writers
+from errata.publisher.conflict import Judgement, deleted_from, differing, judge, writers
 from errata.publisher.content import Compared, compare_content
 from errata.publisher.ports import (
     SCOPE,
@@ -75,6 +75,8 @@ class Replacement:
     only_into_empty: bool = False  # whatever is live in the partitions is a conflict, compaction or not
     on_live_write: str = "conflict"  # what the plan says of live writes, for whoever is told of one
     rebased: Mapping[str, str | None] = field(default_factory=dict)  # partition → a later base of its own
+    marks: tuple[str, ...] = ()
+    """Snapshots beside main that were made right before the expected state: their place in time outlives the base."""
 
     def by_base(self, partitions: Sequence[str]) -> dict[str | None, list[str]]:
         """Partitions by the snapshot that their expected files were read at."""
@@ -145,20 +147,31 @@ def examine(order: Replacement, version: TableVersion, content: ContentPort) -> 
         history = version.history(order.base_snapshot_id, full)
         written = {name: writers(name, history, order.own) for name in full}
         raise conflict_error(order.kind, order.run_id, target.grain, order.partitions, written, order.on_live_write)
-    if not (changed := differing(order.expected, live)):
+    deleted = _deleted(order, version)
+    if not (changed := differing(order.expected, live)) and not deleted:
         return Examined(version.snapshot_id, files, ())
     verdict = Judgement()
     for base, names in order.by_base(changed).items():
         history = version.history(base, names)
         verdict = verdict.and_of(judge(names, history, order.own, shares_files=shares_files(target)))
+    verdict = verdict.overruled(deleted)
     compared = compare_content(order, version, verdict.unclear, content) if verdict.unclear else Compared()
     verdict = verdict.settled(compared.same)
     if verdict.written:
         raise conflict_error(
             order.kind, order.run_id, target.grain, order.partitions, verdict.written, order.on_live_write,
-            compared.told,
+            {**dict.fromkeys(deleted, "rows were deleted by a delete file"), **compared.told},
         )  # fmt: skip
     return Examined(version.snapshot_id, files, verdict.compacted)
+
+
+def _deleted(order: Replacement, version: TableVersion) -> dict[str, tuple[Commit, ...]]:
+    """Partitions that got delete files since their base, also ones that apply to no live file."""
+    found: dict[str, tuple[Commit, ...]] = {}
+    for base, names in order.by_base(order.partitions).items():
+        if deletes := version.new_deletes(base, names, order.marks):
+            found |= deleted_from(deletes, names, order.expected, order.own)
+    return found
 
 
 def carry_out(order: Replacement, table: PublishTable, content: ContentPort, log: IntentLog) -> Replaced:

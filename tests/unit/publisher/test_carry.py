@@ -13,7 +13,7 @@ from errata.failpoints import NAMES, arm
 from errata.model.columns import TableColumn, TableSchema
 from errata.model.manifest import ExpectedFile, Rewrite, TargetPin
 from errata.model.partition import Grain
-from errata.model.table import Commit, DataFile, History
+from errata.model.table import Commit, DataFile, History, NewDelete
 from errata.publisher.carry import NOTHING
 from errata.publisher.conflict import judge
 from errata.publisher.ports import CarriedOver, Landed, Outcome, PublicationCommit
@@ -99,6 +99,9 @@ class Version:
 
     def history(self, *_: Any) -> History:
         return History((Commit("9", "append", 0, "etl", {}, touches_everything=True),), complete=True)
+
+    def new_deletes(self, *_: Any) -> tuple[NewDelete, ...]:
+        return ()
 
     def commit(self, commit: PublicationCommit) -> str:
         self.lake.commits.append(commit)

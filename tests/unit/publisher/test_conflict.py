@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from errata.model.manifest import ExpectedFile
-from errata.model.table import Commit, History, Touch
-from errata.publisher.conflict import differing, judge
+from errata.model.table import Commit, History, NewDelete, Touch
+from errata.publisher.conflict import Judgement, deleted_from, differing, judge
 
 DAY = "2026-01-01"
 
@@ -67,3 +67,42 @@ def test_our_own_publications_are_no_ones_writes() -> None:
     mine = _commit("overwrite", Touch(3, 3), publication="p1")
     assert set(judge([DAY], History((mine,), complete=True)).written) == {DAY}
     assert judge([DAY], History((mine,), complete=True), frozenset({"p1"})).unclear == (DAY,)
+
+
+OTHER = "2026-01-02"
+
+
+def test_a_delete_file_in_a_partition_is_a_write_of_its_commit() -> None:
+    """Of any kind, and in no other partition."""
+    commit = _commit("overwrite")
+    for content in ("equality_deletes", "position_deletes"):
+        found = deleted_from([NewDelete("f", content, DAY, (), commit)], [DAY, OTHER], {})
+        assert found == {DAY: (commit,)}
+    assert deleted_from([NewDelete("f", "equality_deletes", "2026-02-01", (), commit)], [DAY, OTHER], {}) == {}
+
+
+def test_an_equality_delete_that_cannot_be_placed_hits_all_that_it_may_be_about() -> None:
+    """A global one of another spec deletes rows wherever they are."""
+    found = deleted_from([NewDelete("f", "equality_deletes", None, (DAY, OTHER))], [DAY, OTHER], {})
+    assert found == {DAY: (), OTHER: ()}
+
+
+def test_a_position_delete_that_cannot_be_placed_is_left_to_the_file_that_it_is_about() -> None:
+    """It shows among the deletes of a live shared file, whose content tells whether rows of the scope are gone."""
+    assert deleted_from([NewDelete("f", "position_deletes", None, (DAY,))], [DAY], {}) == {}
+
+
+def test_delete_files_that_were_expected_and_our_own_are_no_writes() -> None:
+    """Where the base has expired and nothing tells what is newer, all delete files are looked at."""
+    known = {DAY: (ExpectedFile("f", 1, "equality_deletes"),)}
+    assert deleted_from([NewDelete("f", "equality_deletes", DAY)], [DAY], known) == {}
+    mine = _commit("overwrite", publication="p1")
+    assert deleted_from([NewDelete("f", "equality_deletes", DAY, (), mine)], [DAY], {}, frozenset({"p1"})) == {}
+
+
+def test_partitions_with_new_delete_files_are_written_whatever_the_files_say() -> None:
+    """Compacted or unclear otherwise; where the commits told of a write already, all of them are named."""
+    write, gone = _commit("append"), _commit("overwrite")
+    found = Judgement((DAY,), {}, (OTHER,)).overruled({DAY: (gone,), OTHER: ()})
+    assert (found.compacted, found.unclear, found.written) == ((), (), {DAY: (gone,), OTHER: ()})
+    assert Judgement(written={DAY: (write, gone)}).overruled({DAY: (gone,)}).written == {DAY: (write, gone)}

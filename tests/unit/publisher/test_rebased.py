@@ -11,7 +11,7 @@ import pytest
 from errata.errors import PublishConflict
 from errata.model.columns import TableColumn, TableSchema
 from errata.model.manifest import ExpectedFile
-from errata.model.table import Commit, DataFile, History, Touch
+from errata.model.table import Commit, DataFile, History, NewDelete, Touch
 from errata.publisher.replace import Replacement, examine
 from unit.publisher.test_replace import PIN
 
@@ -25,6 +25,7 @@ class Version:
     files: dict[str, str]
     since: dict[str, tuple[Commit, ...]]
     asked: list[tuple[str | None, tuple[str, ...]]] = field(default_factory=list)
+    deletes: dict[str, tuple[Commit, ...]] = field(default_factory=dict)
     snapshot_id: str = "9"
     table_uuid: str = "uuid"
     spec_id: int = 0
@@ -40,6 +41,12 @@ class Version:
     def history(self, base: str | None, partitions: Sequence[str]) -> History:
         self.asked.append((base, tuple(partitions)))
         return History(self.since[base or ""], complete=True)
+
+    def new_deletes(self, base: str | None, partitions: Sequence[str], _marks: Sequence[str]) -> tuple[NewDelete, ...]:
+        return tuple(
+            NewDelete("eq", "equality_deletes", None, tuple(partitions), one)
+            for one in self.deletes.get(base or "", ())
+        )
 
     def commit(self, _: Any) -> str:
         raise AssertionError
@@ -91,3 +98,13 @@ def test_a_conflict_says_what_the_plan_says_of_live_writes(policy: str, says: st
         examine(order(on_live_write=policy), version, None)  # type: ignore[arg-type]
     assert says in (conflict.value.hint or "")
     assert conflict.value.fields["on_live_write"] == policy
+
+
+def test_delete_files_count_from_a_partition_s_own_base():
+    """What live deleted before the rebase is in its base; for the other partition the same commit is a write."""
+    gone = Commit("5", "overwrite", 0, "flink", {})
+    version = Version({A: "old-" + A, B: "old-" + B}, {}, deletes={"1": (gone,), "6": ()})
+    with pytest.raises(PublishConflict, match="snapshot 5 \\(flink") as conflict:
+        examine(order(rebased={A: "6"}), version, None)  # type: ignore[arg-type]
+    assert conflict.value.fields["partitions"] == [B]
+    assert examine(order(rebased={A: "6", B: "6"}), version, None).compacted == ()  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from errata.errors import EngineError, PublishConflict, StateRefused
 from errata.model.columns import TableColumn, TableSchema
 from errata.model.manifest import ExpectedFile, NewColumn, TargetPin
 from errata.model.partition import Grain
-from errata.model.table import Commit, DataFile, History, Touch
+from errata.model.table import Commit, DataFile, History, NewDelete, Touch
 from errata.publisher.ports import Landed, Outcome, PublicationCommit, scope_of
 from errata.publisher.replace import Replacement, carry_out, settle
 
@@ -42,6 +42,7 @@ class Table:
     field_ids: dict[str, int] = field(default_factory=lambda: {"d": 1})
     deletes: tuple[ExpectedFile, ...] = ()  # that apply to every live file
     defaults: dict[str, str] = field(default_factory=dict)
+    deletes: list[NewDelete] = field(default_factory=list)
     complete: bool = True  # whether the commits reach back to the base
 
     def version(self, _target: TargetPin) -> Version:
@@ -105,6 +106,9 @@ class Version:
 
     def history(self, _base: str | None, _partitions: Sequence[str]) -> History:
         return History(tuple(self.table.writes), complete=self.table.complete)
+
+    def new_deletes(self, *_: Any) -> tuple[NewDelete, ...]:
+        return tuple(self.table.deletes)
 
     def commit(self, commit: PublicationCommit) -> str:
         self.table.commits.append(commit)
@@ -547,3 +551,28 @@ def test_rows_that_a_dropped_column_keeps_from_being_compared_are_a_conflict_tha
     with pytest.raises(PublishConflict, match="column d was dropped since"):
         carry_out(replace(BACK, known_content={DAY: "other"}), table, Measured(), Log())
     assert table.files == {"rewritten"}
+
+
+@pytest.mark.parametrize(
+    "order",
+    [ORDER, BACK, replace(ORDER, only_into_empty=True, expected={DAY: ()})],
+    ids=["publish", "rollback", "append"],
+)
+def test_a_delete_file_is_a_live_write_although_the_live_files_are_the_expected_ones(order: Replacement) -> None:
+    """The rows it deletes may be in no live file; to go over it would bring them back."""
+    files = {"old"} if order.expected[DAY] else set()
+    gone = Commit("77", "overwrite", 0, "flink", {})
+    table, log = Table(files=set(files), deletes=[NewDelete("eq", "equality_deletes", DAY, (), gone)]), Log()
+    with pytest.raises(PublishConflict, match=f"{DAY}  overwritten by snapshot 77 \\(flink.*by a delete file") as found:
+        carry_out(order, table, SameContent(), log)
+    assert found.value.fields["partitions"] == [DAY]
+    assert (table.files, table.commits, log.events) == (files, [], [])
+
+
+def test_a_delete_file_decides_before_content_is_read() -> None:
+    """Files were rewritten and the rows are the same; that does not make the deletion undone."""
+    table = Table(files={"rewritten"}, complete=False, deletes=[NewDelete("eq", "equality_deletes", DAY)])
+    content = Measured()
+    with pytest.raises(PublishConflict, match="deleted by a delete file; history does not say by whom"):
+        carry_out(BACK, table, content, Log())
+    assert content.asked == []

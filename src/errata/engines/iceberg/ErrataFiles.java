@@ -3,6 +3,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
@@ -94,6 +95,44 @@ public class ErrataFiles {
     changes(out, "-", table, snapshot.removedDataFiles(table.io()), sourceId, transform);
     changes(out, "+", table, snapshot.addedDeleteFiles(table.io()), sourceId, transform);
     changes(out, "-", table, snapshot.removedDeleteFiles(table.io()), sourceId, transform);
+    return out.toString();
+  }
+
+  /**
+   * Delete files that commits after a base brought: snapshot, content, then path, rows, bytes, partition value.
+   *
+   * <p>The base is the first of the snapshots, empty for a table that had none. Where the parents of main's head do not
+   * reach it: those at the head with a later sequence number than the base; than the earliest of the other snapshots
+   * when the base is gone. Rewrites bring no deletes: Iceberg's keep the sequence number, others are known by operation.
+   */
+  public String newDeletes(Table table, String snapshots, int sourceId, String transform) throws Exception {
+    StringBuilder out = new StringBuilder();
+    Snapshot head = table.currentSnapshot();
+    String[] ids = snapshots.split("\n", -1);
+    Long base = ids[0].isEmpty() ? null : Long.valueOf(ids[0]);
+    List since = new ArrayList();
+    Snapshot at = head;
+    while (at != null && !Long.valueOf(at.snapshotId()).equals(base) && at.parentId() != null) {
+      since.add(at);
+      at = table.snapshot(at.parentId().longValue());
+    }
+    boolean isRoot = at != null && base == null;
+    if (isRoot) {
+      since.add(at);
+    }
+    if (head != null && !isRoot && (at == null || !Long.valueOf(at.snapshotId()).equals(base))) {
+      laterDeletes(out, table, head, sequenceNumber(table, ids), sourceId, transform);
+      return out.toString();
+    }
+    for (Iterator i = since.iterator(); i.hasNext(); ) {
+      Snapshot snapshot = (Snapshot) i.next();
+      boolean mayHave = snapshot.summary().get("added-delete-files") != null || snapshot.summary().get("total-delete-files") == null;
+      if (mayHave && !"replace".equals(snapshot.operation())) {
+        for (Iterator d = snapshot.addedDeleteFiles(table.io()).iterator(); d.hasNext(); ) {
+          newDelete(out, table, String.valueOf(snapshot.snapshotId()), (DeleteFile) d.next(), sourceId, transform);
+        }
+      }
+    }
     return out.toString();
   }
 
@@ -244,6 +283,56 @@ public class ErrataFiles {
     return unused.size();
   }
 
+  private static void laterDeletes(
+      StringBuilder out, Table table, Snapshot head, long after, int sourceId, String transform) throws Exception {
+    Map commits = new HashMap();
+    for (Iterator i = table.snapshots().iterator(); i.hasNext(); ) {
+      Snapshot snapshot = (Snapshot) i.next();
+      commits.put(Long.valueOf(snapshot.sequenceNumber()), snapshot);
+    }
+    for (Iterator m = head.deleteManifests(table.io()).iterator(); m.hasNext(); ) {
+      ManifestFile manifest = (ManifestFile) m.next();
+      if (manifest.sequenceNumber() <= after) {
+        continue;
+      }
+      CloseableIterable files = ManifestFiles.readDeleteManifest(manifest, table.io(), table.specs());
+      try {
+        for (Iterator f = files.iterator(); f.hasNext(); ) {
+          DeleteFile file = (DeleteFile) f.next();
+          Snapshot commit = (Snapshot) commits.get(file.dataSequenceNumber());
+          boolean isRewrite = commit != null && "replace".equals(commit.operation());
+          if (file.dataSequenceNumber().longValue() > after && !isRewrite) {
+            newDelete(out, table, commit == null ? NONE : String.valueOf(commit.snapshotId()), file, sourceId, transform);
+          }
+        }
+      } finally {
+        files.close();
+      }
+    }
+  }
+
+  /** Of the first snapshot, or when it is gone the least of the others; below all others when all are gone. */
+  private static long sequenceNumber(Table table, String[] ids) {
+    long least = -1L;
+    for (int n = 0; n < ids.length; n += 1) {
+      Snapshot snapshot = ids[n].isEmpty() ? null : table.snapshot(Long.parseLong(ids[n]));
+      if (snapshot != null) {
+        least = least < 0L ? snapshot.sequenceNumber() : Math.min(least, snapshot.sequenceNumber());
+        if (n == 0) {
+          return least;
+        }
+      }
+    }
+    return least;
+  }
+
+  private static void newDelete(
+      StringBuilder out, Table table, String snapshot, DeleteFile file, int sourceId, String transform) {
+    out.append(snapshot).append(FIELD).append(file.content().toString()).append(FIELD);
+    describe(out, (ContentFile) file, value(table, (ContentFile) file, sourceId, transform));
+    out.append("\n");
+  }
+
   private static void changes(StringBuilder out, String sign, Table table, Iterable files, int sourceId, String transform) {
     for (Iterator i = files.iterator(); i.hasNext(); ) {
       ContentFile file = (ContentFile) i.next();
@@ -271,7 +360,8 @@ public class ErrataFiles {
 
   /**
    * The partition of a file whose spec does not tell, by the bounds of the column: one value when all rows are in it,
-   * else "?", "n" when some may be NULL, and the first and the last value; "?" alone when there are no bounds.
+   * else "?", "n" when some may be NULL, and the first and the last value; "?" alone when there are no bounds. Bounds of
+   * a delete file are about the rows it deletes only where the column is one of those that its rows are told apart by.
    */
   private static String within(Table table, ContentFile file, int sourceId, String transform) {
     Integer id = Integer.valueOf(sourceId);
@@ -279,7 +369,9 @@ public class ErrataFiles {
     Long values = count(file.valueCounts(), id);
     ByteBuffer low = bound(file.lowerBounds(), id);
     ByteBuffer high = bound(file.upperBounds(), id);
-    if (file.content() != FileContent.DATA) {
+    boolean tells = file.content() == FileContent.DATA
+        || (file.content() == FileContent.EQUALITY_DELETES && file.equalityFieldIds().contains(id));
+    if (!tells) {
       return "?";
     }
     if (nulls != null && nulls.equals(values)) {

@@ -23,7 +23,7 @@ from errata.model.product import Catalog
 from errata.model.span import Span
 from errata.model.table import DataFile
 
-__all__ = ["JavaIceberg", "java_paths", "java_words", "partition_text", "rows_of", "span_of"]
+__all__ = ["CONTENT", "JavaIceberg", "java_paths", "java_words", "partition_text", "rows_of", "span_of"]
 
 _ABSENT = frozenset({"NoSuchTableException", "NoSuchNamespaceException"})
 _FIELD, _NONE, _BETWEEN = "\x1f", "\x00", "\x1e"
@@ -32,7 +32,7 @@ _ESCAPES = {ord(meant): f"\\{letter}" for letter, meant in _ESCAPED.items()}
 _ESCAPE = re.compile(r"\\([\\nf0])")
 _DAY_MICROS = 86_400_000_000
 _MOST_RANGES = 64
-_CONTENT = {"POSITION_DELETES": "position_deletes", "EQUALITY_DELETES": "equality_deletes", "DATA": "data"}
+CONTENT = {"POSITION_DELETES": "position_deletes", "EQUALITY_DELETES": "equality_deletes", "DATA": "data"}
 
 
 class JavaIceberg:
@@ -205,7 +205,7 @@ def partition_text(target: TargetPin, raw: str) -> str | None:
 
 def _data_file(target: TargetPin, row: list[str], partitions: Sequence[str]) -> DataFile:
     path, rows, size, raw, *rest = row
-    deletes = tuple(ExpectedFile(rest[n], int(rest[n + 1]), _CONTENT[rest[n + 2]]) for n in range(0, len(rest), 3))
+    deletes = tuple(ExpectedFile(rest[n], int(rest[n + 1]), CONTENT[rest[n + 2]]) for n in range(0, len(rest), 3))
     partition = partition_text(target, raw)
     shared_by = span_of(target, raw).among(partitions) if partition is None else ()
     return DataFile(path, int(rows), int(size), partition, deletes, shared_by)

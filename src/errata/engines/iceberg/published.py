@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from errata.engines.iceberg.java import JavaIceberg, java_paths, partition_text, rows_of, span_of
+from errata.engines.iceberg.java import CONTENT, JavaIceberg, java_paths, partition_text, rows_of, span_of
 from errata.engines.iceberg.refs import (
     DAY_MS,
     age_for,
@@ -22,7 +22,7 @@ from errata.errors import EngineError, RunExpired
 from errata.model.columns import TableColumn, TableSchema
 from errata.model.manifest import TargetPin
 from errata.model.refs import pre_tag, pub_tag, undo_branch
-from errata.model.table import Commit, DataFile, History, Touch
+from errata.model.table import Commit, DataFile, History, NewDelete, Touch
 from errata.publisher.ports import (
     SCOPE,
     CarriedOver,
@@ -123,6 +123,22 @@ class IcebergVersion:
                 touched[partition] = _touch(touched.get(partition, Touch()), sign, content, int(count))
         application = summary.get("app-name") or summary.get("spark.app.id") or summary.get("engine-name") or "unknown"
         return Commit(snapshot_id, operation, int(at), application, touched, everything, summary)
+
+    def new_deletes(
+        self, base_snapshot_id: str | None, partitions: Sequence[str], marks: Sequence[str] = ()
+    ) -> tuple[NewDelete, ...]:
+        """See the port; summaries say which commits brought some, and only their manifests are read."""
+        source, transform = self._java.field(self._table, self._target)
+        snapshots = "\n".join([base_snapshot_id or "", *marks])
+        rows = list(rows_of(self._java.bulk.newDeletes(self._table, snapshots, source, transform)))
+        known = {row[0]: row for row in rows_of(self._java.bulk.snapshots(self._table))} if rows else {}
+        found = []
+        for snapshot_id, content, path, _count, _size, raw in rows:
+            partition = partition_text(self._target, raw)
+            may_hit = span_of(self._target, raw).among(partitions) if partition is None else ()
+            commit = self._commit_of(known[snapshot_id], frozenset()) if snapshot_id in known else None
+            found.append(NewDelete(path, CONTENT[content], partition, may_hit, commit))
+        return tuple(found)
 
     def commit(self, publication: PublicationCommit) -> str:
         """New columns, one overwrite, two tags and a touch of every ref relied on, in one compare-and-swap."""

@@ -1,0 +1,104 @@
+"""Delete files as Flink and CDC sinks write them: real ones, by Iceberg's own writers, committed as row deltas.
+
+Spark reads what they leave; pyiceberg refuses equality deletes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from support.world import TABLE, World
+
+__all__ = ["add_deletes", "delete_files", "delete_position", "delete_rows", "rows_by_spark"]
+
+
+def delete_rows(world: World, *, partition: str | None, **values: str) -> str:
+    """Delete the rows that have these values by an equality delete; no partition is a global one. Answers its path."""
+    java = world.client._desk.engines.java
+    jvm, table = java.jvm, java.load(TABLE)
+    names = jvm.java.util.ArrayList()
+    ids = java._gateway.new_array(jvm.int, len(values))
+    for n, name in enumerate(values):
+        names.add(name)
+        ids[n] = table.schema().findField(name).fieldId()
+    schema = table.schema().select(names)
+    factory = (
+        jvm.org.apache.iceberg.data.GenericFileWriterFactory.Builder(table)
+        .deleteFileFormat(jvm.org.apache.iceberg.FileFormat.PARQUET)
+        .equalityFieldIds(ids)
+        .equalityDeleteRowSchema(schema)
+        .build()
+    )
+    spec, place = _place(java, table, partition)
+    writer = factory.newEqualityDeleteWriter(_output(java, table, spec, place), spec, place)
+    record = jvm.org.apache.iceberg.data.GenericRecord.create(schema)
+    for name, value in values.items():
+        record.setField(name, jvm.java.time.LocalDate.parse(value) if name == "day" else value)
+    writer.write(record)
+    writer.close()
+    return add_deletes(world, writer.toDeleteFile())
+
+
+def delete_position(world: World, path: str, position: int, *, partition: str) -> str:
+    """Delete one row of a data file, whether or not that file is live; answers the delete file's path."""
+    java = world.client._desk.engines.java
+    jvm, table = java.jvm, java.load(TABLE)
+    factory = (
+        jvm.org.apache.iceberg.data.GenericFileWriterFactory.Builder(table)
+        .deleteFileFormat(jvm.org.apache.iceberg.FileFormat.PARQUET)
+        .build()
+    )
+    spec, place = _place(java, table, partition)
+    writer = factory.newPositionDeleteWriter(_output(java, table, spec, place), spec, place)
+    writer.write(jvm.org.apache.iceberg.deletes.PositionDelete.create().set(path, position))
+    writer.close()
+    return add_deletes(world, writer.toDeleteFile())
+
+
+def add_deletes(world: World, file: Any) -> str:
+    """Commit a delete file as a row delta that asks nothing of the table of before."""
+    table = world.client._desk.engines.java.load(TABLE)
+    head = table.currentSnapshot().snapshotId()
+    table.newRowDelta().validateFromSnapshot(head).addDeletes(file).commit()
+    return str(file.location())
+
+
+def delete_files(world: World) -> Mapping[str, Any]:
+    """Path → delete file (in Java) of main's head."""
+    java = world.client._desk.engines.java
+    table, found = java.load(TABLE), {}
+    manifests = table.currentSnapshot().deleteManifests(table.io()).iterator()
+    while manifests.hasNext():
+        reader = java.jvm.org.apache.iceberg.ManifestFiles.readDeleteManifest(
+            manifests.next(), table.io(), table.specs()
+        )
+        files = reader.iterator()
+        while files.hasNext():
+            file = files.next().copy()
+            found[str(file.location())] = file
+    return found
+
+
+def rows_by_spark(world: World) -> list[tuple[str, str, Decimal, int]]:
+    """Business columns of every row, sorted."""
+    return sorted(tuple(row) for row in world.sql(f"SELECT string(day), account, gross, n FROM {TABLE}"))
+
+
+def _place(java: Any, table: Any, partition: str | None) -> tuple[Any, Any]:
+    """Spec and partition value: a day of the current spec, or the table's first spec, which has no partitions."""
+    if partition is None:
+        spec = next(one for one in table.specs().values() if one.isUnpartitioned())
+        return spec, java.jvm.org.apache.iceberg.PartitionData(spec.partitionType())
+    place = java.jvm.org.apache.iceberg.PartitionData(table.spec().partitionType())
+    place.put(0, (date.fromisoformat(partition) - date(1970, 1, 1)).days)
+    return table.spec(), place
+
+
+def _output(java: Any, table: Any, spec: Any, place: Any) -> Any:
+    jvm = java.jvm
+    factory = jvm.org.apache.iceberg.io.OutputFileFactory.builderFor(table, 1, 1)
+    made = factory.format(jvm.org.apache.iceberg.FileFormat.PARQUET).build()
+    return made.newOutputFile(spec, place)
