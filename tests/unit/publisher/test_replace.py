@@ -40,7 +40,7 @@ class Table:
     last_column_id: int = 1
     columns: dict[str, str] = field(default_factory=lambda: {"d": "date"})
     field_ids: dict[str, int] = field(default_factory=lambda: {"d": 1})
-    deletes: tuple[ExpectedFile, ...] = ()  # that apply to every live file
+    attached: tuple[ExpectedFile, ...] = ()  # delete files that apply to every live file
     defaults: dict[str, str] = field(default_factory=dict)
     deletes: list[NewDelete] = field(default_factory=list)
     complete: bool = True  # whether the commits reach back to the base
@@ -102,7 +102,7 @@ class Version:
         return tuple(TableColumn(number, name, self.table.defaults.get(name)) for name, number in ids.items())
 
     def live(self, _partitions: Sequence[str]) -> tuple[DataFile, ...]:
-        return tuple(DataFile(path, 1, 1, DAY, self.table.deletes) for path in self.files)
+        return tuple(DataFile(path, 1, 1, DAY, self.table.attached) for path in self.files)
 
     def history(self, _base: str | None, _partitions: Sequence[str]) -> History:
         return History(tuple(self.table.writes), complete=self.table.complete)
@@ -282,7 +282,7 @@ def test_a_commit_touches_every_ref_it_relies_on() -> None:
 def test_main_before_is_kept_for_the_window_where_the_old_files_carry_deletes() -> None:
     """Their rows can only be read from that version; elsewhere the undo branch has the files, and three days do."""
     gone = ExpectedFile("gone", 1, "position_deletes")
-    plain, deleted = Table(), Table(deletes=(gone,))
+    plain, deleted = Table(), Table(attached=(gone,))
     carry_out(ORDER, plain, SameContent(), Log())
     carry_out(replace(ORDER, expected={DAY: (OLD, gone)}), deleted, SameContent(), Log())
     assert [table.commits[-1].pre_days for table in (plain, deleted)] == [3, ORDER.undo_days]
