@@ -129,7 +129,7 @@ def make_world(
     yield make
     for world in made:
         world.client.close()
-        assert_invariants(world.root, world.lake.pyiceberg)
+        assert_invariants(world.root, world.lake.pyiceberg, world.lost)
 
 
 @pytest.fixture(scope="session")
@@ -185,7 +185,7 @@ def at(
         for world, _ in used[-1:]:
             if make_ledger is not None:
                 copy_ledger(make_ledger(world.root), world.root / ".errata" / "ledger.db")
-            assert_invariants(world.root, world.lake.pyiceberg)
+            assert_invariants(world.root, world.lake.pyiceberg, world.lost)
 
     yield prepared
     check()

@@ -31,10 +31,10 @@ def test_killed_before_the_correction_rows_the_next_command_writes_them_once(mak
     assert world.rows() == world.expected()
     assert any("not done yet: corrections" in warning for warning in world.client.status(run).warnings)
     world.client.cleanup(as_="ana")
-    assert modes.told(world, f"{run}-p1") == modes.corrected(world, world.days)
+    assert modes.told(world, world.publication(run)) == modes.corrected(world, world.days)
     assert world.client._desk.ledger.debts() == ()
     assert world.client.publish(run, as_="bo").already
-    assert modes.told(world, f"{run}-p1") == modes.corrected(world, world.days)
+    assert modes.told(world, world.publication(run)) == modes.corrected(world, world.days)
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ def test_killed_before_the_reverse_rows_the_next_command_writes_them_once(make_w
     _killed(world, point, "rollback", run, "--reason", "undo", "--yes", person="bo")
     assert world.rows() == world.wrong()
     world.client.cleanup(as_="ana")
-    assert len(modes.told(world, f"{run}-r2")) == len(modes.corrected(world, world.days))
+    assert len(modes.told(world, world.publication(run, 2))) == len(modes.corrected(world, world.days))
 
 
 @pytest.mark.slow

@@ -119,7 +119,9 @@ def test_a_worker_whose_heart_stopped_learns_it_and_its_spark_jobs_are_cancelled
         monkeypatch.setattr(first._desk.ledger, "heartbeat", lambda *given: frozen.wait(90) and beat(*given))
         old = other.submit(first.run, run, parallel=1, as_="ana")
         try:
-            wait_until(lambda: bool(tracker.getJobIdsForGroup(f"{run}/c001/1")), "the old attempt has no Spark job")
+            wait_until(
+                lambda: any(map(tracker.getJobIdsForGroup, attempt_ids(world, run))), "the old attempt has no Spark job"
+            )
             wait_until(lambda: lease_is_over(world, run, "c001"), "the lease did not pass")
             assert world.client.run(run, parallel=1, as_="ana").state == "staged"
             assert tracker.getActiveJobsIds(), "the old attempt's job should still be running"
@@ -310,12 +312,18 @@ def stale_attempts(world: World, run: str) -> set[tuple[str, int]]:
     return {(str(chunk), int(str(fence))) for chunk, fence in query(world, text, run)}
 
 
+def attempt_ids(world: World, run: str) -> list[str]:
+    """Every attempt as its Spark jobs and its snapshot are named."""
+    text = "SELECT run_id || '/' || chunk_id || '/' || fence || '/' || started_at FROM attempt WHERE run_id=?"
+    return [str(name) for (name,) in query(world, text, run)]
+
+
 def files_of(world: World, named: set[str]) -> set[str]:
-    """Data files that snapshots of these attempts added to the table."""
+    """Data files that snapshots of these attempts (run, chunk and fence) added to the table."""
     table, found = world.table(), set()
     for snapshot in table.snapshots():
         summary = snapshot.summary.additional_properties if snapshot.summary else {}
-        if summary.get("errata.attempt") not in named:
+        if summary.get("errata.attempt", "").rpartition("/")[0] not in named:
             continue
         for manifest in snapshot.manifests(table.io):
             if manifest.added_snapshot_id == snapshot.snapshot_id:

@@ -120,7 +120,9 @@ class _LedgerBy:
 
 def _log(world: World, io: Callable[..., Any], run_id: str, kind: str, scope: Any, release: Any) -> LedgerLog:
     desk: Any = SimpleNamespace(
-        ledger=_LedgerBy(io, world.ledger), project=SimpleNamespace(evidence=SimpleNamespace(heads=None))
+        ledger=_LedgerBy(io, world.ledger),
+        project=SimpleNamespace(evidence=SimpleNamespace(heads=None)),
+        narrate=lambda _: world.count("lost publication recorded"),
     )
     return LedgerLog(desk, BO, run_id, kind, TABLE, tuple(scope), "because", release)
 
@@ -199,7 +201,7 @@ def validator(world: World, me: Process) -> Steps:
     digest = hashlib.sha256(repr(sorted(staged)).encode()).hexdigest()
     try:
         made = yield ask(world, "intend_candidate", me.run_id, digest, BO)
-        snapshot = yield Request("table.assemble", partial(world.catalog.assemble, me.run_id, made.n, staged))
+        snapshot = yield Request("table.assemble", partial(world.catalog.assemble, made.branch, staged))
         yield ask(world, "record_candidate", me.run_id, made.n, None, snapshot, BO)
         yield ask(
             world, "record_verdict", me.run_id, made.n, passed=True, checks=[], thresholds_digest="t" * 64, actor=BO
@@ -219,7 +221,9 @@ def publisher(world: World, me: Process) -> Steps:
         if run.state in (RunState.ROLLED_BACK, RunState.SUPERSEDED, RunState.PUBLISHED) or not left:
             return
         scope = left if world.chance.random() < 0.7 else left[: world.chance.randint(1, len(left))]
-        order = _publication(world, run, verdict.candidate_n, scope)
+        candidates = yield ask(world, "candidates", me.run_id)
+        branch = next(one.branch for one in candidates if one.n == verdict.candidate_n)
+        order = _publication(world, run, branch, scope)
         release = {"verdict": verdict.audit_seq, "candidate": verdict.candidate_n}
         if (yield from _tried(world, me, order, release)):
             continue
@@ -286,8 +290,7 @@ def _settle_deserted(world: World, me: Process) -> Steps:
             continue  # the next one looks again
 
 
-def _publication(world: World, run: Any, candidate: int, scope: tuple[str, ...]) -> Replacement:
-    branch = f"errata_{run.run_id}_c{candidate}"
+def _publication(world: World, run: Any, branch: str, scope: tuple[str, ...]) -> Replacement:
     snapshot = world.catalog.snapshots[world.catalog.refs[branch]]
     files = {
         name: tuple(

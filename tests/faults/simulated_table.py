@@ -107,12 +107,20 @@ class Catalog:
         self.refs[f"staged_{attempt}"] = made
         return made
 
-    def assemble(self, run_id: str, n: int, staged: Sequence[str]) -> str:
-        """A candidate: the files of these snapshots on one branch."""
+    def assemble(self, branch: str, staged: Sequence[str]) -> str:
+        """A candidate: the files of these snapshots on one branch; what is there already is taken by its name."""
+        if branch in self.refs:
+            return self.refs[branch]
         files = {path: file for name in staged for path, file in self.snapshots[name].files.items()}
         made = self._keep(Snapshot(self._next(), None, files, "append"))
-        self.refs[f"errata_{run_id}_c{n}"] = made
+        self.refs[branch] = made
         return made
+
+    def files_of(self, snapshot_id: str, partitions: Sequence[str]) -> tuple[DataFile, ...]:
+        """Data files of these partitions in a snapshot."""
+        if snapshot_id not in self.snapshots:
+            raise RunExpired(f"snapshot {snapshot_id} is gone")
+        return Version(self.snapshots[snapshot_id], {}, frozenset()).live(partitions)
 
     def version(self) -> Version:
         """One metadata version, for ever as it is now."""
@@ -142,7 +150,7 @@ class Catalog:
         if tagged is not None:
             summary = self.snapshots[tagged].summary
             if summary.get("errata.publication") == publication_id:
-                return Landed(Outcome.LANDED, tagged, summary.get("errata.scope", ""))
+                return Landed(Outcome.LANDED, tagged)
             return Landed(Outcome.FENCED)
         return Landed(Outcome.ABSENT)
 
@@ -279,9 +287,10 @@ class Client:
         """Not asked for: no column is added here."""
         raise AssertionError
 
-    def files_of(self, *_: Any) -> tuple[DataFile, ...]:
-        """Not asked for: nothing carries deletes here."""
-        raise AssertionError
+    def files_of(self, _target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> tuple[DataFile, ...]:
+        """The files of any snapshot that is still there."""
+        found: tuple[DataFile, ...] = self.io("table.files", lambda: self.catalog.files_of(snapshot_id, partitions))
+        return found
 
     def rewrite(self, *_: Any) -> str:
         """Not asked for: nothing carries deletes here."""

@@ -153,6 +153,7 @@ class World:
     made: int = 0
     retries: int = 0
     is_healed: bool = False
+    lost: dict[str, list[str]] = field(default_factory=dict)  # publications of replaced ledgers → their partitions
     last: str = "rollback"  # the kind of process after which nothing follows
     _states: dict[str, RunState] = field(default_factory=dict)
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from faults.simulation import World
 
 
+_STARTED = "SELECT run_id, chunk_id, fence, started_at FROM attempt"
+
+
 def violations(world: World, db: sqlite3.Connection) -> list[str]:
     """What is wrong, in words."""
     db.row_factory = sqlite3.Row
@@ -54,7 +57,9 @@ def _adopted(world: World, db: sqlite3.Connection) -> list[str]:
     """I1, I3: what a chunk points at was written by the attempt of its fence."""
     by_snapshot = {s.id: s.summary.get("errata.attempt") for s in world.catalog.snapshots.values()}
     done = db.execute("SELECT * FROM chunk WHERE state = 'done'").fetchall()
-    names = {row["snapshot_id"]: f"{row['run_id']}/{row['chunk_id']}/{row['fence']}" for row in done}
+    started = {(row[0], row[1], row[2]): row[3] for row in db.execute(_STARTED)}
+    keys = {row["snapshot_id"]: (row["run_id"], row["chunk_id"], row["fence"]) for row in done}
+    names = {snapshot: "/".join(map(str, (*key, started[key]))) for snapshot, key in keys.items()}
     return [
         f"I3 {name} points at the output of {by_snapshot.get(snapshot)}"
         for snapshot, name in names.items()
@@ -68,7 +73,9 @@ def _carried(world: World, db: sqlite3.Connection) -> list[str]:
     at = {s.summary["errata.publication"]: s.id for s in world.catalog.landed if s.summary}
     found = [f"I6 {pub} is on {n} commits" for pub, n in on.items() if n > 1]
     known = {row["pub_id"]: row for row in db.execute("SELECT * FROM publication")}
-    found += [f"I7 the table carries {pub}, which the ledger does not know" for pub in on if pub not in known]
+    found += [
+        f"I7 the table carries {pub}, which the ledger does not know" for pub in on if pub not in {*known, *world.lost}
+    ]
     for pub, row in known.items():
         expected = ("committed", at[pub]) if pub in at else ("abandoned", None)
         if (row["state"], row["result_snapshot_id"]) != expected:
@@ -82,7 +89,7 @@ def _contents(world: World, db: sqlite3.Connection) -> list[str]:
     by_id = {s.id: s for s in world.catalog.landed}
     before_publication: dict[tuple[str, str], list[frozenset[str]]] = {}
     digests = dict(db.execute("SELECT run_id, manifest_digest FROM run").fetchall())
-    scopes = {row["pub_id"]: json.loads(row["partitions"]) for row in db.execute("SELECT * FROM publication")}
+    scopes = _scopes(world, db)
     for made in world.catalog.landed:
         if not made.summary:
             continue
@@ -121,12 +128,16 @@ def _twice(made: Snapshot, name: str, pub: str) -> list[str]:
 
 
 def _accepted(world: World, db: sqlite3.Connection) -> list[str]:
-    """What the ledger calls the truth of a partition is what stands on top of our commits."""
-    scopes = {row["pub_id"]: json.loads(row["partitions"]) for row in db.execute("SELECT * FROM publication")}
+    """What the ledger calls the truth of a partition is what stands on top of our commits; of partitions in which
+    something was lost with a ledger, and not found again, it cannot know."""
+    scopes, known = _scopes(world, db), {row["pub_id"] for row in db.execute("SELECT pub_id FROM publication")}
     stacks: dict[str, list[str]] = {}
+    unknown: set[str] = set()
     for made in world.catalog.landed:
-        for name in scopes.get(made.summary.get("errata.publication", ""), ()):
+        pub = made.summary.get("errata.publication", "")
+        for name in scopes.get(pub, ()):
             stack = stacks.setdefault(name, [])
+            unknown |= {name} if pub not in known else set()
             if made.summary["errata.kind"] == "publish":
                 stack.append(made.summary["errata.run"])
             else:
@@ -136,8 +147,14 @@ def _accepted(world: World, db: sqlite3.Connection) -> list[str]:
     return [
         f"I7 the truth of {name} is {says.get(name)}, the table says {stack[-1:]}"
         for name, stack in stacks.items()
-        if says.get(name) != (stack[-1] if stack else None)
+        if name not in unknown and says.get(name) != (stack[-1] if stack else None)
     ]
+
+
+def _scopes(world: World, db: sqlite3.Connection) -> dict[str, list[str]]:
+    """Publication → its partitions, by the ledger and by those that it took the place of."""
+    rows = db.execute("SELECT * FROM publication")
+    return world.lost | {row["pub_id"]: json.loads(row["partitions"]) for row in rows}
 
 
 def _at_rest(db: sqlite3.Connection) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 from errata.errors import ApprovalRefused, PublishConflict, PublishHeld, StateRefused
 from spark import test_modes as modes
 from support.clock import later
+from support.ids import numbered
 from support.world import PRODUCT_FILE, World
 
 Make = Callable[..., World]
@@ -44,7 +45,7 @@ def test_readers_see_one_group_after_the_other(make_world: Make) -> None:
     world.live(world.days[0])
     with later(ledger, minutes=61):
         second = world.client.publish(run, as_="bo")
-        assert (second.publication_id, second.partitions) == (f"{run}-p2", world.days[1:3])
+        assert (numbered(second.publication_id), second.partitions) == (f"{run}-p2", world.days[1:3])
         shown = world.client.status(run)
         assert shown.groups is not None
         assert [group.state for group in shown.groups.groups] == ["published", "published", "waiting"]
@@ -79,7 +80,7 @@ def test_every_mode_goes_in_groups(make_world: Make, product: str) -> None:
     if product == modes.BESIDE:
         assert seen(world, world.days)
     if product in (modes.BESIDE, modes.ALONE):
-        told = [row for n in (1, 2) for row in modes.told(world, f"{run}-p{n}")]
+        told = [row for n in (1, 2) for row in modes.told(world, world.publication(run, n))]
         assert sorted(told) == sorted(modes.corrected(world, world.days))
     if product == modes.VERSION:
         assert modes.accepted(world) == world.expected()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from errata.errors import PublishConflict, PublishHeld
+from errata.model.refs import undo_branch
 from spark import test_modes as modes
 from support.clock import later
 from support.world import PRODUCT_FILE, TABLE, TRANSFORM, World
@@ -240,10 +241,12 @@ def test_history_kept(make_world: Make, mode: Mode) -> None:
         )
     elif mode is CORRECTIONS:
         count = len(world.expected(world.days[1:]))
-        assert len(modes.told(world, f"{run}-p1")) == len(modes.told(world, f"{run}-r2")) == count
+        assert (
+            len(modes.told(world, world.publication(run))) == len(modes.told(world, world.publication(run, 2))) == count
+        )
     else:
         kept = world.refs()
-        assert {f"errata_{run}-p1_undo", f"errata_{run}-r2_undo"} <= kept
+        assert {undo_branch(world.publication(run, n)) for n in (1, 2)} <= kept
 
 
 @every_mode

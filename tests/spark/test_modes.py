@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from errata.errors import EngineError, PlanRefused, PublishConflict, RunFailed
+from errata.model.refs import pre_tag, undo_branch
 from support.world import PRODUCT_FILE, TABLE, TRANSFORM, World
 
 Make = Callable[..., World]
@@ -47,7 +48,7 @@ def test_append_atomic_whole_scope(make_world: Make) -> None:
     assert head is not None
     assert head.summary is not None
     assert head.summary.operation.value == "append"
-    assert head.summary.additional_properties["errata.publication"] == f"{run}-p1"
+    assert head.summary.additional_properties["errata.publication"] == world.publication(run)
     assert world.rows() == sorted(world.wrong(world.days[:1]) + world.expected(world.days[1:]))
     assert incremental(world, before) == len(world.expected(world.days[1:]))
 
@@ -180,14 +181,16 @@ def test_corrections_history_kept(make_world: Make) -> None:
     (statement,) = plan.publish["creates"]
     assert statement.startswith("CREATE TABLE IF NOT EXISTS `lake`.`fin`.`sales_corrections` USING iceberg")
     run = world.to("published")
-    assert told(world, f"{run}-p1") == corrected(world, world.days)
+    assert told(world, world.publication(run)) == corrected(world, world.days)
     assert world.rows() == world.expected()
     world.client.rollback(run, partitions=world.days[0], reason="not this day", as_="bo")
     back = [(day, name, kind, new, old) for day, name, kind, old, new in corrected(world, world.days[:1])]
-    assert told(world, f"{run}-r2") == back
+    assert told(world, world.publication(run, 2)) == back
     # what an expiry leaves: no snapshot of before, no undo set
     ledger = world.client._desk.ledger
-    world.client._desk.engines.staging.drop_refs(TABLE, [f"errata_{run}-p1_undo", f"errata_{run}-p1_pre"])
+    world.client._desk.engines.staging.drop_refs(
+        TABLE, [undo_branch(world.publication(run)), pre_tag(world.publication(run))]
+    )
     assert ledger.debts() == ()
     found = world.client.why(TABLE, world.days[0], key={"account": "a1"})
     gross = {row[1]: row[2] for row in world.expected(world.days[:1])}["a1"]
@@ -221,12 +224,12 @@ def test_corrections_alone_leave_the_target_alone(make_world: Make) -> None:
     run = world.to("validated")
     view = world.client.publish(run, partitions=world.days[0], as_="bo")
     assert view.data_files_written > 0
-    assert told(world, f"{run}-p1") == corrected(world, world.days[:1])
+    assert told(world, world.publication(run)) == corrected(world, world.days[:1])
     world.live(world.days[1])
     with pytest.raises(PublishConflict, match=world.days[1]):
         world.client.publish(run, as_="bo")
     world.client.rollback(run, reason="all of it", as_="bo")
-    assert len(told(world, f"{run}-r2")) == len(corrected(world, world.days[:1]))
+    assert len(told(world, world.publication(run, 2))) == len(corrected(world, world.days[:1]))
     assert {day: paths for day, paths in world.files().items() if day == world.days[0]} == {
         world.days[0]: files[world.days[0]]
     }
@@ -241,9 +244,9 @@ def test_corrections_alone_go_on_from_what_was_told_before(make_world: Make) -> 
     place.write_text(place.read_text().replace('F.sum("amount")', '(F.sum("amount") + 1)'))
     second = world.to("published", reason="plus one")
     plus_one = [(d, a, "changed", str(g), str(g + 1)) for d, a, g, _ in world.expected()]
-    assert told(world, f"{second}-p1") == plus_one
+    assert told(world, world.publication(second)) == plus_one
     world.client.rollback(second, reason="no", as_="bo")
-    assert told(world, f"{second}-r2") == [(d, a, kind, new, old) for d, a, kind, old, new in plus_one]
+    assert told(world, world.publication(second, 2)) == [(d, a, kind, new, old) for d, a, kind, old, new in plus_one]
 
 
 def test_version_history_kept(make_world: Make) -> None:

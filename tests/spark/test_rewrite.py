@@ -219,7 +219,7 @@ def test_evidence_and_the_report_of_shared_files_stand(make_world: Make) -> None
     public = generate(world.root / "errata.key").pem
     run = world.to("published", world.days[1])
     assert verify(world.client.evidence(run, as_="bo")[1], [public]).problems == []
-    detail = world.client._desk.ledger.publication_detail(f"{run}-p1")
+    detail = world.client._desk.ledger.publication_detail(world.publication(run))
     assert detail["shared"] == [world.days[1]]
     assert sum(rows for _, _, rows in detail["carried"]) > 0
     world.client.rollback(run, reason="undo", as_="bo")

@@ -22,7 +22,7 @@ def test_two_different_appends_under_one_fence_void_the_attempt(make_world: Make
     world = make_world(days=1)
     run = world.to("staged")
     staging, target = world.client._desk.engines.staging, world.client._desk.ledger.manifest(run).target
-    attempt = f"{run}/c001/1"
+    attempt = world.client._desk.ledger.attempts(run)[0].attempt_id
     assert staging.find_attempt(target, attempt) is not None
     frame = world.spark.table(TABLE).limit(1)
     frame.writeTo(f"{TABLE}.`branch_{run_branch(run)}`").option("snapshot-property.errata.attempt", attempt).append()
@@ -41,7 +41,7 @@ def test_two_candidates_at_once_hold_the_same_rows_each(make_world: Make) -> Non
     made: list[str] = []
 
     def make(n: int) -> None:
-        found = staging.make_candidate(target, run, candidate_branch(run, n), world.days, paths, 1)
+        found = staging.make_candidate(target, run, candidate_branch(run, n, "d" * 64), world.days, paths, 1)
         made.append(found.snapshot_id)
 
     threads = [threading.Thread(target=make, args=(n,)) for n in (1, 2)]

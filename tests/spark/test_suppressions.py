@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from errata.errors import StateRefused
+from errata.model.refs import undo_branch
 from errata.testing import FakeSuppressions, arm
 from support.world import World
 
@@ -68,7 +69,7 @@ def test_a_rollback_does_not_bring_back_someone_on_the_list(make_world: Make) ->
     with pytest.raises(StateRefused, match=f"bring back rows of suppressed subjects in {world.days[0]}"):
         world.client.rollback(run, reason="undo", as_="bo")
     assert world.snapshot() == head
-    undo = str(world.table().metadata.refs[f"errata_{run}-p1_undo"].snapshot_id)
+    undo = str(world.table().metadata.refs[undo_branch(world.publication(run))].snapshot_id)
     assert fake.asked[-1].keys() == {undo}
     back = world.client.rollback(run, partitions=world.days[1], reason="undo", as_="bo")
     assert back.partitions == (world.days[1],)

@@ -11,6 +11,7 @@ from errata.errors import ErrataError, PublishConflict, RunExpired
 from errata.failpoints import arm
 from errata.model.refs import GUARD, pub_tag, run_branch, undo_branch
 from spark.test_mode_guarantees import MODES, Mode
+from support.ids import numbered
 from support.world import TABLE, World
 
 Make = Callable[..., World]
@@ -129,7 +130,7 @@ def test_an_undo_branch_holds_exactly_the_files_that_were_taken_out(make_world: 
     before = world.files()
     run = world.to("published", f"{world.days[0]}..{world.days[1]}")
     table = world.table()
-    ref = table.metadata.refs[undo_branch(f"{run}-p1")]
+    ref = table.metadata.refs[undo_branch(world.publication(run))]
     assert world.files(ref.snapshot_id) == {day: before[day] for day in world.days[:2]}
     assert ref.max_ref_age_ms is not None
     kept_until = table.snapshot_by_id(ref.snapshot_id).timestamp_ms + ref.max_ref_age_ms  # type: ignore[union-attr]
@@ -185,13 +186,17 @@ def test_a_fence_keeps_a_late_commit_out(make_world: Make) -> None:
     run = world.to("validated")
     publishing, target = world.client._desk.engines.publishing, world.client._desk.ledger.manifest(run).target
     head = world.snapshot()
-    with arm("publish.before_commit", lambda: publishing.fence(target, f"{run}-p1")), pytest.raises(PublishConflict):
+    with (
+        arm("publish.before_commit", lambda: publishing.fence(target, world.publication(run))),
+        pytest.raises(PublishConflict),
+    ):
         world.client.publish(run, as_="bo")
     assert world.snapshot() == head
     assert (
-        world.table().metadata.refs[pub_tag(f"{run}-p1")].snapshot_id == world.table().metadata.refs[GUARD].snapshot_id
+        world.table().metadata.refs[pub_tag(world.publication(run))].snapshot_id
+        == world.table().metadata.refs[GUARD].snapshot_id
     )
-    assert world.client.publish(run, as_="bo").publication_id == f"{run}-p2"
+    assert numbered(world.client.publish(run, as_="bo").publication_id) == f"{run}-p2"
 
 
 def test_two_publishers_of_one_scope_do_not_both_commit(make_world: Make) -> None:
@@ -260,7 +265,7 @@ def test_after_the_window_a_rollback_is_refused_and_a_restore_does_it(make_world
     world = make_world(days=2)
     before = world.snapshot()
     run = world.to("published")
-    world.sql(f"ALTER TABLE {TABLE} DROP BRANCH `{undo_branch(f'{run}-p1')}`")
+    world.sql(f"ALTER TABLE {TABLE} DROP BRANCH `{undo_branch(world.publication(run))}`")
     head = world.snapshot()
     with pytest.raises(RunExpired) as refused:
         world.client.rollback(run, reason="too late", as_="bo")

@@ -29,6 +29,7 @@ class Savepoint:
     def restore(self) -> World:
         """The world as it was then, with a client that knows nothing of what came after."""
         world = self.world
+        world.lost.clear()
         world.client.close()
         for place, copy in self._copies.items():
             _copy(copy, place)

@@ -5,6 +5,7 @@ What it says about the table is read with pyiceberg and never through Errata.
 
 from __future__ import annotations
 
+import shutil
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
@@ -92,6 +93,7 @@ class World:
     days: tuple[str, ...]
     lake: Lake
     said: list[str] = field(default_factory=list)
+    lost: set[str] = field(default_factory=set)  # publications of a ledger that an older copy took the place of
 
     @classmethod
     def make(
@@ -140,7 +142,32 @@ class World:
         assert old in place.read_text()
         place.write_text(place.read_text().replace(old, new))
         self.client.close()
+        self._reopen()
+
+    def copy_ledger(self) -> Path:
+        """A copy of the ledger as it is now, made while nobody has it open."""
+        self.client.close()
+        place = self.root / f"ledger-{len(list(self.root.glob('ledger-*')))}.db"
+        shutil.copy(self.root / ".errata/ledger.db", place)
+        self._reopen()
+        return place
+
+    def put_back(self, copy: Path) -> None:
+        """The copy instead of the ledger, as after a restore from a backup."""
+        ledger = self.client._desk.ledger
+        self.lost |= {one.pub_id for run in ledger.runs() for one in ledger.publications(run.run_id)}
+        self.client.close()
+        for file in (self.root / ".errata").glob("ledger.db*"):
+            file.unlink()
+        shutil.copy(copy, self.root / ".errata/ledger.db")
+        self._reopen()
+
+    def _reopen(self) -> None:
         self.client = errata.open(str(self.root), spark=self.spark, narrate=self.said.append)
+
+    def publication(self, run: str, n: int = 1) -> str:
+        """The id of the run's n-th publication or rollback."""
+        return next(one.pub_id for one in self.client._desk.ledger.publications(run) if one.n == n)
 
     def create(self, spec: str, properties: Mapping[str, str]) -> None:
         """The target table."""

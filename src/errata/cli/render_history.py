@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from errata.cli.layout import columns, flow, next_lines, wrap
 from errata.cli.render_pace import folded
 from errata.model.human import exact, moment
@@ -12,8 +10,6 @@ from errata.model.views import AcceptedSpan, CommitsView, CommitView, RunsView
 __all__ = ["accepted_lines", "commits_lines"]
 
 BEFORE_ANY = "what was there before any run"
-_ROLLBACK = re.compile(r"-r\d+$")
-"""How the id of a rollback ends, beside ``-p`` and a number of a publication."""
 SINGLE = {"published": "published", "rolled_back": "put back by a rollback"}
 
 
@@ -48,7 +44,7 @@ def commits_lines(view: CommitsView, width: int) -> list[str]:
 
 
 def _commit(commit: CommitView, width: int) -> list[str]:
-    deed = "rollback of " if _ROLLBACK.search(commit.publication_id or "") else ""
+    deed = "rollback of " if commit.kind == "rollback" else ""
     names = {"errata": f"errata {deed}{commit.run_id}", "compaction": f"compaction by {commit.application}"}
     who = names.get(commit.writer, commit.application)
     moved = [f"+{exact(commit.added_rows)}", f"-{exact(commit.removed_rows)} rows"]

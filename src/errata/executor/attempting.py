@@ -63,7 +63,7 @@ def work_of(job: Job, attempt: AttemptRecord) -> ChunkWork:
     chunk = Chunk(attempt.chunk_id, attempt.partitions, 0, 0)
     earlier = _earlier(job) if any(pin.own for pin in job.manifest.inputs) else {}
     pinned = as_pinned(job.manifest, job.rebases, chunk.partitions)
-    return ChunkWork(job.run.run_id, pinned, job.run.manifest_digest, chunk, attempt.fence, job.parts, earlier)
+    return ChunkWork(job.run.run_id, pinned, job.run.manifest_digest, chunk, attempt.attempt_id, job.parts, earlier)
 
 
 def _earlier(job: Job) -> dict[str, str]:

@@ -12,7 +12,7 @@ from errata.executor.following import origins
 from errata.executor.settling import LedgerLog
 from errata.failpoints import failpoint
 from errata.ledger import CandidateRecord, RunRecord
-from errata.model.manifest import Manifest
+from errata.model.manifest import Manifest, TargetPin
 from errata.publisher.beside import Rows, append_beside
 from errata.publisher.ports import Stamp, Told
 from errata.publisher.replace import Examined, Replaced, Replacement, detail_of
@@ -46,7 +46,7 @@ def take_back_beside(
         desk.engines.writer.reversals((table, branch), manifest.target.key, publications, stamp)
         return {}
 
-    return _appended(desk, order, Rows(manifest.publish.corrections or "", stage), log)
+    return _appended(desk, order, Rows(manifest.publish.corrections or "", stage, adds_up=True), log)
 
 
 def _appended(desk: Desk, order: Replacement, rows: Rows, log: LedgerLog) -> Replaced:
@@ -72,7 +72,7 @@ def _corrections(
         )
         return {}
 
-    return Rows(table, stage)
+    return Rows(table, stage, adds_up=True)
 
 
 def _told(desk: Desk, table: str, scope: tuple[str, ...]) -> Told | None:
@@ -95,7 +95,8 @@ def _versions(
     table = manifest.publish.versions or ""
 
     def stage(_publication_id: str, branch: str) -> Mapping[str, Any]:
-        numbers = _next_numbers(desk, run.table, scope)  # nobody else gets one meanwhile: the partitions are locked
+        # nobody else gets one meanwhile: the partitions are locked
+        numbers = _next_numbers(desk, run.table, table, manifest.target, scope)
         snapshot = candidate.snapshot_id or ""
         desk.engines.writer.versions((table, branch), manifest.target, snapshot, numbers, run.run_id)
         return {"versions": numbers}
@@ -103,10 +104,12 @@ def _versions(
     return Rows(table, stage)
 
 
-def _next_numbers(desk: Desk, table: str, scope: Sequence[str]) -> dict[str, int]:
-    """One more than there were publications of the partition."""
+def _next_numbers(desk: Desk, table: str, versions: str, target: TargetPin, scope: Sequence[str]) -> dict[str, int]:
+    """One more than any the partition has had, by the ledger and by the table, which remembers what a ledger put back
+    from a copy does not."""
     before = desk.ledger.times_published(table, scope)
-    return {name: before.get(name, 0) + 1 for name in scope}
+    there = desk.engines.writer.newest_versions(versions, target, scope)
+    return {name: max(before.get(name, 0), there.get(name, 0)) + 1 for name in scope}
 
 
 def _unaccepted(desk: Desk, order: Replacement, manifest: Manifest, log: LedgerLog) -> Replaced:

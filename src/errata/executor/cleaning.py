@@ -21,7 +21,6 @@ from errata.model.rebase import tags
 from errata.model.refs import (
     GUARD,
     base_pin,
-    candidate_branch,
     input_pins,
     pre_tag,
     pub_tag,
@@ -126,7 +125,7 @@ def removable(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[M
         drop.append((manifest.target.shadow, WHOLE_TABLE))
     else:
         drop.append((run.table, run_branch(run.run_id)))
-        drop += [(run.table, candidate_branch(run.run_id, c.n)) for c in desk.ledger.candidates(run.run_id)]
+        drop += [(run.table, candidate.branch) for candidate in desk.ledger.candidates(run.run_id)]
     drop += [(table, ref) for table, ref in dark_refs(desk, run, manifest) if table != manifest.target.shadow]
     kept: list[Mapping[str, str]] = []
     is_undoable = False

@@ -122,6 +122,8 @@ def _told(
 
 def _require_free(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, told: Mapping[str, Any]) -> None:
     """A name that is no dark publication of ours is someone else's branch or tag, and stays."""
+    if told["name"].startswith(PREFIX):
+        return  # nobody but this run may have it, whether or not the ledger remembers
     refs = refs_of(desk, told["table"]) or {}
     held, name = refs.get(told["name"]), told["name"]
     if held is None:

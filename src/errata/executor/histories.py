@@ -90,6 +90,7 @@ def _commit(commit: Commit, partition: str) -> CommitView:
         before=commit.parent_id,
         run_id=run,
         publication_id=commit.summary.get("errata.publication"),
+        kind=commit.summary.get("errata.kind"),
     )
 
 

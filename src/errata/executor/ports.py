@@ -49,14 +49,9 @@ class ChunkWork:
     manifest: Manifest
     manifest_digest: str
     chunk: Chunk
-    fence: int
+    attempt: str  # the name that its snapshot carries
     parts: Mapping[str, bytes]
     earlier: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def attempt(self) -> str:
-        """The name that the attempt's snapshot carries."""
-        return f"{self.run_id}/{self.chunk.chunk_id}/{self.fence}"
 
 
 class ChunkEngine(Protocol):

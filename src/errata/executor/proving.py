@@ -48,7 +48,8 @@ def prove(job: Job) -> None:
         job.desk.narrate(
             f"proving determinism on {fold_text(job.manifest.target.grain, chunk.partitions)}, computed twice"
         )
-        work = ChunkWork(job.run.run_id, job.manifest, job.run.manifest_digest, chunk, 0, job.parts)
+        name = f"{job.run.run_id}/{chunk.chunk_id}/proof"
+        work = ChunkWork(job.run.run_id, job.manifest, job.run.manifest_digest, chunk, name, job.parts)
         first, second = (job.desk.engines.chunks.digests(work, tasks) for tasks in PARALLELISM)
         if different := _different(first, second):
             fact = {"chunk": chunk.chunk_id, "partitions": different}

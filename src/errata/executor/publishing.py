@@ -35,7 +35,6 @@ from errata.model.groups import hold_days
 from errata.model.manifest import Manifest
 from errata.model.partition import fold_text
 from errata.model.product import Role
-from errata.model.refs import candidate_branch
 from errata.model.table import DataFile, by_partition
 from errata.model.views import PublishView
 from errata.publisher.ports import TableVersion
@@ -166,7 +165,6 @@ def _publication(
     scope: tuple[str, ...],
     files: tuple[DataFile, ...],
 ) -> Replacement:
-    branch = candidate_branch(run.run_id, candidate.n)
     return replace(
         replacement(desk, run, manifest, scope),
         add=by_partition(files, scope),
@@ -174,7 +172,9 @@ def _publication(
         add_table=manifest.target.shadow or "",
         undo_days=days(manifest.rollback_window),
         # a shadow's branches are not the target's to keep, and nothing expires there
-        keep_refs={} if manifest.target.shadow else {branch: _CANDIDATE_DAYS + hold_days(manifest.publish.groups)},
+        keep_refs={}
+        if manifest.target.shadow
+        else {candidate.branch: _CANDIDATE_DAYS + hold_days(manifest.publish.groups)},
         properties={"errata.candidate-digest": candidate.digest},
     )
 

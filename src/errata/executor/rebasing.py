@@ -70,7 +70,7 @@ def _rebased(
     if run.state not in _FROM:
         return _given_up(conflict, "a part of the run is published already, so the rest is not computed again")
     if others := _of_other_runs(desk, run, conflict):
-        return _given_up(conflict, f"{', '.join(others)} is another run's; live wins over live jobs only")
+        return _given_up(conflict, f"{', '.join(others)} is a publication; live wins over live jobs only")
     grain, names = manifest.target.grain, _again(desk, run, manifest, written)
     value, chunks, parts, problems = _pinned(desk, run, manifest, names)
     if problems:

@@ -17,6 +17,7 @@ from errata.errors import EngineError, ErrataError, NotFound
 from errata.executor.desk import Desk
 from errata.executor.following import follow_up
 from errata.executor.witnessing import need_witness, witness
+from errata.failpoints import failpoint
 from errata.ledger import PublicationRecord, owner_is_dead, this_owner
 from errata.model.audit import Actor
 from errata.model.beside import beside_table, landing
@@ -70,6 +71,23 @@ class LedgerLog:
 
     def intend(self, detail: Mapping[str, object]) -> str:
         """Open the intent and take the locks."""
+        return self._intend(detail, None)
+
+    def knows(self, publication_id: str) -> bool:
+        """Whether it is on the record."""
+        return self.desk.ledger.knows_publication(publication_id)
+
+    def restore(self, publication_id: str, snapshot_id: str, detail: Mapping[str, object]) -> None:
+        """Intent and outcome at once: the table has it, the ledger lost it."""
+        self._intend({**detail, "found_on_table": True}, publication_id)
+        failpoint(f"{self.kind}.after_intent")
+        self.committed(publication_id, snapshot_id)
+        self.desk.narrate(
+            f"{publication_id} is on the table as snapshot {snapshot_id} and was not in this ledger, which was put "
+            "back from an older copy; it is on the record now, and nothing was committed"
+        )
+
+    def _intend(self, detail: Mapping[str, object], found_id: str | None) -> str:
         if self.kind == "publish":
             need_witness(self.desk)
         made = self.desk.ledger.intend_publication(
@@ -85,6 +103,7 @@ class LedgerLog:
             release=self.release,
             base_snapshot_id=str(detail.get("base_snapshot_id") or "") or None,
             owner=this_owner(),
+            found_id=found_id,
         )
         self._open.append(made.pub_id)
         if self.owes:

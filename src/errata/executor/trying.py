@@ -62,7 +62,7 @@ def try_out(desk: Desk, actor: Actor, product: str, partitions: str | Sequence[s
     from errata.validator.compile import compile_plan
 
     chunk = Chunk("trial", manifest.partitions, 0, 0)
-    work = ChunkWork("trial", manifest, plan.digest, chunk, 0, plan.parts)
+    work = ChunkWork("trial", manifest, plan.digest, chunk, "trial", plan.parts)
     base = manifest.target.base_snapshot_id
     desk.engines.chunks.check_sources(work)
     with desk.engines.chunks.trial(work) as (measurer, rows):

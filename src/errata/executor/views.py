@@ -131,7 +131,7 @@ def _view(
         refs=(
             base_pin(name), *sorted({tag for _, tag in input_pins(name, manifest.inputs)}), GUARD,
             *([f"table {manifest.target.shadow}"] if manifest.target.shadow else []), run_branch(name),
-            candidate_branch(name, 1),
+            candidate_branch(name, 1, "…"),  # what it will be made of is not known yet
         ),
         new_columns={new.name: new.type for new in manifest.target.new_columns},
         publish=publish_view(manifest.publish) | planned_groups(manifest),

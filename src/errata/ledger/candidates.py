@@ -24,6 +24,7 @@ from errata.ledger.store import Refusal, Store, find_run, json_text, move_run, n
 from errata.ledger.subjects import book
 from errata.model.audit import Actor
 from errata.model.codec import plain
+from errata.model.refs import candidate_branch
 from errata.model.run import RunState
 
 __all__ = ["Candidates", "abandon_all"]
@@ -44,7 +45,7 @@ class Candidates(Store):
             need_state(find_run(tx.conn, run_id), _MAKES, "candidate.intended")
             last = tx.conn.execute(select(func.max(candidate.c.n)).where(candidate.c.run_id == run_id)).scalar()
             n = (last or 0) + 1
-            branch = f"errata_{run_id}_c{n}"
+            branch = candidate_branch(run_id, n, digest)
             body = {"n": n, "branch": branch, "digest": digest}
             told = body | {"detail": digest_of(detail or {})}
             seq = append(tx, actor, "candidate.intended", run_id, told).seq

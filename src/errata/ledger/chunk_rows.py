@@ -75,5 +75,7 @@ def holds(conn: Connection, attempt: AttemptRecord) -> bool:
     return (
         held is not None
         and chunk is not None
+        # a worker that outlived the ledger it claimed from has the fence of another attempt
+        and held.started_at == attempt.started_at
         and (held.state, chunk.state, chunk.fence) == (AttemptState.RUNNING, ChunkState.RUNNING, attempt.fence)
     )

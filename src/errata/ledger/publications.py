@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, func, select
 
-from errata.canonical import canonical_bytes
+from errata.canonical import canonical_bytes, digest_of
 from errata.errors import ScopeLocked, StateRefused, UsageError
 from errata.ledger.acceptance import accept, fates, runs_under, state_after
 from errata.ledger.audit import append
@@ -60,8 +60,12 @@ class Publications(Store):
         release: Mapping[str, Any] | None = None,
         base_snapshot_id: str | None = None,
         owner: Owner | None = None,
+        found_id: str | None = None,
     ) -> PublicationRecord:
-        """Lock the partitions and say what is about to be committed; a publish moves the run to publishing."""
+        """Lock the partitions and say what is about to be committed; a publish moves the run to publishing.
+
+        ``found_id``: of a publication that the table has and this ledger lacked; others get a new id.
+        """
         content = canonical_bytes(detail)
 
         def work(tx: Tx) -> PublicationRecord:
@@ -73,7 +77,7 @@ class Publications(Store):
             need_hold_over(tx, run, release)
             last = tx.conn.execute(select(func.max(publication.c.n)).where(publication.c.run_id == run_id)).scalar()
             n = (last or 0) + 1
-            pub_id = f"{run_id}-{kind[0]}{n}"
+            pub_id = found_id or _new_id(tx, run_id, kind, n)
             _need_free(tx, run, kind, table, partitions)
             (part,) = save_parts(tx, [content])
             facts = {
@@ -173,6 +177,11 @@ class Publications(Store):
 
         return self._write(actor, work)
 
+    def knows_publication(self, pub_id: str) -> bool:
+        """Whether this ledger has a publication or rollback of this id, whatever became of it."""
+        query = select(publication.c.pub_id).where(publication.c.pub_id == pub_id)
+        return self._read(lambda conn: conn.execute(query).first() is not None)
+
     def publication(self, pub_id: str) -> PublicationRecord:
         """The publication or rollback of this id."""
         return self._read(lambda conn: find_publication(conn, pub_id))
@@ -197,6 +206,14 @@ class Publications(Store):
     def open_publications(self, table: str | None = None, run_id: str | None = None) -> tuple[PublicationRecord, ...]:
         """Intents that nobody settled yet."""
         return self._read(lambda conn: publication_records(conn, open_query(table, run_id)))
+
+
+def _new_id(tx: Tx, run_id: str, kind: Kind, n: int) -> str:
+    """``<run>-p1-3fa9c2``: unique in time, because the table keeps ids that a ledger put back from a copy forgot.
+
+    Two ledgers that share a past have the same head there, but never the same time after it.
+    """
+    return f"{run_id}-{kind[0]}{n}-{digest_of([tx.head_hash, tx.at])[:6]}"
 
 
 def _need_scope(conn: Connection, run: RunRecord, kind: Kind, table: str, partitions: Sequence[str]) -> None:

@@ -148,8 +148,8 @@ class AttemptRecord:
 
     @property
     def attempt_id(self) -> str:
-        """``<run>/<chunk>/<fence>``, as the staged snapshot carries it."""
-        return f"{self.run_id}/{self.chunk_id}/{self.fence}"
+        """``<run>/<chunk>/<fence>/<started>``, as the staged snapshot carries it; unique in time."""
+        return f"{self.run_id}/{self.chunk_id}/{self.fence}/{self.started_at}"
 
 
 @dataclass(frozen=True, slots=True)

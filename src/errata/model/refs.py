@@ -38,9 +38,13 @@ def run_branch(run_id: str) -> str:
     return f"{PREFIX}{run_id}"
 
 
-def candidate_branch(run_id: str, n: int) -> str:
-    """The table as it would be after publication."""
-    return f"{PREFIX}{run_id}_c{n}"
+def candidate_branch(run_id: str, n: int, digest: str) -> str:
+    """The table as it would be after publication; what it is made of is part of the name.
+
+    >>> candidate_branch("bf-20260214-daily-7f3a21c0", 1, "5d41402abc4b2a76")
+    'errata_bf-20260214-daily-7f3a21c0_c1_5d41402a'
+    """
+    return f"{PREFIX}{run_id}_c{n}_{digest[:8]}"
 
 
 def base_pin(run_id: str) -> str:

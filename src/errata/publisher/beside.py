@@ -14,16 +14,23 @@ from errata.errors import EngineError, ErrataError
 from errata.failpoints import failpoint
 from errata.publisher.ports import SCOPE, BesideTable, ContentPort, IntentLog, PublishTable, scope_of
 from errata.publisher.replace import Examined, Replaced, Replacement, detail_of, examine, first_line, need_open, settle
+from errata.publisher.wording import told_error
 
 __all__ = ["Rows", "append_beside"]
+
+_DIGEST = "errata.candidate-digest"
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows for a table beside the target; ``stage`` writes them to a branch, and answers what the record should say."""
+    """Rows for a table beside the target; ``stage`` writes them to a branch, and answers what the record should say.
+
+    ``adds_up``: readers add the rows up, so those of one publication may not be there twice.
+    """
 
     table: str
     stage: Callable[[str, str], Mapping[str, Any]]  # publication id, branch
+    adds_up: bool = False
 
 
 def append_beside(
@@ -36,6 +43,10 @@ def append_beside(
 ) -> Replaced:
     """One append; raises ``PublishConflict`` when live rows of the scope are not what was judged against."""
     found = _looked_at(order, table, content)
+    if rows.adds_up and (known := _unrecorded(order, rows.table, beside, log)):
+        publication_id, landed = known["errata.publication"], known["snapshot_id"]
+        log.restore(publication_id, landed, detail_of(order, found))
+        return Replaced(publication_id, landed, found.snapshot_id, 0, 0, found.compacted, 0)
     publication_id = log.intend(detail_of(order, found))
     failpoint(f"{order.kind}.after_intent")
     landing = replace(order.target, table=rows.table)
@@ -72,6 +83,22 @@ def _looked_at(order: Replacement, table: PublishTable, content: ContentPort) ->
     if order.kind != "publish":
         return Examined("", (), ())
     return replace(examine(order, table.version(order.target), content), remove=())
+
+
+def _unrecorded(order: Replacement, table: str, beside: BesideTable, log: IntentLog) -> Mapping[str, str] | None:
+    """What this run told of these partitions last, if that is what is ordered and the ledger lacks it; raises
+    ``PublishConflict`` when it was told of another candidate."""
+    scope = scope_of(order.partitions)
+    told = [
+        one
+        for one in beside.of_run(table, order.run_id)
+        if one.get(SCOPE) == scope and not log.knows(one.get("errata.publication", ""))
+    ]
+    if not told or told[-1].get("errata.kind") != order.kind:
+        return None
+    if told[-1].get(_DIGEST) != order.properties.get(_DIGEST):
+        raise told_error(order.run_id, table, told[-1]["errata.publication"])
+    return told[-1]
 
 
 def _properties(order: Replacement, publication_id: str) -> dict[str, str]:

@@ -83,15 +83,10 @@ def scope_of(partitions: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """The answer to "what became of it?"; ``snapshot_id`` when it landed, and what that says of its scope."""
+    """The answer to "what became of it?"; ``snapshot_id`` when it landed."""
 
     outcome: Outcome
     snapshot_id: str | None = None
-    scope: str = ""
-
-    def is_other(self, partitions: Sequence[str]) -> bool:
-        """Whether another publication has this id: a ledger that was set back to an older copy gives ids out again."""
-        return self.outcome is Outcome.LANDED and self.scope not in ("", scope_of(partitions))
 
 
 class TableVersion(Protocol):
@@ -200,6 +195,9 @@ class BesideTable(Protocol):
     def staged(self, table: str, branch: str) -> StagedRows:
         """What was written to it."""
 
+    def of_run(self, table: str, run_id: str) -> tuple[Mapping[str, str], ...]:
+        """The summaries of this run's commits on the table's main, oldest first, each with its ``snapshot_id``."""
+
     def landed(self, table: str, publication_id: str) -> str | None:
         """The snapshot that shows this publication's rows, if there is one. Reads only."""
 
@@ -260,6 +258,9 @@ class BesideWriter(Protocol):
     ) -> None:
         """The rows of these partitions as a snapshot of the staging table has them, each under its number."""
 
+    def newest_versions(self, table: str, target: TargetPin, partitions: Sequence[str]) -> Mapping[str, int]:
+        """The highest version number that the table has of each of these partitions; none where it has no rows."""
+
     def show(self, view: str, query: str) -> None:
         """Make the view, or let it show this from now on: one catalog commit. Idempotent."""
 
@@ -287,6 +288,12 @@ class IntentLog(Protocol):
 
     def intend(self, detail: Mapping[str, object]) -> str:
         """Open the intent and take the scope locks; answers the publication id. Raises ``ScopeLocked``."""
+
+    def knows(self, publication_id: str) -> bool:
+        """Whether the ledger has this publication. One that was put back from a copy lacks those made since."""
+
+    def restore(self, publication_id: str, snapshot_id: str, detail: Mapping[str, object]) -> None:
+        """Record a publication that the table has and the ledger lacks, under its own id."""
 
     def update(self, publication_id: str, detail: Mapping[str, object]) -> None:
         """What the next try will do, when that has changed; also renews the lease on the locks."""

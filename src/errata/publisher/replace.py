@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from errata.errors import EngineError, ErrataError
+from errata.errors import EngineError, ErrataError, PublishConflict, RunExpired
 from errata.failpoints import failpoint
 from errata.model.columns import columns_to_add, planned_schema
 from errata.model.manifest import TargetPin
@@ -32,7 +32,8 @@ from errata.publisher.ports import (
     scope_of,
 )
 from errata.publisher.remembering import RememberedContent
-from errata.publisher.wording import conflict_error, contention_error, drift_error
+from errata.publisher.unrecorded import find_unrecorded, landed_by_files
+from errata.publisher.wording import conflict_error, contention_error, drift_error, unrecorded_error
 
 __all__ = [
     "Examined",
@@ -178,7 +179,11 @@ def carry_out(order: Replacement, table: PublishTable, content: ContentPort, log
     """Publish or roll back; raises ``PublishConflict`` with main untouched, or answers what landed."""
     content = RememberedContent(content)
     table.ensure_guard(order.target)
-    first = examine(order, table.version(order.target), content)
+    version = table.version(order.target)
+    try:
+        first = examine(order, version, content)
+    except PublishConflict as conflict:
+        return _restored(order, version, table, log, conflict)
     publication_id = log.intend(detail_of(order, first))
     written = 0
     try:
@@ -196,6 +201,20 @@ def carry_out(order: Replacement, table: PublishTable, content: ContentPort, log
         raise EngineError(
             f"the {order.kind} of {order.run_id} failed: {first_line(error)}", state="main is unchanged"
         ) from error
+
+
+def _restored(
+    order: Replacement, version: TableVersion, table: PublishTable, log: IntentLog, conflict: PublishConflict
+) -> Replaced:
+    """What this run published before the ledger was put back from a copy, if main still holds exactly that."""
+    # without partitions it is about the table as a whole, which is not the planned one any more
+    found = find_unrecorded(order, version, table, log) if conflict.fields.get("partitions") else None
+    if found is None:
+        raise unrecorded_error(conflict, log)
+    log.last_look()
+    before = Examined(found.base_snapshot_id, found.removed, ())
+    log.restore(found.publication_id, found.snapshot_id, detail_of(order, before))
+    return _replaced(order, found.publication_id, found.snapshot_id, before, 0)
 
 
 def _until_landed(
@@ -238,10 +257,7 @@ def need_open(order: Replacement, found: Landed) -> None:
     """Refuse to go on with a publication that is over; which end it came to is told by settling it."""
     if found.outcome is Outcome.ABSENT:
         return
-    why = "another process closed this publication"
-    if found.is_other(order.partitions):
-        why = "its id is on a publication of other partitions, so this ledger is an older copy of the one that gave it"
-    raise contention_error(order.kind, order.run_id, why, "")
+    raise contention_error(order.kind, order.run_id, "another process closed this publication", "")
 
 
 def _replaced(order: Replacement, publication_id: str, landed: str, found: Examined, written: int) -> Replaced:
@@ -344,24 +360,14 @@ def settle(
         table.fence(target, publication_id)
         failpoint("settle.after_fence")
         found = table.look(target, publication_id)
-    landed = found.snapshot_id if found.outcome is Outcome.LANDED and not found.is_other(partitions) else None
+    landed = found.snapshot_id if found.outcome is Outcome.LANDED else None
     if landed is None and intent is not None:
-        landed = _by_files(table.version(target), partitions, intent)
+        landed = landed_by_files(table.version(target), publication_id, partitions, intent)
     if landed is None:
         log.abandoned(publication_id, reason)
     else:
         log.committed(publication_id, landed)
     return landed
-
-
-def _by_files(version: TableVersion, partitions: Sequence[str], intent: Mapping[str, Any]) -> str | None:
-    """Main's head, when it has every file that was to be added and none that was to be removed."""
-    added, removed = (
-        {file[1] for files in intent[what].values() for file in files if file[0] == "data"}
-        for what in ("add", "remove")
-    )
-    live = {file.path for file in version.live(partitions)}
-    return version.snapshot_id if added and added <= live and not removed & live else None
 
 
 def detail_of(order: Replacement, found: Examined, carried: Carried = NOTHING) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from errata.errors import PublishConflict
 from errata.model.partition import Grain, list_text, oldest_first
 from errata.model.table import Commit
+from errata.publisher.ports import IntentLog
 
-__all__ = ["conflict_error", "contention_error", "drift_error"]
+__all__ = ["conflict_error", "contention_error", "drift_error", "told_error", "unrecorded_error"]
 
 _VERBS = {"append": "appended", "overwrite": "overwritten", "delete": "deleted", "replace": "rewritten"}
 _UNTOUCHED = "main is unchanged; the staged output is kept"
@@ -78,8 +79,21 @@ def _story(commits: Sequence[Commit], told: str) -> str:
     at = datetime.fromtimestamp(newest.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
     more = f" and {len(commits) - 1} more commits" if len(commits) > 1 else ""
     verb = _VERBS.get(newest.operation, "written")
-    return f"{verb} by snapshot {newest.snapshot_id} ({newest.application}, {at}Z){more}" + (
-        f"; {told}" if told else ""
+    who = newest.summary.get("errata.publication") or newest.application
+    return f"{verb} by snapshot {newest.snapshot_id} ({who}, {at}Z){more}" + (f"; {told}" if told else "")
+
+
+def unrecorded_error(conflict: PublishConflict, log: IntentLog) -> PublishConflict:
+    """The conflict, with the publications named that this ledger lacks."""
+    lost = [name for name in conflict.fields.get("publications", ()) if not log.knows(name)]
+    if not lost:
+        return conflict
+    return PublishConflict(
+        f"{conflict.message}\n{', '.join(lost)} is not in this ledger: another ledger governs the table too, or this "
+        "one was put back from a copy made before that publication",
+        state=conflict.state,
+        hint=conflict.hint,
+        **conflict.fields,
     )
 
 
@@ -91,6 +105,19 @@ def drift_error(run_id: str, table: str, what: str, expected: object, found: obj
         hint=f'errata plan PRODUCT … --supersede {run_id} --reason "…"',
         run_id=run_id,
         table=table,
+    )
+
+
+def told_error(run_id: str, table: str, publication_id: str) -> PublishConflict:
+    """Corrections of the run are told already, by a publication that the ledger lacks, of other staged output."""
+    return PublishConflict(
+        f"{table} has the corrections of {publication_id}, which is not in this ledger: it was put back from a copy "
+        "made before that publication; the same corrections would be there twice",
+        state="nothing was published",
+        hint=f"delete them from {table} (publication_id = '{publication_id}'), then: errata plan PRODUCT … "
+        f'--supersede {run_id} --reason "…"',
+        run_id=run_id,
+        publications=[publication_id],
     )
 
 

@@ -121,7 +121,7 @@ def plan(**changes: object) -> PlanView:
         "inputs": INPUTS,
         "verdicts": VERDICTS,
         "estimate": EstimateView(9_000_000, 1_900_000_000, 130, "0.0042", 110, 150, "run bf-20260101-x-5e1"),
-        "refs": (f"errata_{RUN}_base", "errata_guard", f"errata_{RUN}", f"errata_{RUN}_c1"),
+        "refs": (f"errata_{RUN}_base", "errata_guard", f"errata_{RUN}", f"errata_{RUN}_c1_…"),
         "code": {
             "call": "transforms.daily_revenue:build",
             "version": "2.4.1",
@@ -231,7 +231,7 @@ def released(*, release: ReleasedView | None = RELEASED, **changes: object) -> R
         "already": False,
         "release_digest": R,
         "manifest_digest": DIGEST,
-        "candidate": f"errata_{RUN}_c1",
+        "candidate": f"errata_{RUN}_c1_5d41402a",
         "candidate_digest": "77" * 32,
         "snapshot_id": "5528119922337744001",
         "partitions": SCOPE,
@@ -305,7 +305,7 @@ def validation(*, warn: int = 0, block: int = 0) -> ValidateView:
     passed = not (warn or block)
     return ValidateView(
         RUN, "validated" if passed else "rejected", already=False, passed=passed, snapshot_id="5528119922337744001",
-        candidate=f"errata_{RUN}_c1", checks=checks(warn=warn, block=block), measured=405,
+        candidate=f"errata_{RUN}_c1_5d41402a", checks=checks(warn=warn, block=block), measured=405,
     )  # fmt: skip
 
 
@@ -397,7 +397,7 @@ def publication(**changes: object) -> PublishView:
         "run_id": RUN,
         "state": "published",
         "already": False,
-        "publication_id": f"{RUN}-p1",
+        "publication_id": f"{RUN}-p1-3fa9c2",
         "snapshot_id": "7719003344556677889",
         "partitions": SCOPE,
         "data_files_written": 0,
@@ -480,14 +480,14 @@ def named() -> dict[str, object]:
 
 def rollback() -> RollbackView:
     return RollbackView(
-        RUN, "published", already=False, publication_id=f"{RUN}-r2", snapshot_id="7720003344556677889",
+        RUN, "published", already=False, publication_id=f"{RUN}-r2-81d0e4", snapshot_id="7720003344556677889",
         partitions=("2026-01-03", "2026-01-10", "2026-01-11"), data_files_written=0, seconds=0.31,
         product="fin.daily_revenue",
     )  # fmt: skip
 
 
 PUBLICATION = {
-    "publication_id": f"{RUN}-p1",
+    "publication_id": f"{RUN}-p1-3fa9c2",
     "kind": "publish",
     "state": "committed",
     "partitions": list(SCOPE),
@@ -534,7 +534,7 @@ def status(**changes: object) -> StatusView:
 
 def published_status() -> StatusView:
     words = ["rolled_back" if day == "2026-01-03" else "published" for day in SCOPE]
-    undone = {**PUBLICATION, "publication_id": f"{RUN}-r2", "kind": "rollback", "partitions": ["2026-01-03"],
+    undone = {**PUBLICATION, "publication_id": f"{RUN}-r2-81d0e4", "kind": "rollback", "partitions": ["2026-01-03"],
               "reason": "the bank asks to wait"}  # fmt: skip
     return status(
         state="published",
@@ -581,7 +581,9 @@ def accepted() -> RunsView:
 
     def span(names: Sequence[str], run: str | None, action: str, at: str, person: str) -> AcceptedSpan:
         table = "lake.fin.daily_revenue"
-        return AcceptedSpan("fin.daily_revenue", table, "day", tuple(names), run, action, at, person, f"{run}-p1")
+        return AcceptedSpan(
+            "fin.daily_revenue", table, "day", tuple(names), run, action, at, person, f"{run}-p1-3fa9c2"
+        )
 
     spans = (
         span(days[:-8], RUN, "published", published, "bo"),
@@ -602,7 +604,7 @@ def commits() -> CommitsView:
     )  # fmt: skip
     ours = CommitView(
         "7719003344556677888", "2026-02-15T09:41:00.000Z", "overwrite", "errata", "errata", 120, 120, 3, before=None,
-        run_id=RUN, publication_id=f"{RUN}-p1", accepted=True,
+        run_id=RUN, publication_id=f"{RUN}-p1-3fa9c2", accepted=True,
     )  # fmt: skip
     next_ = 'errata plan fin.daily_revenue --partitions 2026-01-17 --restore 7719003344556677889 --reason "…"'
     return CommitsView(
@@ -688,7 +690,7 @@ def evidence() -> EvidenceView:
 def cleanup(*, dry_run: bool = False) -> CleanupView:
     gone = ({"table": "lake.fin.daily_revenue", "ref": f"errata_{RUN}", "run_id": RUN},)
     kept = (
-        {"table": "lake.fin.daily_revenue", "ref": f"errata_{RUN}-p1_undo", "run_id": RUN,
+        {"table": "lake.fin.daily_revenue", "ref": f"errata_{RUN}-p1-3fa9c2_undo", "run_id": RUN,
          "why": "undo until 30d after publication"},
     )  # fmt: skip
     return CleanupView(gone, kept, dry_run)

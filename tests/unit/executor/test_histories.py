@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from errata.cli.render_history import commits_lines
 from errata.errors import NotFound, UsageError
 from errata.model.table import Commit, History, Touch
 from unit.executor.office import DAYS, Office, office
@@ -125,3 +126,17 @@ def test_the_newest_write_of_another_job_is_what_a_restore_would_take_out(desk: 
     assert bool(view.next) == bool(next_)
     with pytest.raises(NotFound, match="not a governed table"):
         desk.client.history("lake.other", DAYS[0])
+
+
+def test_a_rollback_is_told_by_what_its_commit_says(desk: Office):
+    """By its kind, whatever its id looks like."""
+    ours = [
+        commit(name, "overwrite", "4", **{"errata.run": "bf-1", "errata.publication": "bf-1-p1", "errata.kind": kind})
+        for name, kind in (("6", "rollback"), ("5", "publish"))
+    ]
+    found = History(tuple(ours), complete=True)
+    desk.desk.engines.history = SimpleNamespace(commits=lambda *_: found)  # type: ignore[misc,assignment]
+    view = desk.client.history(PRODUCT, DAYS[0])
+    assert [one.kind for one in view.commits] == ["rollback", "publish"]
+    told = "\n".join(commits_lines(view, 80))
+    assert told.count("errata rollback of bf-1") == 1

@@ -23,6 +23,7 @@ from errata.model.fate import Fate, Loss
 from errata.model.manifest import Chunk
 from errata.model.run import RUN_MOVES, ChunkState, PublicationState, RunState
 from support.clock import set_clock
+from support.ids import numbered
 from unit.ledger.steps import (
     ALIVE,
     ANA,
@@ -423,7 +424,7 @@ class CandidateContract:
         """Each intent gets the next number and branch; recording it twice is recording it once."""
         run_in(ledger, S.STAGED)
         one = ledger.intend_candidate("bf-1", "d" * 64, ANA)
-        assert (one.n, one.branch, one.snapshot_id) == (1, "errata_bf-1_c1", None)
+        assert (one.n, one.branch, one.snapshot_id) == (1, "errata_bf-1_c1_dddddddd", None)
         made = ledger.record_candidate("bf-1", 1, "10", "11", ANA)
         assert ledger.record_candidate("bf-1", 1, "10", "11", ANA) == made
         with pytest.raises(StateRefused):
@@ -508,13 +509,13 @@ class PublicationContract:
         """Intent, then outcome: states, acceptance and locks follow in one step each."""
         run_in(ledger, S.VALIDATED)
         pub = intend(ledger, "bf-1", DAYS)
-        assert (pub.pub_id, pub.undo_branch) == ("bf-1-p1", "errata_bf-1-p1_undo")
+        assert (numbered(pub.pub_id), pub.undo_branch) == ("bf-1-p1", f"errata_{pub.pub_id}_undo")
         assert ledger.run("bf-1").state is S.PUBLISHING
         assert ledger.open_publications(TABLE) == ledger.open_publications(run_id="bf-1") == (pub,)
         assert ledger.accepted(TABLE) == {}
         done = settle(ledger, pub)
         assert settle(ledger, pub) == done
-        assert (done.state, done.result_snapshot_id) == (PublicationState.COMMITTED, "s-bf-1-p1")
+        assert (done.state, done.result_snapshot_id) == (PublicationState.COMMITTED, f"s-{pub.pub_id}")
         assert ledger.run("bf-1").state is S.PUBLISHED
         assert ledger.open_publications() == ()
         assert {day: a.run_id for day, a in ledger.accepted(TABLE).items()} == dict.fromkeys(DAYS, "bf-1")
@@ -528,7 +529,7 @@ class PublicationContract:
         publish(ledger, "bf-1", DAYS[:1])
         settle(ledger, intend(ledger, "bf-1", DAYS[1:]), "abandoned")
         assert ledger.run("bf-1").state is S.PART_PUBLISHED
-        assert [pub.pub_id for pub in ledger.publications("bf-1")] == ["bf-1-p1", "bf-1-p2", "bf-1-p3"]
+        assert [numbered(pub.pub_id) for pub in ledger.publications("bf-1")] == ["bf-1-p1", "bf-1-p2", "bf-1-p3"]
         publish(ledger, "bf-1", DAYS[1:])
         assert ledger.run("bf-1").state is S.PUBLISHED
 
@@ -563,10 +564,10 @@ class PublicationContract:
         first = intend(ledger, "bf-1", DAYS[:2], lease=0)
         with pytest.raises(ScopeLocked) as locked:
             intend(ledger, "bf-2", DAYS[1:])
-        assert (locked.value.fields["holder"], locked.value.fields["partitions"]) == ("bf-1-p1", [DAYS[1]])
+        assert (locked.value.fields["holder"], locked.value.fields["partitions"]) == (first.pub_id, [DAYS[1]])
         assert locked.value.fields["lease_expired"]
         assert ledger.run("bf-2").state is S.VALIDATED
-        assert ledger.audit_entries("bf-2")[-1].body["holders"] == ["bf-1-p1"]
+        assert ledger.audit_entries("bf-2")[-1].body["holders"] == [first.pub_id]
         third = intend(ledger, "bf-3", DAYS[2:])
         settle(ledger, first)
         settle(ledger, third)
@@ -599,11 +600,11 @@ class PublicationContract:
         """The run stays published while one of its partitions is accepted, then it is rolled back for good."""
         run_in(ledger, S.VALIDATED)
         publish(ledger, "bf-1")
-        roll_back(ledger, "bf-1", DAYS[:1])
+        back = roll_back(ledger, "bf-1", DAYS[:1])
         assert ledger.run("bf-1").state is S.PUBLISHED
         assert ledger.partition_states("bf-1") == dict(zip(DAYS, (P.ROLLED_BACK, P.ACCEPTED, P.ACCEPTED), strict=True))
         accepted = ledger.accepted(TABLE)[DAYS[0]]
-        assert (accepted.run_id, accepted.pub_id, accepted.action) == (None, "bf-1-r2", "rolled_back")
+        assert (accepted.run_id, accepted.pub_id, accepted.action) == (None, back.pub_id, "rolled_back")
         with pytest.raises(StateRefused):
             intend(ledger, "bf-1", DAYS[:1], "rollback")
         roll_back(ledger, "bf-1", DAYS[1:])
@@ -630,7 +631,7 @@ class PublicationContract:
         settle(ledger, intend(ledger, "bf-1", DAYS, "rollback"), "abandoned")
         assert ledger.run("bf-1").state is S.PUBLISHED
         assert ledger.open_hazards() == ()
-        assert roll_back(ledger, "bf-1").pub_id == "bf-1-r3"
+        assert numbered(roll_back(ledger, "bf-1").pub_id) == "bf-1-r3"
 
     def test_a_run_is_superseded_when_nothing_of_it_is_accepted_and_returns(self, ledger: Ledger):
         """Taken over day by day, and back again when the later runs are rolled back."""
@@ -649,7 +650,11 @@ class PublicationContract:
         assert ledger.run("bf-3").state is S.PUBLISHED
         assert ledger.partition_states("bf-1") == dict(zip(DAYS, (P.SUPERSEDED, P.ACCEPTED, P.SUPERSEDED), strict=True))
         back = ledger.accepted(TABLE, DAYS[1:2])[DAYS[1]]
-        assert (back.run_id, back.origin_pub_id, back.pub_id) == ("bf-1", "bf-1-p1", "bf-3-r2")
+        assert (back.run_id, numbered(back.origin_pub_id or ""), numbered(back.pub_id)) == (
+            "bf-1",
+            "bf-1-p1",
+            "bf-3-r2",
+        )
         roll_back(ledger, "bf-1", DAYS[1:2])
         assert ledger.run("bf-1").state is S.SUPERSEDED
         assert ledger.accepted(TABLE)[DAYS[1]].run_id is None
@@ -672,7 +677,7 @@ class PublicationContract:
             assert ledger.accepted(TABLE)[DAYS[0]].run_id == name
             roll_back(ledger, name, DAYS[:1])
             accepted = ledger.accepted(TABLE)[DAYS[0]]
-            assert (accepted.run_id, accepted.origin_pub_id) == (below, below and f"{below}-p1")
+            assert (accepted.run_id, numbered(accepted.origin_pub_id or "")) == (below, f"{below}-p1" if below else "")
         assert {ledger.run(name).state for name in names} == {S.ROLLED_BACK}
 
     def test_what_was_the_truth_at_a_time(self, ledger: Ledger):
@@ -738,15 +743,15 @@ class PublicationContract:
     def test_what_a_publication_owes_is_a_debt_from_its_commit_until_it_is_paid(self, ledger: Ledger):
         """Owed before the commit and struck out after; an intent that came to nothing owes nothing."""
         run_in(ledger, S.VALIDATED)
-        settle(ledger, intend(ledger, "bf-1", DAYS), "abandoned")
-        ledger.record_fact("bf-1", "owed.bf-1-p1", {"corrections": "c"}, ANA)
+        lost = settle(ledger, intend(ledger, "bf-1", DAYS), "abandoned")
+        ledger.record_fact("bf-1", f"owed.{lost.pub_id}", {"corrections": "c"}, ANA)
         pub = intend(ledger, "bf-1", DAYS)
-        ledger.record_fact("bf-1", "owed.bf-1-p2", {"corrections": "c"}, ANA)
+        ledger.record_fact("bf-1", f"owed.{pub.pub_id}", {"corrections": "c"}, ANA)
         assert ledger.debts() == ()
         settle(ledger, pub)
-        assert ledger.debts() == ledger.debts(TABLE) == (("bf-1", "bf-1-p2", {"corrections": "c"}),)
+        assert ledger.debts() == ledger.debts(TABLE) == (("bf-1", pub.pub_id, {"corrections": "c"}),)
         assert ledger.debts("lake.another") == ()
-        ledger.record_fact("bf-1", "done.bf-1-p2", {}, ANA)
+        ledger.record_fact("bf-1", f"done.{pub.pub_id}", {}, ANA)
         assert ledger.debts() == ()
 
     def test_publications_of_a_partition_are_counted_over_all_runs(self, ledger: Ledger):
@@ -766,7 +771,7 @@ class PublicationContract:
         publish(ledger, "bf-1")
         pub = roll_back(ledger, "bf-1", DAYS[:1])
         (hazard,) = ledger.open_hazards(TABLE)
-        assert (hazard.pub_id, hazard.snapshot_id) == (pub.pub_id, "s-bf-1-r2")
+        assert (hazard.pub_id, hazard.snapshot_id) == (pub.pub_id, f"s-{pub.pub_id}")
         closed = ledger.close_hazard(pub.pub_id, "rewritten", BO)
         assert ledger.close_hazard(pub.pub_id, "again", BO) == closed
         assert ledger.open_hazards() == ()

@@ -15,6 +15,7 @@ from errata.ledger import ApprovalRecord, Ledger
 from errata.model.approval import Approval, Standing, Voters, standing
 from errata.model.audit import Actor
 from errata.model.run import RunState
+from support.ids import numbered
 from unit.ledger.shell import Shell, refused
 from unit.ledger.steps import BO, DAYS, actions, intend, judge, plan, run_in, settle
 
@@ -184,7 +185,7 @@ def test_fifty_publishers_under_one_release_publish_once(ledger: Ledger):
     def act(_: int) -> str:
         pub = intend(ledger, "bf-1", DAYS, release=told)
         settle(ledger, pub)
-        return pub.pub_id
+        return numbered(pub.pub_id)
 
     found = crowd(act)
     assert found.count("bf-1-p1") == 1

@@ -11,7 +11,7 @@ from errata.errors import EngineError, PublishConflict
 from errata.model.manifest import TargetPin
 from errata.model.table import Commit, Touch
 from errata.publisher.beside import Rows, append_beside
-from errata.publisher.ports import Landed, Outcome, StagedRows
+from errata.publisher.ports import SCOPE, Landed, Outcome, StagedRows, scope_of
 from unit.publisher.test_replace import DAY, ORDER, Log, SameContent, Table
 
 PLACE = "lake.t_corrections"
@@ -26,6 +26,10 @@ class Beside:
     branches: int = 0
     lose_answer: bool = False
     moves: bool = False
+    told: list[Mapping[str, str]] = field(default_factory=list)
+
+    def of_run(self, _table: str, _run: str) -> tuple[Mapping[str, str], ...]:
+        return tuple(self.told)
 
     def open_branch(self, _table: str, _pub: str) -> str:
         self.branches += 1
@@ -128,11 +132,46 @@ def test_a_rollback_depends_on_nothing_in_the_target() -> None:
     assert log.events[-1] == "committed 900"
 
 
-def test_rows_of_other_partitions_under_the_same_id_are_not_taken_for_these() -> None:
-    """What a lost ledger appended is not what this one was about to append."""
-    main, log = Watching(tag="900"), Log()
-    main.look = lambda *_: Landed(Outcome.LANDED, "900", "of others")  # type: ignore[method-assign]
-    beside = Beside(main, shown=["p1"])
-    with pytest.raises(PublishConflict, match="older copy"):
-        append_beside(ORDER, Rows(PLACE, rows), main, beside, SameContent(), log)
-    assert (log.events, beside.branches) == (["intended", "abandoned"], 0)
+def _told(pub: str, kind: str = "publish", digest: str = "d1", scope: str = "") -> dict[str, str]:
+    said = {"snapshot_id": "800", "errata.publication": pub, "errata.kind": kind, SCOPE: scope or scope_of([DAY])}
+    return said | ({"errata.candidate-digest": digest} if kind == "publish" else {})
+
+
+JUDGED = replace(ORDER, properties={"errata.candidate-digest": "d1"})
+
+
+def test_corrections_that_the_ledger_lacks_are_recorded_and_not_told_twice() -> None:
+    """The same candidate, the same partitions: a lost publication of the run is on the record under its own id."""
+    main, log = Watching(), Log()
+    beside = Beside(main, told=[_told("run-p1-aaaaaa")])
+    done = append_beside(JUDGED, Rows(PLACE, rows, adds_up=True), main, beside, SameContent(), log)
+    assert (done.publication_id, done.snapshot_id, done.data_files_written) == ("run-p1-aaaaaa", "800", 0)
+    assert (log.events, beside.shown) == (["restored run-p1-aaaaaa 800"], [])
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [],
+        [_told("p0")],
+        [_told("run-p1-aaaaaa"), _told("run-r2-aaaaaa", "rollback")],
+        [_told("run-p1-aaaaaa", scope="of others")],
+    ],
+    ids=["nothing", "known", "taken back", "other partitions"],
+)
+def test_corrections_that_do_not_hold_are_told(told: list[Mapping[str, str]]) -> None:
+    """What was never told, or was taken back, or is about other partitions is no reason to say nothing."""
+    main, log = Watching(), Log()
+    beside = Beside(main, told=told)
+    append_beside(JUDGED, Rows(PLACE, rows, adds_up=True), main, beside, SameContent(), log)
+    assert beside.shown == ["p1"]
+
+
+def test_corrections_of_other_staged_output_are_not_told_on_top() -> None:
+    """They would be there twice, and they are not those that were judged."""
+    main, log = Watching(), Log()
+    beside = Beside(main, told=[_told("run-p1-aaaaaa", digest="d0")])
+    with pytest.raises(PublishConflict, match="run-p1-aaaaaa, which is not in this ledger") as refused:
+        append_beside(JUDGED, Rows(PLACE, rows, adds_up=True), main, beside, SameContent(), log)
+    assert "publication_id = 'run-p1-aaaaaa'" in (refused.value.hint or "")
+    assert (log.events, beside.shown) == ([], [])

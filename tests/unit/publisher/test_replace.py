@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from errata.errors import EngineError, PublishConflict, StateRefused
+from errata.errors import EngineError, PublishConflict, RunExpired, StateRefused
 from errata.model.columns import TableColumn, TableSchema
 from errata.model.manifest import ExpectedFile, NewColumn, TargetPin
 from errata.model.partition import Grain
 from errata.model.table import Commit, DataFile, History, NewDelete, Touch
-from errata.publisher.ports import Landed, Outcome, PublicationCommit, scope_of
+from errata.publisher.ports import SCOPE, Landed, Outcome, PublicationCommit, scope_of
 from errata.publisher.replace import Replacement, carry_out, settle
 
 DAY = "2026-01-01"
@@ -44,6 +44,7 @@ class Table:
     defaults: dict[str, str] = field(default_factory=dict)
     deletes: list[NewDelete] = field(default_factory=list)
     complete: bool = True  # whether the commits reach back to the base
+    past: dict[str, tuple[str, ...]] = field(default_factory=lambda: {"1": ("old",)})
 
     def version(self, _target: TargetPin) -> Version:
         return Version(self, self.head, frozenset(self.files), self.schema_id, self.table_uuid, self.spec_id)
@@ -64,8 +65,10 @@ class Table:
     def ensure_guard(self, _target: TargetPin) -> tuple[str, bool]:
         return "guard", False
 
-    def files_of(self, *_: Any) -> tuple[DataFile, ...]:
-        return ()
+    def files_of(self, _target: TargetPin, snapshot_id: str, _partitions: Sequence[str]) -> tuple[DataFile, ...]:
+        if snapshot_id not in self.past:
+            raise RunExpired(f"snapshot {snapshot_id} is gone")
+        return tuple(DataFile(path, 1, 1, DAY) for path in self.past[snapshot_id])
 
     def rewrite(self, *_: Any) -> str:
         raise AssertionError("nothing carries deletes here")
@@ -125,6 +128,8 @@ class Log:
 
     events: list[str] = field(default_factory=list)
     may: Callable[[], object] = lambda: None
+    known: frozenset[str] = frozenset({"p0"})
+    restored: Mapping[str, object] = field(default_factory=dict)
 
     def last_look(self) -> None:
         self.may()
@@ -132,6 +137,13 @@ class Log:
     def intend(self, detail: Mapping[str, object]) -> str:
         self.events.append("intended")
         return "p1"
+
+    def knows(self, publication_id: str) -> bool:
+        return publication_id in self.known
+
+    def restore(self, publication_id: str, snapshot_id: str, detail: Mapping[str, object]) -> None:
+        self.events.append(f"restored {publication_id} {snapshot_id}")
+        self.restored = detail
 
     def update(self, _pub: str, _detail: Mapping[str, object]) -> None:
         self.events.append("updated")
@@ -456,18 +468,6 @@ def _live_write_once(at: Table) -> bool:
     return True
 
 
-def test_an_id_that_is_on_a_publication_of_other_partitions_is_not_taken_for_this_one() -> None:
-    """A ledger set back to an older copy gives ids out again: nothing is published, and nothing is recorded as such."""
-    table, log = Table(tag="55"), Log()
-    table.look = lambda *_: Landed(Outcome.LANDED, "55", scope_of(["2026-01-02"]))  # type: ignore[method-assign]
-    with pytest.raises(PublishConflict, match="older copy"):
-        carry_out(ORDER, table, SameContent(), log)
-    assert (log.events, table.commits) == (["intended", "abandoned"], [])
-    table.look = lambda *_: Landed(Outcome.LANDED, "55", scope_of([DAY]))  # type: ignore[method-assign]
-    assert carry_out(ORDER, table, SameContent(), log).snapshot_id == "55"
-    assert log.events[-1] == "committed 55"
-
-
 def test_a_commit_says_which_partitions_it_is_about() -> None:
     """In whatever order they were named."""
     table = Table()
@@ -487,6 +487,72 @@ def test_an_intent_whose_tag_and_snapshot_have_expired_is_settled_by_its_files(f
     found = settle(PIN, "p1", (DAY,), table, log, reason="gone", intent=intent)
     assert table.tag == "guard"
     assert (found, log.events) == (("1", ["committed 1"]) if landed else (None, ["abandoned"]))
+
+
+def test_files_that_another_publication_brought_are_not_proof_of_this_one() -> None:
+    """Closed behind a fence and published again under another id, which an older copy of the ledger lacks."""
+    table, log = Table(files={"new"}, tag="guard", writes=[_published("run-p2-bbbbbb")]), Log()
+    intent = {"add": {DAY: [["data", "new", 1]]}, "remove": {DAY: [["data", "old", 1]]}, "base_snapshot_id": "1"}
+    assert settle(PIN, "run-p1-aaaaaa", (DAY,), table, log, reason="gone", intent=intent) is None
+    assert log.events == ["abandoned"]
+
+
+def _published(publication_id: str, kind: str = "publish", scope: Sequence[str] = (DAY,), run: str = "run") -> Commit:
+    said = {"errata.publication": publication_id, "errata.run": run, "errata.kind": kind, SCOPE: scope_of(scope)}
+    return Commit("55", "overwrite", 0, "errata", {DAY: Touch(1, 1)}, summary=said)
+
+
+def test_a_publication_that_the_ledger_lacks_is_recorded_and_not_made_again() -> None:
+    """Main holds exactly what is ordered, by a commit of this run: on the record under its own id, with its undo."""
+    table, log, looks = Table(files={"new"}, head=2, writes=[_published("run-p1-aaaaaa")]), Log(), list[int]()
+    log.may = lambda: looks.append(1)
+    done = carry_out(ORDER, table, SameContent(), log)
+    assert (done.publication_id, done.snapshot_id, done.removed, done.added) == ("run-p1-aaaaaa", "55", 1, 1)
+    assert (log.events, table.commits, looks) == (["restored run-p1-aaaaaa 55"], [], [1])
+    assert log.restored["remove"] == {DAY: [["data", "old", 1]]}
+
+
+def test_a_rollback_that_the_ledger_lacks_is_recorded_as_well() -> None:
+    """The run is published by the ledger and taken back on main: rolling back finds that, and commits nothing."""
+    back = replace(ORDER, kind="rollback", expected={DAY: (NEW,)}, add={DAY: (OLD,)}, base_snapshot_id="1")
+    table, log = Table(files={"old"}, head=3, writes=[_published("run-r2-bbbbbb", "rollback")]), Log()
+    table.past["1"] = ("new",)
+    assert carry_out(back, table, SameContent(), log).publication_id == "run-r2-bbbbbb"
+    assert (log.events, table.commits) == (["restored run-r2-bbbbbb 55"], [])
+
+
+@pytest.mark.parametrize(
+    "files, commit, past",
+    [
+        ({"other"}, _published("run-p1-aaaaaa"), {"1": ("old",)}),
+        ({"new", "live"}, _published("run-p1-aaaaaa"), {"1": ("old",)}),
+        ({"new"}, _published("p0"), {"1": ("old",)}),
+        ({"new"}, _published("run-p1-aaaaaa", run="another"), {"1": ("old",)}),
+        ({"new"}, _published("run-p1-aaaaaa", scope=(DAY, "2026-01-02")), {"1": ("old",)}),
+        ({"new"}, _published("run-r1-aaaaaa", "rollback"), {"1": ("old",)}),
+        ({"new"}, _published("run-p1-aaaaaa"), {}),
+    ],
+    ids=[
+        "other files",
+        "written since",
+        "known",
+        "another run",
+        "another scope",
+        "another kind",
+        "what was before expired",
+    ],
+)
+def test_anything_but_the_ordered_publication_is_a_conflict(
+    files: set[str], commit: Commit, past: dict[str, tuple[str, ...]]
+) -> None:
+    """Nothing is recorded; the message names the publication, and says so when the ledger lacks it."""
+    table, log = Table(files=files, head=2, writes=[commit], past=past), Log()
+    with pytest.raises(PublishConflict) as refused:
+        carry_out(ORDER, table, SameContent(), log)
+    name = commit.summary["errata.publication"]
+    assert f"snapshot 55 ({name}, " in refused.value.message
+    assert (f"{name} is not in this ledger" in refused.value.message) == (name != "p0")
+    assert (log.events, table.commits) == ([], [])
 
 
 def test_an_intent_that_adds_nothing_is_not_settled_by_what_is_missing() -> None:

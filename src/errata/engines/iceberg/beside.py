@@ -41,6 +41,12 @@ class IcebergBeside:
         files = self._files(handle, self._head_of(handle, table, branch))
         return StagedRows(sum(int(row[1]) for row in files), len(files))
 
+    def of_run(self, table: str, run_id: str) -> tuple[Mapping[str, str], ...]:
+        """See the port."""
+        rows = rows_of(self._java.bulk.snapshots(self._java.load(table)))
+        found = [{"snapshot_id": row[0], **dict(pair.split("=", 1) for pair in row[4:])} for row in rows]
+        return tuple(one for one in found if one.get("errata.run") == run_id)
+
     def landed(self, table: str, publication_id: str) -> str | None:
         """See the port: by the tag, then by what the table remembers."""
         return self._landed(self._java.load(table), publication_id)

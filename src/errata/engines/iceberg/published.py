@@ -24,7 +24,6 @@ from errata.model.manifest import TargetPin
 from errata.model.refs import pre_tag, pub_tag, undo_branch
 from errata.model.table import Commit, DataFile, History, NewDelete, Touch
 from errata.publisher.ports import (
-    SCOPE,
     CarriedOver,
     Landed,
     Outcome,
@@ -246,11 +245,11 @@ class IcebergPublishing:
             summary = table.snapshot(int(tagged)).summary()
             if summary.get("errata.publication") != publication_id:
                 return Landed(Outcome.FENCED)
-            return _landed(table, target, publication_id, tagged, str(summary.get(SCOPE) or ""))
+            return _landed(table, target, publication_id, tagged)
         for row in rows_of(self._java.bulk.snapshots(table)):
             told = dict(pair.split("=", 1) for pair in row[4:])
             if told.get("errata.publication") == publication_id:
-                return _landed(table, target, publication_id, row[0], told.get(SCOPE, ""))
+                return _landed(table, target, publication_id, row[0])
         return Landed(Outcome.ABSENT)
 
     def fence(self, target: TargetPin, publication_id: str) -> None:
@@ -349,10 +348,10 @@ class IcebergPublishing:
             java.bulk.unstage(table, name)
 
 
-def _landed(table: Any, target: TargetPin, publication_id: str, snapshot_id: str, scope: str) -> Landed:
+def _landed(table: Any, target: TargetPin, publication_id: str, snapshot_id: str) -> Landed:
     """It landed, if readers can open what it made: nothing that cannot be read is called published."""
     if manifests_of(table, snapshot_id) is not None:
-        return Landed(Outcome.LANDED, snapshot_id, scope)
+        return Landed(Outcome.LANDED, snapshot_id)
     if main_head(table) != snapshot_id:
         return Landed(Outcome.FENCED)  # main was set to something else, and the name is taken for good
     raise EngineError(

@@ -104,6 +104,14 @@ class SparkBeside:
         table, branch = place
         self._writer.append(rows, table, branch, (ROWS, branch))
 
+    def newest_versions(self, table: str, target: TargetPin, partitions: Sequence[str]) -> Mapping[str, int]:
+        """See the port."""
+        rows = self._session.read.table(table_name(table))
+        cut = in_partitions(target.column, target.column_type, target.grain, partitions)
+        name = partition_text(target.column, target.column_type, target.grain).alias("name")
+        found = rows.where(cut).groupBy(name).agg(F.max(VERSION).alias("version")).collect()
+        return {row["name"]: row["version"] for row in found}
+
     def show(self, view: str, query: str) -> None:
         """See the port."""
         self._session.sql(f"CREATE OR REPLACE VIEW {table_name(view)} AS {query}")

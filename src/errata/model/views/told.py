@@ -63,6 +63,7 @@ class CommitView:
     before: str | None  # main right before it, which a restore may name; None: it is not there any more
     run_id: str | None = None
     publication_id: str | None = None
+    kind: str | None = None  # publish | rollback, of a commit of ours
     accepted: bool = False  # what Errata holds for the truth of the partition
 
 
