@@ -2,7 +2,8 @@
 
 Nothing runs by itself. A scheduler with one source of chance decides who makes the next request, and what becomes of
 it: done, refused, done with the answer lost, held back and delivered later, or the process dies before or after it.
-Processes freeze past their leases and wake up; the clock jumps; others write to the table. Time is the database's time,
+Processes freeze past their leases and wake up; the clock jumps; others write to the table; the ledger is put back from
+an older copy of itself. Time is the database's time,
 and the database's time is the simulation's: SQLite's own functions for it are replaced on every connection, so the
 ledger's statements stay as they are.
 
@@ -11,18 +12,15 @@ First faults, then none: every run must come to an end or to a person in bounded
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-
-from sqlalchemy import Engine, event
 
 from errata.canonical import canonical_bytes
 from errata.errors import ErrataError, LedgerUnavailable
@@ -31,6 +29,7 @@ from errata.model.audit import Actor
 from errata.model.manifest import Chunk
 from errata.model.refs import base_pin
 from errata.model.run import RunState
+from faults.simulated_clock import START_MS, Clock
 from faults.simulated_processes import (
     Process,
     Request,
@@ -45,7 +44,6 @@ from faults.simulated_processes import (
 )
 from faults.simulated_table import DAYS, TABLE, Catalog, CommitFailed
 
-START_MS = 1_900_000_000_000
 RUNS = {"bf-a": (DAYS[:2], DAYS[2:3]), "bf-b": (DAYS[2:3], DAYS[3:4]), "bf-c": (DAYS[4:],)}
 KINDS = {
     "worker": worker, "validator": validator, "publisher": publisher, "rollback": rollback, "operator": operator,
@@ -54,35 +52,10 @@ KINDS = {
 S = RunState
 _ENDS = frozenset({S.PUBLISHED, S.ROLLED_BACK, S.SUPERSEDED, S.CANCELLED})
 _STEPS = 220
+_PUBLICATIONS = "SELECT pub_id, partitions FROM publication"
 LIVENESS_MS = 4 * 3600 * 1000
 """Once faults stop: leases of one and two minutes, waits of a chunk of up to ten, and the way through the states."""
 _ANA = Actor("ana", "ana-os", "desk")
-
-
-class Clock:
-    """The only time there is."""
-
-    def __init__(self) -> None:
-        self.now_ms = START_MS
-
-    @contextmanager
-    def under_sqlite(self) -> Iterator[None]:
-        """Every connection made meanwhile has this time."""
-
-        def connected(connection: Any, _record: object) -> None:
-            if isinstance(connection, sqlite3.Connection):
-                connection.create_function("julianday", 1, lambda _: 2440587.5 + self.now_ms / 86_400_000)
-                connection.create_function("strftime", 2, lambda *_: self.text())
-
-        event.listen(Engine, "connect", connected)
-        try:
-            yield
-        finally:
-            event.remove(Engine, "connect", connected)
-
-    def text(self) -> str:
-        """As the ledger writes instants."""
-        return datetime.fromtimestamp(self.now_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +126,8 @@ class World:
     made: int = 0
     retries: int = 0
     is_healed: bool = False
+    copy: sqlite3.Connection | None = None
+    intended: dict[str, int] = field(default_factory=dict)  # publication → how many commits main had by then
     lost: dict[str, list[str]] = field(default_factory=dict)  # publications of replaced ledgers → their partitions
     last: str = "rollback"  # the kind of process after which nothing follows
     _states: dict[str, RunState] = field(default_factory=dict)
@@ -162,6 +137,8 @@ class World:
         # some worlds are calm and some are stormy, so that rare faults also meet each other undisturbed
         self.storm = self.chance.choice([0.02, 0.06, 0.15])
         self.writes = self.chance.choice([0.0, 0.004, 0.02])
+        self.disaster = random.Random(f"ledger {self.seed}")  # noqa: S311  of its own, so that other histories stay
+        self.restores = self.seed % 4 == 1
 
     def sees_dead(self, me: Process, owner: Owner) -> bool:
         """Whether a process can know that another one is gone."""
@@ -260,6 +237,7 @@ class World:
         self.say(f"{process.name} {request.name} → {str(answer)[:60]}")
         if request.name == "ledger.intend_publication":
             self.holders[answer.pub_id] = process
+            self.intended[answer.pub_id] = len(self.catalog.landed)
         return answer, None
 
     # -------------------------------------------------------------------------------------------------- surroundings
@@ -281,6 +259,26 @@ class World:
         if chance.random() < 0.01:
             self.catalog.expire()
             self._note("expiry", self.catalog.main, "")
+
+        if self.restores and self.disaster.random() < (0.1 if self.copy is None else 0.01):
+            self.put_back() if self.copy else self.copy_ledger()
+
+    def copy_ledger(self) -> None:
+        """A backup of the ledger."""
+        self.copy = sqlite3.connect(":memory:")
+        self.rows.backup(self.copy)
+        self._note("ledger copied", "", "")
+
+    def put_back(self) -> None:
+        """The backup instead of the ledger. Processes are stopped for that; what they sent may arrive all the same."""
+        assert self.copy is not None
+        self.lost |= {pub: json.loads(names) for pub, names in self.rows.execute(_PUBLICATIONS)}
+        self.copy.backup(self.rows)
+        self._states, self.conflicts = {}, set()
+        for process in self.processes:
+            if not process.is_dead:
+                self._end(process, "is stopped")
+        self._note("ledger put back", "", "")
 
     def _note(self, what: str, snapshot: str, day: str) -> None:
         self.count(what)
@@ -369,16 +367,28 @@ def simulate(
         world.step()
     world.is_healed = True
     world.say("------ no more faults")
-    until = clock.now_ms + LIVENESS_MS
-    while not world.is_over():
-        assert clock.now_ms < until, f"I12 not at an end in bounded time: {world.states()}"
-        if all(process.is_dead for process in world.processes):
-            clock.now_ms += 30_000
-            world.start("visitor", "")
-        world.supervise()
-        world.step()
+    _come_to_rest(world)
+    if world.copy is not None:
+        for run_id, state in world.states().items():
+            if state is S.PUBLISHED and world.disaster.random() < 0.5:
+                world.start("rollback", run_id)
+        _come_to_rest(world)
+        world.put_back()
+        _come_to_rest(world)
+        world.copy.close()
     for late in world.held:
         world.deliver(late)
     for one in (one for run_id in RUNS for one in ledger.publications(run_id)):
         world.count(f"{one.kind} {one.state.value}")
     return world
+
+
+def _come_to_rest(world: World) -> None:
+    until = world.clock.now_ms + LIVENESS_MS
+    while not world.is_over():
+        assert world.clock.now_ms < until, f"I12 not at an end in bounded time: {world.states()}"
+        if all(process.is_dead for process in world.processes):
+            world.clock.now_ms += 30_000
+            world.start("visitor", "")
+        world.supervise()
+        world.step()

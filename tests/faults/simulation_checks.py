@@ -28,6 +28,7 @@ def violations(world: World, db: sqlite3.Connection) -> list[str]:
         *_leases(db),
         *_adopted(world, db),
         *_carried(world, db),
+        *_believed(world, db),
         *_contents(world, db),
         *_accepted(world, db),
         *_at_rest(db),
@@ -81,6 +82,19 @@ def _carried(world: World, db: sqlite3.Connection) -> list[str]:
         if (row["state"], row["result_snapshot_id"]) != expected:
             found.append(f"I7 the ledger says {row['state']} {row['result_snapshot_id']} of {pub}, found {expected}")
     return found
+
+
+def _believed(world: World, db: sqlite3.Connection) -> list[str]:
+    """I7: a commit that was there before its intent, which happens when a ledger was lost, is recorded only if none of
+    ours has touched its partitions since."""
+    at = {s.summary["errata.publication"]: n for n, s in enumerate(world.catalog.landed) if s.summary}
+    scopes = _scopes(world, db)
+    return [
+        f"I7 {pub} was recorded as committed, but {later.summary['errata.publication']} had come after it"
+        for (pub,) in db.execute("SELECT pub_id FROM publication WHERE state = 'committed'")
+        for later in world.catalog.landed[at[pub] + 1 : world.intended.get(pub, 0)]
+        if set(scopes[pub]).intersection(scopes.get(later.summary.get("errata.publication", ""), ()))
+    ]
 
 
 def _contents(world: World, db: sqlite3.Connection) -> list[str]:
@@ -141,7 +155,7 @@ def _accepted(world: World, db: sqlite3.Connection) -> list[str]:
             if made.summary["errata.kind"] == "publish":
                 stack.append(made.summary["errata.run"])
             else:
-                stack.pop()
+                del stack[-1:]
     query = "SELECT partition, run_id FROM acceptance WHERE seq IN (SELECT max(seq) FROM acceptance GROUP BY partition)"
     says = {row["partition"]: row["run_id"] for row in db.execute(query)}
     return [
