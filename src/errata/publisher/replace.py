@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from errata.errors import EngineError, ErrataError, PublishConflict, RunExpired
+from errata.errors import EngineError, ErrataError, PublishConflict
 from errata.failpoints import failpoint
 from errata.model.columns import columns_to_add, planned_schema
 from errata.model.manifest import TargetPin
