@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from support.catalog_proxy import FaultyProxy
 from support.jars import missing, rest_server
 from support.lakes import Lake, postgres_lake, rest_lake
 from support.postgres import INSTALL, PostgresServer, server_programs
@@ -40,6 +42,26 @@ def rest_catalogs() -> Iterator[RestCatalogServer]:
         pytest.skip(reason)
     with RestCatalogServer.running() as server:
         yield server
+
+
+@pytest.fixture
+def proxies() -> list[FaultyProxy]:
+    """The proxies of this test's lakes."""
+    return []
+
+
+@pytest.fixture
+def behind_proxy(rest_catalogs: RestCatalogServer, proxies: list[FaultyProxy]) -> Iterator[Callable[[Path], Lake]]:
+    """Makes REST catalogs, each behind a proxy of its own."""
+    with ExitStack() as stack:
+
+        def made(root: Path) -> Lake:
+            place = root / ".errata"
+            place.mkdir(parents=True)
+            proxies.append(stack.enter_context(FaultyProxy.before(rest_catalogs.catalog(place))))
+            return rest_lake(proxies[-1].address)
+
+        yield made
 
 
 @pytest.fixture(params=["postgres", "rest"])

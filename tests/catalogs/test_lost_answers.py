@@ -2,62 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from errata.errors import ErrataError
-from errata.failpoints import arm
+from support.catalog_proxy import FAULTS, FaultyProxy
 from support.ids import numbered
-from support.lakes import Lake, rest_lake
-from support.rest import LosingProxy, RestCatalogServer
+from support.lakes import Lake
 from support.world import World
 
 Make = Callable[..., World]
 
 
 @pytest.fixture
-def proxies() -> list[LosingProxy]:
-    """The proxies of this test's lakes."""
-    return []
-
-
-@pytest.fixture
-def make_lake(rest_catalogs: RestCatalogServer, proxies: list[LosingProxy]) -> Iterator[Callable[[Path], Lake]]:
+def make_lake(behind_proxy: Callable[..., Lake]) -> Callable[..., Lake]:
     """A REST catalog behind a proxy that can lose answers."""
-    from contextlib import ExitStack
-
-    with ExitStack() as stack:
-
-        def behind_proxy(root: Path) -> Lake:
-            place = root / ".errata"
-            place.mkdir(parents=True)
-            proxies.append(stack.enter_context(LosingProxy.before(rest_catalogs.catalog(place))))
-            return rest_lake(proxies[-1].address)
-
-        yield behind_proxy
+    return behind_proxy
 
 
 @pytest.mark.parametrize("act", ["publish", pytest.param("rollback", marks=pytest.mark.slow)])
 def test_a_commit_whose_answer_was_lost_is_found_and_not_made_again(
-    make_world: Make, proxies: list[LosingProxy], act: str
+    make_world: Make, proxies: list[FaultyProxy], act: str
 ):
     """The server committed and the connection broke: one snapshot, and the command says so."""
     world = make_world(days=2)
     run = world.to("validated" if act == "publish" else "published")
     before = len(world.table().snapshots())
     (proxy,) = proxies
-
-    def lose_the_next_commit() -> None:
-        proxy.loses = lambda method, path: method == "POST" and path.endswith("/tables/sales") and not proxy.lost
-
-    with arm(f"{act}.before_commit", lose_the_next_commit):
+    with proxy.faulty(FAULTS["cut after"], act) as hits:
         if act == "publish":
             view = world.client.publish(run, as_="bo")
         else:
             view = world.client.rollback(run, reason="undo", as_="bo")
-    assert [line.rpartition(" ")[2] for line in proxy.lost] == ["200"]
+    assert [hit.statuses for hit in hits] == [[200]]
     assert view.state == ("published" if act == "publish" else "rolled_back")
     assert world.rows() == (world.expected() if act == "publish" else world.wrong())
     main = [
@@ -70,21 +48,20 @@ def test_a_commit_whose_answer_was_lost_is_found_and_not_made_again(
 @pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 100], ids=["the first try", "every try"])
 def test_a_commit_that_is_delivered_after_its_time_out_changes_nothing(
-    make_world: Make, proxies: list[LosingProxy], times: int
+    make_world: Make, proxies: list[FaultyProxy], times: int
 ):
     """A gateway answered 504 and passed the commit on later: by then another try has landed, or the fence is there."""
     world = make_world(days=2)
     run = world.to("validated")
     (proxy,) = proxies
-    proxy.holds = lambda body: b'"errata.publication"' in body and len(proxy.held) < times
-    if times == 1:
-        assert world.client.publish(run, as_="bo").state == "published"
-    else:
-        with pytest.raises(ErrataError, match="did not land"):
-            world.client.publish(run, as_="bo")
+    with proxy.faulty(FAULTS["late, at the end"], "publish", times=times):
+        if times == 1:
+            assert world.client.publish(run, as_="bo").state == "published"
+        else:
+            with pytest.raises(ErrataError, match="did not land"):
+                world.client.publish(run, as_="bo")
     rows, head = world.rows(), world.snapshot()
     assert rows == (world.expected() if times == 1 else world.wrong())
-    proxy.holds = lambda _body: False
     late = proxy.deliver()
     assert late
     assert set(late) == {409}

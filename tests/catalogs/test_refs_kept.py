@@ -6,39 +6,24 @@ The server is real; what stands before it does what such catalogs do.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from errata.errors import Refused
-from support.lakes import Lake, rest_lake
-from support.rest import LosingProxy, RestCatalogServer
+from support.catalog_proxy import FaultyProxy
+from support.lakes import Lake
 from support.world import TABLE, World
 
 Make = Callable[..., World]
 
 
 @pytest.fixture
-def proxies() -> list[LosingProxy]:
-    """The proxies of this test's lakes."""
-    return []
-
-
-@pytest.fixture
-def make_lake(rest_catalogs: RestCatalogServer, proxies: list[LosingProxy]) -> Iterator[Callable[[Path], Lake]]:
+def make_lake(behind_proxy: Callable[[Path], Lake]) -> Callable[[Path], Lake]:
     """A REST catalog behind a proxy."""
-    with ExitStack() as stack:
-
-        def behind_proxy(root: Path) -> Lake:
-            place = root / ".errata"
-            place.mkdir(parents=True)
-            proxies.append(stack.enter_context(LosingProxy.before(rest_catalogs.catalog(place))))
-            return rest_lake(proxies[-1].address)
-
-        yield behind_proxy
+    return behind_proxy
 
 
 def main_only(content: bytes) -> bytes:
@@ -60,7 +45,7 @@ def without_refs(body: bytes) -> bytes:
     return json.dumps(told).encode()
 
 
-def forget(proxy: LosingProxy, how: str) -> None:
+def forget(proxy: FaultyProxy, how: str) -> None:
     """From now on the catalog shows no refs, or drops them as they come."""
     if how == "hides":
         proxy.answers = main_only
@@ -74,7 +59,7 @@ def tables(world: World) -> set[str]:
 
 @pytest.mark.parametrize("how", ["hides", "drops"])
 def test_a_plan_on_a_catalog_that_does_not_keep_its_tag_is_refused(
-    make_world: Make, proxies: list[LosingProxy], how: str
+    make_world: Make, proxies: list[FaultyProxy], how: str
 ):
     """The tag was accepted and is not there: no run is left to approve, and main is as it was."""
     world = make_world(days=1)
@@ -88,7 +73,7 @@ def test_a_plan_on_a_catalog_that_does_not_keep_its_tag_is_refused(
     assert world.snapshot() == before
 
 
-def test_check_and_plan_see_without_writing_that_a_catalog_hides_refs(make_world: Make, proxies: list[LosingProxy]):
+def test_check_and_plan_see_without_writing_that_a_catalog_hides_refs(make_world: Make, proxies: list[FaultyProxy]):
     """The table's own metadata file has them; both say so at once, and nothing is recorded."""
     world = make_world(days=1)
     assert world.client.check() == ()
@@ -104,7 +89,7 @@ def test_check_and_plan_see_without_writing_that_a_catalog_hides_refs(make_world
     assert world.client.status().runs == ()
 
 
-def test_a_catalog_that_forbids_tags_is_a_warning_and_the_plan_stands(make_world: Make, proxies: list[LosingProxy]):
+def test_a_catalog_that_forbids_tags_is_a_warning_and_the_plan_stands(make_world: Make, proxies: list[FaultyProxy]):
     """No permission says nothing about what the catalog keeps."""
     world = make_world(days=1)
     proxies[0].forbids = lambda body: b"set-snapshot-ref" in body
@@ -117,7 +102,7 @@ def test_a_catalog_that_forbids_tags_is_a_warning_and_the_plan_stands(make_world
 
 @pytest.mark.parametrize("how", ["keeps", "hides", "drops"])
 def test_the_doctor_tries_branches_and_tags_on_a_table_that_is_gone_afterwards(
-    make_world: Make, proxies: list[LosingProxy], how: str
+    make_world: Make, proxies: list[FaultyProxy], how: str
 ):
     """What is kept is known from reading the table again, not from the answer to the commit."""
     world = make_world(days=1)
@@ -135,7 +120,7 @@ def test_the_doctor_tries_branches_and_tags_on_a_table_that_is_gone_afterwards(
 
 
 def test_the_table_of_the_doctor_is_dropped_when_the_catalog_fails_in_between(
-    make_world: Make, proxies: list[LosingProxy]
+    make_world: Make, proxies: list[FaultyProxy]
 ):
     """The commit with refs is refused: that is the answer, and nothing is left."""
     world = make_world(days=1)
