@@ -1,28 +1,38 @@
-"""A PostgreSQL proxy that loses the answer to a COMMIT, in each of the three ways it can be lost.
+"""PostgreSQL proxies that lose a commit or its answer: one at any ``COMMIT``, one at a chosen commit of a catalog.
 
-It reads the client's messages far enough to see a ``COMMIT``. What it then does is the next of ``losses``; without one
-it is a plain proxy.
+They read the client's messages far enough to see what is committed; what is not chosen passes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
+import re
 import socket
 import struct
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal, Self
 
-__all__ = ["CommitProxy", "Loss"]
+from support.commits import Change
+
+__all__ = ["CatalogCommitProxy", "CommitProxy", "Loss"]
 
 Loss = Literal["before", "after", "late"]
 """The server never saw the commit; it did it and the answer was lost; it does it after the client was told nothing."""
 _LATE_SECONDS = 0.4
+_NOT_YET = (80877103, 80877104)  # an offer of TLS or GSS, which is declined by one byte; the start-up follows
+_METADATA = re.compile(rb"file:(/[^\0]+?\.metadata\.json)")
 
 
 class CommitProxy:
-    """Listens on a free port of 127.0.0.1 and talks to the server at ``port``."""
+    """Listens on a free port of 127.0.0.1 and talks to the server at ``port``; the next commits meet ``losses``."""
+
+    patience = 0.05
+    """Seconds in which the server has done what reached it."""
 
     def __init__(self, port: int) -> None:
         self.losses: deque[Loss] = deque()
@@ -59,15 +69,23 @@ class CommitProxy:
     def _forward(self, client: socket.socket, server: socket.socket) -> None:
         """Client to server, message by message once the connection is begun."""
         with contextlib.suppress(OSError, EOFError):
-            server.sendall(_start_up(client))
+            for message in _start_up(client):
+                server.sendall(message)
+            session = _Session()
             while True:
                 kind, body = _message(client)
-                if kind == b"Q" and body[4:].rstrip(b"\0").upper() == b"COMMIT" and self.losses:
-                    self._lose(self.losses.popleft(), client, server, kind + body)
+                session.read(kind, body)
+                loss = self._loss(session, kind, body)
+                if loss is not None:
+                    self._lose(loss, client, server, kind + body)
                     return
                 server.sendall(kind + body)
         _end(client)
         _end(server)
+
+    def _loss(self, _session: _Session, kind: bytes, body: bytes) -> Loss | None:
+        """What becomes of this message, if it commits."""
+        return self.losses.popleft() if self.losses and _statement(kind, body) == b"COMMIT" else None
 
     def _lose(self, how: Loss, client: socket.socket, server: socket.socket, commit: bytes) -> None:
         self.lost += 1
@@ -75,13 +93,74 @@ class CommitProxy:
             # The answer would go the other way: take that way from under it first.
             client.shutdown(socket.SHUT_WR)
             server.sendall(commit)
-            time.sleep(0.05)
+            time.sleep(self.patience)
         _end(client)
         if how == "late":
             time.sleep(_LATE_SECONDS)
             server.sendall(commit)
-            time.sleep(0.05)
+            time.sleep(self.patience)
         _end(server)
+
+
+class CatalogCommitProxy(CommitProxy):
+    """Stands before the database of a catalog: the next commit of each of ``waiting`` meets its loss.
+
+    A table's pointer is moved by an ``UPDATE`` that names the old metadata and the new; what the commit is for is read
+    off those two files. The JVM commits by that statement alone, pyiceberg in a transaction.
+    """
+
+    patience = 0.3
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        self.waiting: dict[str, Loss] = {}
+        self.hits: list[str] = []
+
+    @contextlib.contextmanager
+    def faulty(self, loss: Loss, *kinds: str) -> Iterator[list[str]]:
+        """The first commit of each kind inside this block meets the loss; answers which did."""
+        self.hits, self.waiting = [], dict.fromkeys(kinds, loss)
+        try:
+            yield self.hits
+        finally:
+            self.waiting = {}
+
+    def _loss(self, session: _Session, _kind: bytes, _body: bytes) -> Loss | None:
+        if not session.commits or not session.moves:
+            return None
+        moved, session.moves = session.moves, ""
+        loss = self.waiting.pop(moved, None)
+        self.hits += [moved] if loss else []
+        return loss
+
+
+class _Session:
+    """What a client has said that its next commit is made of."""
+
+    def __init__(self) -> None:
+        self.in_transaction = False
+        self.commits = False
+        """The message that was read last commits."""
+        self.moves = ""
+        """The kind of the change of a table's pointer that is not committed yet."""
+
+    def read(self, kind: bytes, body: bytes) -> None:
+        statement = _statement(kind, body)
+        self.commits = statement == b"COMMIT" if self.in_transaction else kind == b"S"
+        if statement.startswith(b"BEGIN"):
+            self.in_transaction = True
+        if statement in (b"COMMIT", b"ROLLBACK"):
+            self.in_transaction = False
+        if kind == b"B" and len(places := _METADATA.findall(body)) > 1:
+            new, old = (Path(place.decode()) for place in places[:2])
+            change = Change.of_metadata(new.parts[-3], json.loads(old.read_bytes()), json.loads(new.read_bytes()))
+            self.moves = change.kind
+        if statement == b"ROLLBACK":
+            self.moves = ""
+
+
+def _statement(kind: bytes, body: bytes) -> bytes:
+    return body[4:].rstrip(b"\0").upper() if kind == b"Q" else b""
 
 
 def _copy(source: socket.socket, to: socket.socket) -> None:
@@ -91,9 +170,13 @@ def _copy(source: socket.socket, to: socket.socket) -> None:
     _end(to)
 
 
-def _start_up(client: socket.socket) -> bytes:
-    size = _exactly(client, 4)
-    return size + _exactly(client, struct.unpack("!I", size)[0] - 4)
+def _start_up(client: socket.socket) -> Iterator[bytes]:
+    while True:
+        size = _exactly(client, 4)
+        body = _exactly(client, struct.unpack("!I", size)[0] - 4)
+        yield size + body
+        if struct.unpack("!I", body[:4])[0] not in _NOT_YET:
+            return
 
 
 def _message(client: socket.socket) -> tuple[bytes, bytes]:

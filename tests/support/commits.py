@@ -107,4 +107,4 @@ class Change:
             return "guard"
         if any(re.fullmatch(r"errata_.*_(rows|rest)\d+.*", ref) for ref in self.sets):
             return "rows"
-        return "rows" if "spark.app.id" in told or "main" not in self.sets else "first snapshot"
+        return "first snapshot" if "main" in self.sets and "added-data-files" not in told else "rows"
