@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pyiceberg.exceptions import CommitFailedException, ForbiddenError
+from pyiceberg.exceptions import CommitFailedException, ForbiddenError, ServiceUnavailableError
 from pyiceberg.table.update.snapshot import ManageSnapshots
 from pyiceberg.transforms import IdentityTransform
 
@@ -124,6 +124,19 @@ def test_a_tag_that_was_accepted_and_is_not_there_is_told_apart_from_no_permissi
     assert (pin.outcome, pin.warning) == (
         "not_kept", "lake.fin.t: the catalog accepted tag errata_r_base and does not keep it",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("problem", [ServiceUnavailableError("503"), ConnectionResetError("cut"), TimeoutError("late")])
+def test_a_catalog_that_does_not_answer_is_asked_again(
+    lake: Lake, pins: IcebergPins, monkeypatch: pytest.MonkeyPatch, problem: Exception
+):
+    """The next try sees whether the tag is there; when none gets through, the error says what the last one met."""
+    snapshot, at = head(lake)
+    failing(monkeypatch, problem, 1)
+    assert pins.create("lake.fin.t", snapshot, "errata_a_base", keep_ms=DAY, now_ms=at).outcome == "created"
+    failing(monkeypatch, problem, 100)
+    with pytest.raises(EngineError, match=type(problem).__name__):
+        pins.create("lake.fin.t", snapshot, "errata_b_base", keep_ms=DAY, now_ms=at)
 
 
 def test_no_permission_to_tag_is_a_warning(lake: Lake, pins: IcebergPins, monkeypatch: pytest.MonkeyPatch):

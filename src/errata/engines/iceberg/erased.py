@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from errata.engines.iceberg.metadata import TableLoader
-from errata.errors import EngineError, KeyRefused, NotFound
+from errata.errors import EngineError, ErrataError, KeyRefused, NotFound
 from errata.executor.ports import ErasedSubjects
 from errata.model.erasure import KEY_CHECK, SUBJECT, hasher, key_check
 
@@ -48,23 +48,28 @@ class IcebergErased:
 
     def add(self, subjects: Collection[str]) -> int:
         """See the port."""
-        from pyiceberg.exceptions import CommitFailedException
         from pyiceberg.schema import Schema
         from pyiceberg.types import NestedField, StringType
 
         schema = Schema(NestedField(1, SUBJECT, StringType(), required=True))
         self._tables.create(self.table, schema, {"format-version": "2", KEY_CHECK: key_check(self._key())})
         again = Retrying(
-            retry=retry_if_exception_type(CommitFailedException),
+            # a lost race, no answer, a lock: drivers have no common base, and each try looks at what is listed by now
+            retry=retry_if_exception(lambda error: isinstance(error, Exception) and not isinstance(error, ErrataError)),
             wait=wait_random_exponential(0.1, max=3),
             stop=stop_after_attempt(_TRIES),
             reraise=True,
         )
         try:
             return again(self._append, subjects)
-        except CommitFailedException as error:
+        except ErrataError:
+            raise
+        except Exception as error:
+            trouble = f"{type(error).__name__} {error}".splitlines()[0]
             raise EngineError(
-                f"{self.table} was not added to; others commit to it all the time", state="nothing was added"
+                f"{self.table} could not be added to in {_TRIES} tries; the last ended with {trouble}",
+                state="who was added by a try without an answer is on the list",
+                hint="errata erase add with the same FILE adds those who are missing",
             ) from error
 
     def _append(self, subjects: Collection[str]) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from errata.engines.iceberg.metadata import TableLoader
-from errata.errors import EngineError
+from errata.errors import EngineError, ErrataError
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -131,27 +131,23 @@ class IcebergPins:
         return dropped
 
     def _retrying(self, table: str, tag: str, snapshot_id: str, attempt: Callable[[Table], Pin]) -> Pin:
-        from pyiceberg.exceptions import (
-            BadRequestError,
-            CommitFailedException,
-            CommitStateUnknownException,
-            ForbiddenError,
-            UnauthorizedError,
-            WaitingForLockException,
-        )
+        from pyiceberg.exceptions import BadRequestError, ForbiddenError, UnauthorizedError
 
-        wait = _FIRST_WAIT_SECONDS
+        wait, trouble = _FIRST_WAIT_SECONDS, ""
         for _ in range(_TRIES):
             try:
                 return attempt(self._tables.load(table))
-            except (CommitFailedException, CommitStateUnknownException, WaitingForLockException):
-                # the next try loads the table again and sees whether this one landed after all
-                self._sleep(wait)
-                wait *= 2
             except (BadRequestError, ForbiddenError, NotImplementedError, PermissionError, UnauthorizedError) as no:
                 return Pin(table, tag, snapshot_id, "not_pinned", f"{table} cannot be tagged: {type(no).__name__} {no}")
+            except ErrataError:
+                raise
+            except Exception as error:  # noqa: BLE001  a lost race, no answer, a lock: drivers have no common base
+                # the next try loads the table again and sees whether this one landed after all
+                trouble = f"{type(error).__name__} {error}".splitlines()[0]
+                self._sleep(wait)
+                wait *= 2
         raise EngineError(
-            f"{tag} of {table} could not be committed in {_TRIES} tries: others keep committing",
+            f"{tag} of {table} could not be committed in {_TRIES} tries; the last ended with {trouble}",
             state="no data was changed",
             table=table,
         )
