@@ -223,7 +223,7 @@ def _plain(*changed: Step) -> tuple[Step, ...]:
 
 _REPLACE = (
     Step("plan", _plan, ("pin",)),
-    Step("run", _run, ("guard", "forget", "run branch", "staging")),
+    Step("run", _run, ("guard", "run branch", "staging")),
     Step("validate", _validate, ("candidate",)),
     Step("break off", _broken_off, ("fence",)),
     Step("publish", _publish, ("undo", "publish", "drop refs"), Telling.right),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,8 @@ _PLACES = {"tables": "create", "register": "register", "views": "view"}
 _REFS = (
     (r"errata_.*_pub", "fence"),
     (r"errata_.*_(base|in\d*)", "pin"),
-    (r"errata_.*-[pr]\d+_(rows|rest)\d+.*", "rows branch"),
-    (r"errata_.*_c\d+", "candidate branch"),
+    (r"errata_.*-[pr]\d+-[0-9a-f]+_(rows|rest)\d+.*", "rows branch"),
+    (r"errata_.*_c\d+_[0-9a-f]+", "candidate branch"),
     (r"errata_.*_(dark|dark_before)", "dark tag"),
     (r"errata_[^_]+", "run branch"),
 )
@@ -93,10 +93,12 @@ class Change:
         for name, purpose in (("attempt", "staging"), ("candidate", "candidate"), ("undo", "undo")):
             if f"errata.{name}" in told:
                 return purpose
+        if "errata.branch" in told:
+            return _purpose_of({told["errata.branch"]})
         if self.summaries:
             return self._snapshot(told)
         if self.sets:
-            return next((what for name, what in _REFS if any(re.fullmatch(name, ref) for ref in self.sets)), "tag")
+            return _purpose_of(self.sets)
         if self.removes:
             return "drop refs"
         return "forget" if self.forgets else "other"
@@ -108,3 +110,7 @@ class Change:
         if any(re.fullmatch(r"errata_.*_(rows|rest)\d+.*", ref) for ref in self.sets):
             return "rows"
         return "first snapshot" if "main" in self.sets and "added-data-files" not in told else "rows"
+
+
+def _purpose_of(refs: Collection[str]) -> str:
+    return next((what for name, what in _REFS if any(re.fullmatch(name, ref) for ref in refs)), "tag")
