@@ -12,6 +12,7 @@ import pytest
 from errata.errors import ErrataError
 from spark.test_rewrite import MERGE_ON_READ
 from support.catalog_proxy import Fault, FaultyProxy
+from support.ids import plain_ref
 from support.lakes import Lake
 from support.soundness import expire_with_java, spark_rows, unreadable
 from support.world import TABLE, World
@@ -39,7 +40,7 @@ def asserted(proxy: FaultyProxy, world: World, kind: str, act: Callable[[], Any]
     assert len(sent) == 1
     told = {r["ref"]: r["snapshot-id"] for r in sent[0]["requirements"] if r["type"] == "assert-ref-snapshot-id"}
     assert told == {name: had.get(name) for name in told}
-    return told
+    return {plain_ref(name): snapshot for name, snapshot in told.items()}
 
 
 @pytest.mark.parametrize(
@@ -66,13 +67,14 @@ def test_a_publication_and_a_rollback_assert_every_ref_they_rely_on(
     assert world.rows() == before
     for pub, told in ((f"errata_{run}-p1", publishing), (f"errata_{run}-r2", rolling)):
         relied_on = {"main", "errata_guard", f"{pub}_undo"}
-        relied_on |= {f"{pub}_rest1"} if shape == "shared files" else set()
         assert relied_on <= {name for name, snapshot in told.items() if snapshot is not None}
         assert {name for name, snapshot in told.items() if snapshot is None} == {f"{pub}_pre", f"{pub}_pub"}
     if shape != "shared files":  # those are staged beside the target
         assert f"errata_{run}_c1" in publishing
+    else:
+        assert f"errata_{run}-p1_rest1" in publishing
     assert f"errata_{run}-p1_undo" in rolling
-    if shape == "deleted rows":
+    if shape != "whole files":
         assert f"errata_{run}-r2_rows1" in rolling
 
 
@@ -85,15 +87,16 @@ def test_files_that_a_tool_expired_on_the_way_to_the_server_never_get_into_main(
     (proxy,) = proxies
     time.sleep(4)  # the age of main's head must not stand in for a touch of the refs
     run = world.to("validated" if act == "publish" else "published")
-    dropped = [f"errata_{run}", f"errata_{run}_c1"] if act == "publish" else [f"errata_{run}-p1_undo"]
+    dropped = {
+        "publish": {f"errata_{run}", f"errata_{run}_c1"},
+        "rollback": {f"errata_{run}-p1_undo", f"errata_{run}-p1_pre", f"errata_{run}_base"},  # all hold the old files
+    }[act]
     before = world.rows()
 
     def tidy_up() -> None:
-        for name in dropped:
-            world.sql(f"ALTER TABLE {TABLE} DROP BRANCH `{name}`")
-        if act == "rollback":  # these hold the old files as well
-            world.sql(f"ALTER TABLE {TABLE} DROP TAG `errata_{run}-p1_pre`")
-            world.sql(f"ALTER TABLE {TABLE} DROP TAG IF EXISTS `errata_{run}_base`")
+        for name, ref in world.table().metadata.refs.items():
+            if plain_ref(name) in dropped:
+                world.sql(f"ALTER TABLE {TABLE} DROP {ref.snapshot_ref_type.value} `{name}`")
         expire_with_java(world)
 
     commands: dict[str, Callable[[], Any]] = {

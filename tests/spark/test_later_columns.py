@@ -56,8 +56,9 @@ def test_the_default_of_a_new_column_is_no_write_and_another_value_is(make_world
     hit, other = world.days
     run = world.to("published")
     java = world.client._desk.engines.java
-    literal = java.jvm.org.apache.iceberg.expressions.Expressions.lit("EU")
-    java.load(TABLE).updateSchema().addColumn("region", java.type("string"), literal).commit()
+    iceberg = java.jvm.org.apache.iceberg
+    text, literal = iceberg.types.Types.StringType.get(), iceberg.expressions.Expressions.lit("EU")
+    java.load(TABLE).updateSchema().addColumn("region", text, literal).commit()
     world.sql(f"UPDATE {TABLE} SET region = 'US' WHERE day = date'{hit}' AND account = 'a0'")
     world.sql("CALL lake.system.rewrite_data_files(table => 'fin.sales', options => map('rewrite-all','true'))")
     cut_history(world)

@@ -16,7 +16,10 @@ from errata.model.refs import rest_branch
 from errata.model.table import DataFile
 from errata.publisher.ports import CarriedOver, PublishTable
 
-__all__ = ["NOTHING", "REWRITE", "Carried", "carry_over", "shares_files"]
+__all__ = ["NOTHING", "REWRITE", "ROWS_DAYS", "Carried", "carry_over", "shares_files"]
+
+ROWS_DAYS = 7
+"""How long branches with rows that were written anew must live after the commit that adds them."""
 
 REWRITE = "rewrite"
 
@@ -55,7 +58,7 @@ class Carried:
     @property
     def refs(self) -> dict[str, int]:
         """The branch that a commit relies on, and how many days it must live."""
-        return {self.branch: 7} if self.source else {}
+        return {self.branch: ROWS_DAYS} if self.source else {}
 
 
 NOTHING = Carried()

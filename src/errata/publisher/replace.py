@@ -17,7 +17,7 @@ from errata.model.columns import columns_to_add, planned_schema
 from errata.model.manifest import TargetPin
 from errata.model.refs import GUARD, rows_branch, undo_branch
 from errata.model.table import Commit, DataFile, FileSets, by_partition
-from errata.publisher.carry import NOTHING, Carried, carry_over, shares_files
+from errata.publisher.carry import NOTHING, ROWS_DAYS, Carried, carry_over, shares_files
 from errata.publisher.conflict import Judgement, deleted_from, differing, judge, writers
 from errata.publisher.content import Compared, compare_content
 from errata.publisher.ports import (
@@ -330,14 +330,16 @@ def first_line(error: BaseException) -> str:
 
 def _rewritten(order: Replacement, publication_id: str, table: PublishTable) -> tuple[Replacement, int]:
     """Bring back partitions whose old files carry deletes: their rows, as they read then, in new files."""
-    add, sources, written = dict(order.add), list(order.add_from), 0
+    add, sources, refs, written = dict(order.add), list(order.add_from), dict(order.keep_refs), 0
     for n, (snapshot, partitions) in enumerate(order.rewrite.items(), 1):
-        source = table.rewrite(order.target, rows_branch(publication_id, n), snapshot, partitions)
+        branch = rows_branch(publication_id, n)
+        source = table.rewrite(order.target, branch, snapshot, partitions)
+        refs[branch] = ROWS_DAYS
         files = table.files_of(order.target, source, partitions)
         add |= by_partition(files, partitions)
         sources.append(source)
         written += len(files)
-    return replace(order, add=add, add_from=tuple(sources)), written
+    return replace(order, add=add, add_from=tuple(sources), keep_refs=refs), written
 
 
 def settle(
