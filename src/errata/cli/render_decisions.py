@@ -10,11 +10,6 @@ from errata.model.views import BreakGlassView, QuorumView, ReleasedView, Release
 __all__ = ["glass_lines", "mode_lines", "quorum_lines", "release_lines", "released_lines", "void_lines", "waits_for"]
 
 SINGLE_USER = "single-user project: one person may do everything"
-_KINDS = {
-    "release": "released by {}",
-    "publish": "released by {}, who published",
-    "automatic": "released by a clean gate",
-}
 
 
 def waits_for(quorum: QuorumView | None, requester: str) -> str:
@@ -58,11 +53,21 @@ def released_lines(digest: str | None, release: ReleasedView | None, width: int)
     lines = [f"release  {digest}"] if digest else []
     if release is None:
         return lines
-    lines += flow([_KINDS[release.kind].format(release.person), f"{moment(release.at)} UTC"], width)
+    lines += flow([_released(release), f"{moment(release.at)} UTC"], width)
     lines += wrap(release.note, width, "  note   ") if release.note else []
     lines += [f"  sha256 {release.digest}"] if release.digest != digest else []
     lines += wrap(f"it no longer counts: {release.void}", width, "  ! ") if release.void else []
     return lines
+
+
+def _released(release: ReleasedView) -> str:
+    """Who let it out; whoever released with ``errata publish`` has published only when that landed."""
+    if release.kind == "automatic":
+        return "released by a clean gate"
+    told = f"released by {release.person}"
+    if release.kind == "publish" and release.published_by is None:
+        return f"{told} with errata publish, which has not landed"
+    return f"{told}, who published" if release.kind == "publish" and release.published_by == release.person else told
 
 
 def release_lines(view: ReleaseView, width: int) -> list[str]:

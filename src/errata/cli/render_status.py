@@ -149,7 +149,8 @@ def publication_lines(publication: Mapping[str, Any], grain: str, width: int) ->
     pieces = [words.get(kind, kind) if state == "committed" else f"{kind} {state}"]
     pieces += [str(publication.get("publication_id")), plural(len(partitions), "partition")]
     pieces += [f"snapshot {publication['snapshot_id']}"] if publication.get("snapshot_id") else []
-    pieces += [f"by {publication.get('person')}", f"{moment(str(publication.get('at')))} UTC"]
+    who = "by" if state == "committed" else "tried by"
+    pieces += [f"{who} {publication.get('person')}", f"{moment(str(publication.get('at')))} UTC"]
     lines = flow(pieces, width, "", "  ")
     lines += wrap(folded(grain, partitions), width, "  ")
     lines += wrap(f"break-glass: {publication['break_glass']}", width, "  ! ") if publication.get("break_glass") else []

@@ -145,8 +145,19 @@ def released_view(desk: Desk, run: RunRecord, manifest: Manifest) -> ReleasedVie
     if not why and run.state in _AT_WORK:
         why = "the candidate that it is over was given up, because partitions are computed again"
     return ReleasedView(
-        row.digest, row.person, row.at, row.kind, row.note, not why, why or None, row.break_glass or None
+        row.digest, row.person, row.at, row.kind, row.note, not why, why or None, row.break_glass or None,
+        _publisher(desk, row),
     )  # fmt: skip
+
+
+def _publisher(desk: Desk, release: ReleaseRecord) -> str | None:
+    """Who published under a release last; a publication that did not land has no publisher."""
+    landed = [
+        publication.person
+        for publication in desk.ledger.publications(release.run_id)
+        if publication.result_snapshot_id and publication.release.get("release") == release.release_id
+    ]
+    return landed[-1] if landed else None
 
 
 def not_validated(run: RunRecord, action: str, found: Judged | None) -> StateRefused:

@@ -162,7 +162,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
         {
             "publish": samples.publication(
                 break_glass=replace(samples.BROKEN, deed="publish", alarm="failed: the alarm command ended with 1"),
-                release=replace(samples.RELEASED, person="dana", kind="publish", note=""),
+                release=replace(samples.RELEASED, person="dana", kind="publish", note="", published_by="dana"),
                 single_user=True,
             )
         },

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from errata.cli.render_decisions import released_lines
 from errata.errors import ApprovalRefused, PermissionRefused, StateRefused
 from errata.executor.judged import released_by
 from errata.executor.warranting import Warrant, warrant
@@ -18,6 +19,7 @@ from errata.model.product import Person, Role
 from errata.model.run import RunState
 from errata.model.table import DataFile
 from unit.executor.office import ANA, OK, WARNED, Office, office
+from unit.ledger.steps import intend, settle
 
 Make = Callable[..., Office]
 
@@ -123,6 +125,18 @@ class TestWarrant:
         assert (found.release.kind, found.release.person) == ("publish", "bo")
         assert found.told["release_digest"] == digest(ready)
         assert warranted(ready, "bo").release == found.release, "a repetition finds its own"
+
+    def test_only_a_publication_that_landed_has_a_publisher(self, ready: Office):
+        """A release by a publish that was refused says that nothing landed; afterwards it names who published."""
+        run, told = ready.run.run_id, warranted(ready, "bo").told
+        for outcome, publisher, text in (
+            ("abandoned", None, "released by bo with errata publish, which has not landed"),
+            ("committed", "bo", "released by bo, who published"),
+        ):
+            settle(ready.ledger, intend(ready.ledger, run, ready.run.partitions, release=told), outcome)
+            release = ready.client.show(run).release
+            assert release.published_by == publisher
+            assert text in " ".join(released_lines(None, release, 200))
 
     def test_a_service_account_needs_a_person_s_release(self, ready: Office):
         """Without one it is refused with the command for a person; with one it goes."""

@@ -59,6 +59,7 @@ class ReleasedView:
     valid: bool
     void: str | None = None  # why it no longer counts
     break_glass: str | None = None
+    published_by: str | None = None  # who published under it; None: nothing has landed
 
 
 @dataclass(frozen=True, slots=True)
