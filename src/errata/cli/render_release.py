@@ -66,10 +66,16 @@ def rollback_lines(view: RollbackView, width: int) -> list[str]:
     pieces = [f"{word} {view.run_id}", counted, f"snapshot {view.snapshot_id}{where}"]
     lines = flow([*pieces, written, duration(view.seconds)], width)
     lines += wrap(folded(view.grain, view.partitions), width, "  ") if view.partitions else []
-    lines += flow([view.publication_id, "readers see what these partitions held before"], width, "  ")
+    # what others wrote since a rollback of before is not known here
+    told = "nothing was changed now" if view.already else "readers see what these partitions held before"
+    lines += flow([view.publication_id, told], width, "  ")
+    for later, partitions in view.later.items():
+        lines += wrap(f"{later} has published {folded(view.grain, partitions)} since", width, "  ")
     for warning in view.warnings:
         lines += wrap(warning, width, "  ! ")
     lines += [f"  {line}" for line in mode_lines(view.single_user)]
+    if view.later:
+        return [*lines, *next_lines(*(f"errata status {later}" for later in view.later))]
     scope = list_text(Grain(view.grain), view.partitions) or "LIST"
     return [*lines, *next_lines(f'errata plan {view.product or "PRODUCT"} --partitions {scope} --reason "…"')]
 

@@ -249,4 +249,17 @@ def _rolled_back_already(
         product=run.product,
         single_user=bool(last.release.get("single_user")),
         landed_on=beside_table(manifest),
+        later=_published_since(desk, run, taken_back),
     )
+
+
+def _published_since(desk: Desk, run: RunRecord, taken_back: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    """Later runs that are the truth in partitions that were taken back. What stood before the run came before it."""
+    rollbacks = [p for p in desk.ledger.publications(run.run_id) if p.kind == "rollback" and p.result_snapshot_id]
+    back_at = {name: p.settled_at or "" for p in rollbacks for name in p.partitions}
+    found: dict[str, list[str]] = {}
+    for name, top in desk.ledger.accepted(run.table, taken_back).items():
+        origin = desk.ledger.publication(top.origin_pub_id) if top.origin_pub_id else None
+        if origin is not None and (origin.settled_at or "") > back_at[name]:
+            found.setdefault(origin.run_id, []).append(name)
+    return {later: tuple(names) for later, names in found.items()}

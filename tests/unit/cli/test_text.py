@@ -245,6 +245,10 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     ),
     "publish-conflict": (("publish", RUN), {"publish": conflict()}),
     "rollback": (("rollback", RUN, "--reason", "wait"), {}),
+    "rollback-again": (
+        ("rollback", RUN, "--reason", "wait"),
+        {"rollback": replace(samples.rollback(), already=True, later={"bf-20260301-fx-1a2b3c4d": ("2026-01-03",)})},
+    ),
     "status": (("status", RUN), {}),
     "status-published": (("status", RUN), {"status": samples.published_status()}),
     "status-hours": (("status", RUN), {"status": spread("hour", HOURS)()}),

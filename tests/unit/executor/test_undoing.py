@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from errata.cli.render_release import rollback_lines
 from errata.errors import PermissionRefused, StateRefused
 from errata.executor import undoing
+from errata.model.audit import Actor
 from unit.executor.office import DAYS, PEOPLE, Office, office
 from unit.ledger.steps import publish, roll_back
 
@@ -50,6 +52,30 @@ def test_taking_back_all_of_it_twice_is_taking_it_back_once(desk: Office, monkey
     view = desk.client.rollback(desk.run.run_id, reason="wrong", as_="bo")
     assert (view.already, view.partitions, view.state) == (True, DAYS[:1], "rolled_back")
     assert "errata status" in (refusal(desk, DAYS[1]).hint or "")
+
+
+def test_a_repeated_rollback_names_the_run_that_is_on_top_by_now(desk: Office, tmp_path: Path):
+    """Readers do not see the old rows of a day that a later run has published; its own rollback brings them back."""
+    ledger, run = desk.ledger, desk.run.run_id
+    publish(ledger, run, DAYS)
+    taken_back(desk, run)
+    other = office(tmp_path, requester="cy")
+    other.judged()
+    publish(other.ledger, other.run.run_id, DAYS[:1])
+    again = desk.client.rollback(run, reason="wrong", as_="bo")
+    assert (again.already, again.later) == (True, {other.run.run_id: DAYS[:1]})
+    text = " ".join(rollback_lines(again, 200))
+    assert f"{other.run.run_id} has published {DAYS[0]} since" in text
+    assert "readers see" not in text
+    taken_back(desk, other.run.run_id, DAYS[:1])
+    assert desk.client.rollback(run, reason="wrong", as_="bo").later == {}
+    other.ledger.close()
+
+
+def taken_back(desk: Office, run_id: str, days: tuple[str, ...] = DAYS) -> None:
+    """A rollback after which no table has to be looked at."""
+    back = roll_back(desk.ledger, run_id, days)
+    desk.ledger.close_hazard(back.pub_id, "no files", Actor("bo", "u", "h"))
 
 
 def test_who_may_not_take_back_is_sent_to_people(desk: Office):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from errata.model.views.decided import BreakGlassView, ReleasedView
 
@@ -83,7 +83,7 @@ class PublishView:
 
 @dataclass(frozen=True, slots=True)
 class RollbackView:
-    """A rollback that landed."""
+    """A rollback that landed, now or before."""
 
     run_id: str
     state: str
@@ -98,6 +98,7 @@ class RollbackView:
     single_user: bool = False
     landed_on: str | None = None  # the table beside the target that the snapshot is of
     warnings: tuple[str, ...] = ()
+    later: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # run → partitions it has published since
 
 
 @dataclass(frozen=True, slots=True)
