@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from errata.errors import PublishConflict, RunExpired
+from errata.errors import PlanRefused, PublishConflict, RunExpired
 from errata.failpoints import arm
+from support.terminal import answer
 from support.world import TABLE, World
 
 Make = Callable[..., World]
@@ -42,6 +43,26 @@ def test_a_live_write_into_the_scope_is_a_conflict_whenever_it_comes(make_world:
     assert world.client.publish(run, partitions=others, as_="bo").state == "part_published"
     world.to("published", hit, supersede=run, reason="again, with the live row's day")
     assert world.rows() == world.expected()
+
+
+def test_the_command_that_a_conflict_suggests_works_again_and_again(make_world: Make) -> None:
+    """Live writes three times; each time exactly what the hint says is planned, in the place of the run before."""
+    world = make_world(days=2)
+    hit, run = world.days[1], world.to("validated")
+    for account in ("live1", "live2", "live3"):
+        world.live(hit, account=account)
+        with pytest.raises(PublishConflict) as conflict:
+            world.client.publish(run, as_="bo")
+        told = answer(world, (conflict.value.hint or "").splitlines()[0], "ana")
+        assert told["supersedes"] == run
+        assert told["partitions"] == [hit]
+        run = told["run_id"]
+        world.client.approve(run, digest=told["manifest_digest"], as_="bo")
+        world.client.run(run, as_="ana")
+        world.client.validate(run, as_="ana")
+    assert world.client.publish(run, as_="bo").state == "published"
+    with pytest.raises(PlanRefused, match=f"holds {world.days[0]}"):
+        world.plan(supersede=run)
 
 
 def test_the_rest_of_a_run_can_go_out_after_its_candidate_has_expired(make_world: Make) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -137,7 +137,7 @@ def decide(desk: Desk, request: Request) -> Plan:
         code,
         now=desk.now(),
         ledger_id=desk.ledger.ledger_id,
-        active_runs=_active(desk, product.target.table),
+        active_runs=_active(desk, product.target.table, request.supersede, partitions),
         history=_past(desk, product),
         beside=_beside(desk, product),
         held=held,
@@ -160,12 +160,33 @@ def _beside(desk: Desk, product: Product) -> dict[str, tuple[str, ...] | None]:
     return found
 
 
-def _active(desk: Desk, table: str) -> list[ActiveRun]:
+def _active(desk: Desk, table: str, supersede: str | None, partitions: Sequence[str]) -> list[ActiveRun]:
+    """Runs that hold partitions of the table, as a plan for these partitions in the place of ``supersede`` sees them.
+
+    A run gives up what another was planned for in its place, so that only the last of a chain has to be named.
+    """
+    runs = [run for run in desk.ledger.runs(states=ACTIVE) if run.table == table]
+    given_up: dict[str, frozenset[str]] = {}
+    replacing = [(supersede, partitions)]
+    replacing += [(desk.ledger.manifest(run.run_id).supersedes, run.partitions) for run in runs]
+    for older, scope in replacing:
+        for run_id, names in _replaced(desk, older, frozenset(scope)):
+            given_up[run_id] = given_up.get(run_id, frozenset()) | names
     return [
-        ActiveRun(run.run_id, run.manifest_digest, run.state.value, run.table, _held(desk, run))
-        for run in desk.ledger.runs(states=ACTIVE)
-        if run.table == table
-    ]
+        ActiveRun(
+            run.run_id, run.manifest_digest, run.state.value, run.table,
+            _held(desk, run) - given_up.get(run.run_id, frozenset()),
+        )
+        for run in runs
+    ]  # fmt: skip
+
+
+def _replaced(desk: Desk, older: str | None, scope: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
+    """The runs that a run stands in for, one behind the other, with the partitions that all of them have."""
+    while older is not None:
+        scope &= frozenset(desk.ledger.run(older).partitions)
+        yield older, scope
+        older = desk.ledger.manifest(older).supersedes
 
 
 def _held(desk: Desk, run: RunRecord) -> frozenset[str]:
