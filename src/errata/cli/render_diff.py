@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from errata.cli.layout import columns, flow, labelled, next_lines
 from errata.cli.render_plan import folded
 from errata.model.codec import plain
-from errata.model.human import exact, moved, percent, plural, signed_percent, value
+from errata.model.human import exact, moved, percent, plural, signed_percent, value, verbatim
 
 if TYPE_CHECKING:
     from errata.validator.diff import ColumnChange, Diff, PartitionDiff, SampleRow, SchemaDiff
@@ -187,14 +187,16 @@ def _samples(sample: Sequence[SampleRow], width: int) -> list[str]:
         return ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in marks]
     lines: list[str] = []
     for row in sample:
-        lines += flow([f"{_mark(row)} {row.partition}", *(f"{k} {value(v)}" for k, v in row.key.items())], width, "  ")
+        lines += flow(
+            [f"{_mark(row)} {row.partition}", *(f"{k} {verbatim(v)}" for k, v in row.key.items())], width, "  "
+        )
         told = [(name, _change(row, name)) for name in names if name in row.before or name in row.after]
         lines += columns(told, width, indent="      ")
     return lines
 
 
 def _cells(row: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    return [value(row[name]) if name in row else "" for name in names]
+    return [verbatim(row[name]) if name in row else "" for name in names]
 
 
 def _mark(row: SampleRow) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "signed_percent",
     "size",
     "value",
+    "verbatim",
 ]
 
 _MINUS = "−"
@@ -158,6 +159,17 @@ def value(given: object) -> str:
     text = str(given)
     number = _decimal(text) if _is_plain_number(text) else None
     return visible(text) if number is None else f"{number:,f}".replace("-", _MINUS)
+
+
+def verbatim(given: object) -> str:
+    """One cell of a key, every character as it is, so that it can be asked for again; absence as ``null``.
+
+    >>> verbatim("10033"), verbatim(-3), verbatim(None), verbatim(True)
+    ('10033', '-3', 'null', 'true')
+    """
+    if given is None:
+        return "null"
+    return str(given).lower() if isinstance(given, bool) else visible(str(given))
 
 
 def moved(before: str, after: str) -> tuple[str, str]:

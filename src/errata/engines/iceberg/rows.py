@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from errata.engines.iceberg.fields import place_in
+from errata.engines.iceberg.literals import equal_to, shown
 from errata.engines.iceberg.metadata import TableLoader
 from errata.errors import NotFound, UsageError
 from errata.executor.ports import Origin, RowReader
@@ -17,8 +18,6 @@ from errata.model.partition import NULL, Grain, shift, start_of, value_of
 
 if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
-    from pyiceberg.table import Table
-
 __all__ = ["IcebergRows"]
 
 
@@ -42,9 +41,9 @@ class IcebergRows:
             return None
         wanted = _scope(target, partition)
         for name, value in key.items():
-            wanted = And(wanted, _equal(table, name, value))
+            wanted = And(wanted, equal_to(table.schema(), name, value))
         found = table.scan(row_filter=wanted, snapshot_id=int(snapshot_id), limit=1).to_arrow().to_pylist()
-        return {name: None if value is None else str(value) for name, value in found[0].items()} if found else None
+        return {name: shown(value) for name, value in found[0].items()} if found else None
 
     def corrections(
         self, table: str, partition: str, key: Mapping[str, str]
@@ -58,7 +57,7 @@ class IcebergRows:
             return {}
         wanted = _predicate("==", "partition", partition)
         for name, value in key.items():
-            wanted = And(wanted, _equal(loaded, name, value))
+            wanted = And(wanted, equal_to(loaded.schema(), name, value))
         found: dict[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]] = {}
         for row in loaded.scan(row_filter=wanted).to_arrow().to_pylist():
             known = found.get(row["publication_id"], (None, None))
@@ -113,11 +112,6 @@ def _scope(target: TargetPin, partition: str) -> BooleanExpression:
     zone = "+00:00" if target.column_type == "timestamptz" else ""
     low, high = (moment.replace(tzinfo=None).isoformat() + zone for moment in (start, end))
     return And(_predicate(">=", column, low), _predicate("<", column, high))
-
-
-def _equal(table: Table, column: str, value: str) -> BooleanExpression:
-    kind = str(table.schema().find_field(column).field_type)
-    return _predicate("==", column, _whole(column, value) if kind in ("int", "long") else value)
 
 
 def _whole(column: str, text: str) -> int:

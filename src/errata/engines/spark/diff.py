@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
+from pyspark.sql import types as T  # noqa: N812
 
 from errata.engines.spark.columns import content_hashes, quoted
 from errata.engines.spark.pairs import BEFORE, PARTITION, SIDE, Counted, Pairs
@@ -210,4 +212,8 @@ class _Samples:
         return result
 
     def _plain(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: plain_value(value) for name, value in masked(row, self.pairs.masked).items()}
+        shown = masked(row, self.pairs.masked)
+        # PySpark hands instants over in the zone of this machine and does not say so
+        zoned = [name for name in shown if isinstance(self.pairs.kinds.get(name), T.TimestampType)]
+        instants = {name: shown[name].astimezone(UTC) for name in zoned if isinstance(shown[name], datetime)}
+        return {name: plain_value(value) for name, value in (shown | instants).items()}
