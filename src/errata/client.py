@@ -22,6 +22,7 @@ from errata.executor import (
     dark,
     deciding,
     erasing,
+    explaining,
     exporting,
     histories,
     planning,
@@ -344,7 +345,7 @@ class Client:
 
     def why(self, table: str, partition: str, *, key: Mapping[str, str] | None = None) -> WhyView:
         """Who changed this number, when and why."""
-        return reporting.why(self._desk, self._actor(None), table, partition, key or {})
+        return explaining.why(self._desk, self._actor(None), table, partition, key or {})
 
     def frozen(self, table: str, partitions: cooperating.Partitions = None, *, wait: str | None = None) -> FrozenView:
         """What is frozen of these partitions of a governed table; with ``wait`` raises when that does not end."""

@@ -53,3 +53,40 @@ def test_a_key_is_accepted_as_the_diff_prints_it(make_world: Make) -> None:
         assert (code, told.startswith(f"error[usage]: --key {wrong.partition('=')[0]}=")) == (2, True), told
     with pytest.raises(UsageError):
         world.client.why(TABLE, world.days[0], key={"day": "17.01.2026"})
+
+
+def test_a_rollback_is_told_with_its_own_people_and_live_writes_are_told_too(make_world: Make) -> None:
+    """Published by bo, taken back by cy, then written by a job and compacted: who did what, in the order of main."""
+    world = make_world(days=2)
+    day, other = world.days
+    run = world.to("published")
+    world.client.rollback(run, partitions=day, reason="wait for the bank", as_="cy")
+    world.live(day, account="late")
+    world.live(other, account="late")
+    world.sql("CALL lake.system.rewrite_data_files(table => 'fin.sales', options => map('rewrite-all','true'))")
+    history = world.client.why(TABLE, day).history
+    assert [one.action for one in history] == ["live", "published", "rolled_back", "live"]
+    _, published, back, late = history
+    assert (published.published_by, published.approved_by, published.requested_by) == ("bo", "bo", "ana")
+    assert (back.rolled_back_by, back.reason) == ("cy", "wait for the bank")
+    assert (back.published_by, back.approved_by, back.requested_by, back.released_by) == (None, None, None, None)
+    assert (back.checks_passed, back.manifest_digest) == (None, None)
+    assert (late.added_rows, late.removed_rows, late.run_id) == (1, 0, None)
+    assert [one.action for one in world.client.why(TABLE, other).history] == ["live", "published", "live"]
+    code, told = text(world, f"errata why {TABLE} {day}")
+    assert code == 0
+    assert "rolled back by cy" in told
+    assert "+1 −0 rows" in told
+
+
+def test_a_live_write_is_told_of_the_row_that_it_changed_and_of_no_other(make_world: Make) -> None:
+    """With a key, a job's write to another row of the partition is left out."""
+    world = make_world(days=1)
+    world.to("published")
+    world.sql(f"UPDATE {TABLE} SET gross = 7.77 WHERE account = 'a0'")
+    changed = world.client.why(TABLE, world.days[0], key={"account": "a0"}).history
+    assert [one.action for one in changed] == ["live", "published", "live"]
+    assert (changed[-1].after or {})["gross"] == "7.77"
+    assert changed[-1].before == changed[1].after
+    same = world.client.why(TABLE, world.days[0], key={"account": "a1"}).history
+    assert [one.action for one in same] == ["live", "published"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from errata.cli.layout import flow, pad, wrap
 from errata.cli.render_decisions import glass_lines
-from errata.model.human import moment, value
+from errata.model.human import exact, moment, value
 from errata.model.product import LINEAGE_COLUMNS
 from errata.model.views import HistoryView, WhyView
 
@@ -32,7 +32,7 @@ def _event(event: HistoryView, telling: set[str], width: int) -> Iterator[str]:
     # one column after the time and the action, so that the numbers stand under each other
     head = f"{moment(event.published_at or event.at)}  {pad(action, 11)} "
     who = event.run_id or event.application or (f"snapshot {event.snapshot_id}" if event.snapshot_id else "")
-    yield from flow([who, *_values(event, telling)], width, head, INDENT)
+    yield from flow([who, *_moved(event), *_values(event, telling)], width, head, INDENT)
     yield from _grounds(event, width)
     people = []
     if event.requested_by:
@@ -43,6 +43,8 @@ def _event(event: HistoryView, telling: set[str], width: int) -> Iterator[str]:
         people.append(f"released by {event.released_by}")
     if event.published_by:
         people.append(f"published by {event.published_by}")
+    if event.rolled_back_by:
+        people.append(f"rolled back by {event.rolled_back_by}")
     if event.checks_passed is not None:
         people.append(f"{event.checks_passed} checks passed")
     if event.single_user:
@@ -54,6 +56,15 @@ def _event(event: HistoryView, telling: set[str], width: int) -> Iterator[str]:
         yield f"{INDENT}snapshot {event.snapshot_id}"
     if event.manifest_digest:
         yield f"{INDENT}sha256:{event.manifest_digest.removeprefix('sha256:')}"
+
+
+def _moved(event: HistoryView) -> Iterator[str]:
+    """What a live write did to the partition, where no row was asked for."""
+    if event.added_rows is None or event.before is not None or event.after is not None:
+        return
+    yield f"+{exact(event.added_rows)} −{exact(event.removed_rows or 0)} rows"
+    if event.deleted_rows:
+        yield f"{exact(event.deleted_rows)} deleted in place"
 
 
 def _grounds(event: HistoryView, width: int) -> Iterator[str]:

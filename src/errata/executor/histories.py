@@ -17,7 +17,7 @@ from errata.model.run import RunState
 from errata.model.table import Commit
 from errata.model.views import AcceptedSpan, CommitsView, CommitView, RunsView
 
-__all__ = ["MOST_COMMITS", "accepted_at", "commits", "runs"]
+__all__ = ["MOST_COMMITS", "accepted_at", "commits", "governed", "runs"]
 
 MOST_COMMITS = 20
 
@@ -64,7 +64,7 @@ def _span(desk: Desk, rows: list[AcceptanceRecord]) -> AcceptedSpan:
 
 def commits(desk: Desk, table: str, partition: str, most: int = MOST_COMMITS) -> CommitsView:
     """Who wrote to a partition, newest first, with the snapshot that stood right before each."""
-    product = _product(desk, table)
+    product = governed(desk, table)
     target = product.target
     name = parse(target.grain, partition)
     history = desk.engines.history.commits(target.table, target.column, target.grain, (name,), most)
@@ -133,7 +133,8 @@ def _table(desk: Desk, what: str | None) -> str | None:
     return what
 
 
-def _product(desk: Desk, table: str) -> Product:
+def governed(desk: Desk, table: str) -> Product:
+    """The product of a governed table, named by the table or by itself."""
     found = [one for one in desk.project.products.values() if table in (one.target.table, one.name)]
     if not found:
         known = ", ".join(sorted(one.target.table for one in desk.project.products.values())) or "none"

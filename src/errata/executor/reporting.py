@@ -1,11 +1,10 @@
-"""Status, the stored plan, and "why did this number change?": reading only, and never a JVM."""
+"""Status and the stored plan: reading only, and never a JVM."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from errata.errors import NotFound
 from errata.executor.acceptances import accepted_in_verdict
 from errata.executor.accounting import adopted_attempts
 from errata.executor.approving import current_quorum
@@ -13,8 +12,7 @@ from errata.executor.budget import cost_view
 from errata.executor.cooperating import freeze_view
 from errata.executor.darkened import dark_of
 from errata.executor.desk import Desk
-from errata.executor.differing import classified_in
-from errata.executor.glass import broken_in, newest_broken
+from errata.executor.glass import newest_broken
 from errata.executor.grouping import groups_view
 from errata.executor.judged import release_digest, released_by, released_view
 from errata.executor.late_inputs import late_inputs_of
@@ -23,7 +21,6 @@ from errata.executor.quarantining import rows_by_input
 from errata.executor.rebases import rebases_told
 from errata.executor.views import approvals_view, counts_view, failures_view, stored_plan_view
 from errata.ledger import (
-    AcceptanceRecord,
     AttemptRecord,
     ChunkRecord,
     Counts,
@@ -34,25 +31,19 @@ from errata.ledger import (
 )
 from errata.model.audit import Actor, AuditEntry
 from errata.model.manifest import Manifest
-from errata.model.partition import oldest_first, parse
-from errata.model.refs import undo_branch
+from errata.model.partition import oldest_first
 from errata.model.run import AttemptState, ChunkState, PublicationState, RunState
 from errata.model.views import (
-    BreakGlassView,
     FreezeView,
     GroupsView,
-    HistoryView,
     PartitionView,
     PlanView,
     QuorumView,
     RunLine,
     StatusView,
-    WhyView,
 )
-from errata.validator.diff import masked_pair
-from errata.validator.ports import CANDIDATE, PRIOR, ROW_COUNT
 
-__all__ = ["run_lines", "show", "status", "why"]
+__all__ = ["release_of", "run_lines", "show", "status"]
 
 S = RunState
 
@@ -250,7 +241,7 @@ def _attempt(attempt: AttemptRecord, now_ms: int) -> Mapping[str, Any]:
 
 
 def _publication(publication: PublicationRecord, releases: tuple[ReleaseRecord, ...]) -> Mapping[str, Any]:
-    release = _under(publication, releases)
+    release = release_of(publication, releases)
     return {
         "publication_id": publication.pub_id,
         "kind": publication.kind,
@@ -267,104 +258,6 @@ def _publication(publication: PublicationRecord, releases: tuple[ReleaseRecord, 
     }
 
 
-def why(desk: Desk, actor: Actor, table: str, partition: str, key: Mapping[str, str]) -> WhyView:
-    """Everything that happened to a partition through Errata, and what it was before."""
-    products = [product for product in desk.project.products.values() if table in (product.target.table, product.name)]
-    if not products:
-        known = ", ".join(sorted(product.target.table for product in desk.project.products.values()))
-        raise NotFound(f"{table} is not a governed table of this project; expected one of {known}")
-    target = products[0].target
-    name = parse(target.grain, partition)
-    rows = desk.ledger.acceptance_history(target.table, name)
-    history = [item for record in rows for item in _history(desk, actor, record, name, key, is_first=record is rows[0])]
-    note = "" if rows else "no run has ever published this partition; what it holds was written by the live pipeline"
-    return WhyView(target.table, name, dict(key), tuple(history), note)
-
-
-def _history(
-    desk: Desk, actor: Actor, record: AcceptanceRecord, partition: str, key: Mapping[str, str], *, is_first: bool
-) -> list[HistoryView]:
-    publication = desk.ledger.publication(record.pub_id)
-    run = desk.ledger.run(publication.run_id)
-    manifest = desk.ledger.manifest(run.run_id, actor)
-    before, after = _values(desk, run, manifest, publication, partition, key)
-    approvals = [a.person for a in desk.ledger.approvals(run.run_id) if a.decision == "approved"]
-    verdict = desk.ledger.latest_verdict(run.run_id)
-    passed = sum(1 for c in verdict.checks if c["level"] == "ok") if verdict else None
-    item = HistoryView(
-        action=record.action, at=record.at, run_id=run.run_id,
-        reason=publication.reason if record.action == "rolled_back" else run.reason,
-        requested_by=run.planned_by, approved_by=", ".join(approvals) or None, published_at=record.at,
-        before=before, after=after, snapshot_id=publication.result_snapshot_id,
-        manifest_digest=run.manifest_digest, published_by=publication.person, checks_passed=passed,
-        released_by=released_by(_under(publication, desk.ledger.releases(run.run_id))),
-        break_glass=_broken(desk, publication),
-        single_user=bool(publication.release.get("single_user", manifest.single_user)),
-        restored=manifest.restored.snapshot_id if manifest.restored and record.action == "published" else None,
-        rebased=_rebased(desk, record, run, partition),
-    )  # fmt: skip
-    if not is_first:
-        return [item]
-    origin = desk.engines.rows.origin(manifest.target, publication.base_snapshot_id, partition)
-    live = HistoryView(
-        action="live", at=origin.at if origin else "", run_id=None, reason=None, requested_by=None, approved_by=None,
-        published_at=None, before=None, after=before, snapshot_id=origin.snapshot_id if origin else None,
-        application=origin.application if origin else None,
-    )  # fmt: skip
-    return [live, item]
-
-
-def _rebased(desk: Desk, record: AcceptanceRecord, run: RunRecord, partition: str) -> str | None:
-    found = [one for one in rebases_told(desk, run.run_id) if partition in one["partitions"]]
-    return str(found[-1]["base_snapshot_id"]) if found and record.action == "published" else None
-
-
-def _under(publication: PublicationRecord, releases: tuple[ReleaseRecord, ...]) -> ReleaseRecord | None:
+def release_of(publication: PublicationRecord, releases: tuple[ReleaseRecord, ...]) -> ReleaseRecord | None:
     """The release that let it out; rollbacks, and publications of before there were releases, have none."""
     return next((one for one in releases if one.release_id == publication.release.get("release")), None)
-
-
-def _broken(desk: Desk, publication: PublicationRecord) -> BreakGlassView | None:
-    """Whether someone decided alone, up to this publication."""
-    until = publication.settled_at or publication.intended_at
-    found = [one for one in broken_in(desk, publication.run_id) if one.at <= until]
-    return found[-1] if found and publication.kind == "publish" else None
-
-
-def _told(
-    desk: Desk, manifest: Manifest, publication: PublicationRecord, partition: str, key: Mapping[str, str]
-) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None] | None:
-    """What the table of corrections says of this key; it outlives every snapshot. None: nothing, so rows are asked."""
-    table = manifest.publish.corrections
-    if table is None or not set(key) <= set(manifest.target.key):
-        return None
-    return desk.engines.rows.corrections(table, partition, key).get(publication.pub_id)
-
-
-def _values(
-    desk: Desk,
-    run: RunRecord,
-    manifest: Manifest,
-    publication: PublicationRecord,
-    partition: str,
-    key: Mapping[str, str],
-) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
-    """With a key, the row itself; without, the row count and the compared metrics of the partition."""
-    if key and (told := _told(desk, manifest, publication, partition, key)):
-        return masked_pair(*told, classified_in(desk, manifest))
-    if key:
-        refs = desk.engines.pins.refs(run.table)
-        undo, target = refs.get(undo_branch(publication.pub_id)), manifest.target
-        before = desk.engines.rows.row(target, undo, partition, key) if undo else None
-        after = desk.engines.rows.row(target, publication.result_snapshot_id, partition, key)
-        return masked_pair(before, after, classified_in(desk, manifest))
-    candidate = desk.ledger.latest_candidate(run.run_id)
-    stored = desk.ledger.measurements(run.run_id, candidate.n) if candidate else ()
-    names = {ROW_COUNT, *(f"compare.{rule.name}" for rule in manifest.compare)}
-    sides: dict[str, dict[str, Any]] = {PRIOR: {}, CANDIDATE: {}}
-    for m in stored:
-        if m.partition == partition and m.scope in sides and m.name in names:
-            sides[m.scope][m.name.removeprefix("compare.")] = m.value
-    if publication.kind == "rollback":
-        return sides[CANDIDATE] or None, sides[PRIOR] or None
-    return sides[PRIOR] or None, sides[CANDIDATE] or None

@@ -192,8 +192,8 @@ class HistoryReader(Protocol):
         most: int | None = None,
         since: str | None = None,
     ) -> History:
-        """The commits that touched these partitions, newest first, back to the snapshot ``since`` or to the beginning;
-        incomplete when there are more, or older ones have expired."""
+        """The commits that touched these partitions, newest first, back to the snapshot ``since`` (not included) or to
+        the beginning; incomplete when there are more, or older ones have expired."""
         ...
 
     def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> Held:

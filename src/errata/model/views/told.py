@@ -35,6 +35,10 @@ class HistoryView:
     single_user: bool = False
     restored: str | None = None  # the snapshot whose rows a restore put back
     rebased: str | None = None  # the snapshot on which it was computed again, because live wrote it meanwhile
+    rolled_back_by: str | None = None
+    added_rows: int | None = None  # of a live write after the first publication, like the next two
+    removed_rows: int | None = None
+    deleted_rows: int | None = None  # rows of delete files
 
 
 @dataclass(frozen=True, slots=True)
