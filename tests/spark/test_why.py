@@ -90,3 +90,48 @@ def test_a_live_write_is_told_of_the_row_that_it_changed_and_of_no_other(make_wo
     assert changed[-1].before == changed[1].after
     same = world.client.why(TABLE, world.days[0], key={"account": "a1"}).history
     assert [one.action for one in same] == ["live", "published"]
+
+
+TWO_CURRENCIES = PRODUCT_FILE.replace("key: [day, account]", "key: [day, account, n]").replace(
+    "columns: [day, account]", "columns: [day, account, n]"
+)
+
+
+def test_a_part_of_the_key_shows_each_row_by_itself(make_world: Make) -> None:
+    """Two rows of one account are two histories, also when only one of them is left; none is made of both."""
+    world = make_world(days=1, product=TWO_CURRENCIES)
+    day = world.days[0]
+    world.sql(f"INSERT INTO {TABLE} VALUES (date'{day}', 'a1', 50.00, bigint(7), null, null)")
+    world.to("published")
+    gross = {row[1]: row[2] for row in world.expected()}["a1"]
+    view = world.client.why(TABLE, day, key={"account": "a1"})
+    assert view.history == ()
+    rows = {row.key["n"]: next(e for e in row.history if e.action == "published") for row in view.rows}
+    assert {n: (e.before or {}).get("gross") for n, e in rows.items()} == {"2": str(gross * 2), "7": "50.00"}
+    assert {n: (e.after or {}).get("gross") for n, e in rows.items()} == {"2": str(gross), "7": None}
+    code, told = text(world, f"errata why {TABLE} {day} --key account=a1")
+    assert code == 0
+    assert "n=7" in told
+    assert "gross 50.00 → gone" in told
+    whole = world.client.why(TABLE, day, key={"account": "a1", "n": "7"})
+    assert whole.rows == ()
+    assert whole.history[-1].after == {}
+    everyone = world.client.why(TABLE, day, key={"day": day})
+    assert [row.key["account"] for row in everyone.rows] == ["a0", "a1", "a1", "a2"]
+
+
+def test_what_cannot_name_a_row_is_refused(make_world: Make) -> None:
+    """A column that is no part of the key would find other rows before than after."""
+    world = make_world(days=1)
+    world.to("published")
+    code, told = text(world, f"errata why {TABLE} {world.days[0]} --key gross=1.00")
+    assert (code, "expected columns of the key of fin.sales: day, account" in told) == (2, True), told
+
+
+def test_many_rows_are_shown_up_to_a_number_and_that_is_said(make_world: Make) -> None:
+    """The note names the column that tells them apart."""
+    world = make_world(days=1, rows=25)
+    world.to("published")
+    view = world.client.why(TABLE, world.days[0], key={"day": world.days[0]})
+    assert len(view.rows) == 20
+    assert "more rows fit than the 20 that are shown; --key account=… tells them apart" in view.note

@@ -86,10 +86,12 @@ def why(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="catalog.namespace.table")],
     partition: Annotated[str, typer.Argument(metavar="PARTITION", help="2026-01-17, 2026-01, … or the value.")],
     key: Annotated[
-        list[str] | None, typer.Option("--key", metavar="K=V", help="One row, by its key columns; repeatable.")
+        list[str] | None, typer.Option("--key", metavar="K=V", help="Rows by their key columns; repeatable.")
     ] = None,
 ) -> None:
     """Tell who changed a number, when, why, from what to what.
+
+    Values of --key are accepted as errata diff prints them. A part of the key shows each row that fits, 20 at most.
 
     Example: errata why lake.fin.daily_revenue 2026-01-17 --key account_id=A-10033
     """

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from errata.cli.layout import flow, pad, wrap
 from errata.cli.render_decisions import glass_lines
-from errata.model.human import exact, moment, value
+from errata.model.human import exact, moment, value, verbatim
 from errata.model.product import LINEAGE_COLUMNS
 from errata.model.views import HistoryView, WhyView
 
@@ -16,15 +16,23 @@ INDENT = " " * 18
 
 
 def why_lines(view: WhyView, width: int) -> list[str]:
-    """The history of a partition or of one row of it, oldest first as given."""
-    key = "   ".join(f"{name}={text}" for name, text in view.key.items())
-    lines = flow([view.table, view.partition, key], width)
-    if not view.history and not view.note:
+    """The history of a partition, of one row of it, or of several rows each; oldest first as given."""
+    lines = flow([view.table, view.partition, _key(view.key)], width)
+    if not view.history and not view.rows and not view.note:
         lines.append("  no history is known for it")
-    telling = _telling(view.history)
-    for event in view.history:
-        lines += _event(event, telling, width)
+    lines += _events(view.history, width)
+    for row in view.rows:
+        lines += ["", *flow([_key(row.key)], width), *_events(row.history, width)]
     return [*lines, *wrap(view.note, width)] if view.note else lines
+
+
+def _key(key: Mapping[str, str | None]) -> str:
+    return "   ".join(f"{name}={verbatim(text)}" for name, text in key.items())
+
+
+def _events(history: Sequence[HistoryView], width: int) -> list[str]:
+    telling = _telling(history)
+    return [line for event in history for line in _event(event, telling, width)]
 
 
 def _event(event: HistoryView, telling: set[str], width: int) -> Iterator[str]:
@@ -95,7 +103,9 @@ def _values(event: HistoryView, telling: set[str]) -> Iterator[str]:
             continue
         if event.before is None or name not in old:
             yield f"{name} {value(new[name])}"
-        elif event.after is None or name not in new:
+        elif event.after is None:
+            yield f"{name} {value(old[name])} → not known any more"
+        elif name not in new:
             yield f"{name} {value(old[name])} → gone"
         elif old[name] != new[name]:
             yield f"{name} {value(old[name])} → {value(new[name])}"

@@ -12,22 +12,22 @@ from errata.executor.differing import classified_in
 from errata.executor.glass import broken_in
 from errata.executor.histories import MOST_COMMITS, governed
 from errata.executor.judged import released_by
+from errata.executor.keyed_rows import KeyedRows, Values, find_keys, missing_columns
+from errata.executor.ports import Key
 from errata.executor.rebases import rebases_told
 from errata.executor.reporting import release_of
 from errata.ledger import AcceptanceRecord, PublicationRecord, RunRecord
 from errata.model.audit import Actor
-from errata.model.manifest import Manifest
+from errata.model.manifest import Manifest, TargetPin
 from errata.model.partition import EPOCH, parse
 from errata.model.product import Product
 from errata.model.refs import undo_branch
 from errata.model.table import Commit, History, Touch
-from errata.model.views import BreakGlassView, HistoryView, WhyView
-from errata.validator.diff import masked_pair
+from errata.model.views import BreakGlassView, HistoryView, RowHistoryView, WhyView
+from errata.validator.diff import masked, masked_pair
 from errata.validator.ports import CANDIDATE, PRIOR, ROW_COUNT
 
 __all__ = ["why"]
-
-Values = Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +45,77 @@ class _Deed:
 
 
 def why(desk: Desk, actor: Actor, table: str, partition: str, key: Mapping[str, str]) -> WhyView:
-    """Everything that happened to a partition since Errata first published it, and what it was before."""
+    """Everything that happened to a partition since Errata first published it, and what it was before.
+
+    With a key the same of its row; with a part of one, of each row that fits.
+    """
     product = governed(desk, table)
     target = product.target
     name = parse(target.grain, partition)
     deeds = [_deed(desk, actor, record) for record in desk.ledger.acceptance_history(target.table, name)]
     commits = _commits(desk, product, name, deeds)
-    events = [_event(desk, deed, name, key) for deed in deeds]
-    history = [*_origin(desk, deeds, name, events), *_in_order(desk, deeds, events, commits, name, key)]
-    note = "" if deeds else "no run has ever published this partition; what it holds was written by the live pipeline"
-    if not commits.complete:
-        note = f"{note}\n".lstrip() + f"older live writes are not shown: errata history {target.table} {name} --most N"
-    return WhyView(target.table, name, dict(key), tuple(history), note)
+    notes = (
+        [] if commits.complete else [f"older live writes are not shown: errata history {target.table} {name} --most N"]
+    )
+    if not deeds:
+        notes.insert(0, "no run has ever published this partition; what it holds was written by the live pipeline")
+    if key and deeds:
+        return _by_key(desk, product, name, deeds, commits, key, notes)
+    history = _history(desk, deeds, commits, name, None)
+    return WhyView(target.table, name, dict(key), history, "\n".join(notes))
+
+
+def _by_key(
+    desk: Desk,
+    product: Product,
+    partition: str,
+    deeds: Sequence[_Deed],
+    commits: History,
+    asked: Mapping[str, str],
+    notes: list[str],
+) -> WhyView:
+    """The row of a key, or each row that fits a part of one."""
+    target = deeds[-1].manifest.target
+    missing = missing_columns(product.name, target, asked)
+    keys: Sequence[Key] = [asked]
+    if missing:
+        keys, more = _matching(desk, partition, deeds, commits, asked)
+        told = " ".join(f"--key {name}=…" for name in missing)
+        notes += [f"more rows fit than the {len(keys)} that are shown; {told} tells them apart"] if more else []
+    rows = KeyedRows(desk, target, partition, keys, whole=not missing)
+    classified = classified_in(desk, deeds[-1].manifest)
+    found = [
+        RowHistoryView(masked(key, classified), _history(desk, deeds, commits, partition, (rows, key))) for key in keys
+    ]
+    if rows.repeated:
+        notes.append("the key is there more than once in a snapshot; one row of it is shown")
+    if not found:
+        notes.append("no snapshot that is still there has a row that fits")
+    note, single = "\n".join(notes), len(found) == 1
+    history = found[0].history if single else ()
+    return WhyView(target.table, partition, dict(asked), history, note, () if single else tuple(found))
+
+
+def _matching(
+    desk: Desk, partition: str, deeds: Sequence[_Deed], commits: History, asked: Mapping[str, str]
+) -> tuple[list[Key], bool]:
+    """Keys that fit what was asked, from every state of the partition that is still known."""
+    newest = deeds[-1].manifest.target
+    snapshots: list[tuple[TargetPin, str | None]] = [(newest, commit.snapshot_id) for commit in commits.commits[:1]]
+    corrections: dict[str, TargetPin] = {}
+    for deed in reversed(deeds):
+        target, table = deed.manifest.target, deed.manifest.publish.corrections
+        snapshots += [(target, deed.publication.result_snapshot_id), (target, _undo_head(desk, deed))]
+        if table is not None:
+            corrections[table] = target
+    return find_keys(desk, partition, asked, snapshots, [(target, table) for table, target in corrections.items()])
+
+
+def _history(
+    desk: Desk, deeds: Sequence[_Deed], commits: History, partition: str, row: tuple[KeyedRows, Key] | None
+) -> tuple[HistoryView, ...]:
+    events = [_event(desk, deed, partition, row) for deed in deeds]
+    return (*_origin(desk, deeds, partition, events), *_in_order(desk, deeds, events, commits, partition, row))
 
 
 def _deed(desk: Desk, actor: Actor, record: AcceptanceRecord) -> _Deed:
@@ -65,10 +124,10 @@ def _deed(desk: Desk, actor: Actor, record: AcceptanceRecord) -> _Deed:
     return _Deed(record, publication, run, desk.ledger.manifest(run.run_id, actor))
 
 
-def _event(desk: Desk, deed: _Deed, partition: str, key: Mapping[str, str]) -> HistoryView:
+def _event(desk: Desk, deed: _Deed, partition: str, row: tuple[KeyedRows, Key] | None) -> HistoryView:
     """A publication with those who decided over it, or a rollback with whoever did it: nobody approved that one."""
     publication, run, manifest = deed.publication, deed.run, deed.manifest
-    before, after = _values(desk, deed, partition, key)
+    before, after = _values(desk, deed, partition, row)
     event = HistoryView(
         action=deed.record.action, at=deed.record.at, run_id=run.run_id, reason=publication.reason, requested_by=None,
         approved_by=None, published_at=deed.record.at, before=before, after=after,
@@ -137,7 +196,7 @@ def _in_order(
     events: Sequence[HistoryView],
     commits: History,
     partition: str,
-    key: Mapping[str, str],
+    row: tuple[KeyedRows, Key] | None,
 ) -> list[HistoryView]:
     """Deeds and live writes, oldest first, as main has them; what main has no more stands at its time."""
     ours = {deed.publication.pub_id: event for deed, event in zip(deeds, events, strict=True)}
@@ -150,7 +209,7 @@ def _in_order(
         if publication in ours:
             placed.append((at, ours.pop(publication)))
         elif not _is_compaction(commit, partition) and (commits.complete or at >= first):
-            placed += [(at, event) for event in _live(desk, deeds, commit, partition, key)]
+            placed += [(at, event) for event in _live(desk, deeds, commit, partition, row)]
     placed += [(_milliseconds(event.at), event) for event in ours.values()]
     return [event for _, event in sorted(placed, key=lambda item: item[0])]
 
@@ -165,14 +224,14 @@ def _is_compaction(commit: Commit, partition: str) -> bool:
 
 
 def _live(
-    desk: Desk, deeds: Sequence[_Deed], commit: Commit, partition: str, key: Mapping[str, str]
+    desk: Desk, deeds: Sequence[_Deed], commit: Commit, partition: str, row: tuple[KeyedRows, Key] | None
 ) -> tuple[HistoryView, ...]:
     """A write of someone else; nothing where it left the row alone that was asked for."""
     before = after = None
-    if key and deeds:
+    if row is not None:
+        rows, key = row
         newest = deeds[-1].manifest
-        old = desk.engines.rows.row(newest.target, commit.parent_id, partition, key)
-        new = desk.engines.rows.row(newest.target, commit.snapshot_id, partition, key)
+        old, new = (rows.at(newest.target, snapshot, key) for snapshot in (commit.parent_id, commit.snapshot_id))
         if old == new:
             return ()
         before, after = masked_pair(old, new, classified_in(desk, newest))
@@ -191,24 +250,21 @@ def _instant(at_ms: int) -> str:
     return (EPOCH + timedelta(milliseconds=at_ms)).isoformat(timespec="seconds")
 
 
-def _told(desk: Desk, deed: _Deed, partition: str, key: Mapping[str, str]) -> tuple[Values, Values] | None:
-    """What the table of corrections says of this key; it outlives every snapshot. None: nothing, so rows are asked."""
-    table = deed.manifest.publish.corrections
-    if table is None or not set(key) <= set(deed.manifest.target.key):
-        return None
-    return desk.engines.rows.corrections(table, partition, key).get(deed.publication.pub_id)
+def _undo_head(desk: Desk, deed: _Deed) -> str | None:
+    """The snapshot that holds what the partition held before, while it is kept."""
+    return desk.engines.pins.refs(deed.run.table).get(undo_branch(deed.publication.pub_id))
 
 
-def _values(desk: Desk, deed: _Deed, partition: str, key: Mapping[str, str]) -> tuple[Values, Values]:
-    """With a key, the row itself; without, the row count and the compared metrics of the partition."""
+def _values(desk: Desk, deed: _Deed, partition: str, row: tuple[KeyedRows, Key] | None) -> tuple[Values, Values]:
+    """Of a row, itself; of the partition, its row count and the compared metrics."""
     publication, manifest, run = deed.publication, deed.manifest, deed.run
-    if key and (told := _told(desk, deed, partition, key)):
-        return masked_pair(*told, classified_in(desk, manifest))
-    if key:
-        refs = desk.engines.pins.refs(run.table)
-        undo, target = refs.get(undo_branch(publication.pub_id)), manifest.target
-        before = desk.engines.rows.row(target, undo, partition, key) if undo else None
-        after = desk.engines.rows.row(target, publication.result_snapshot_id, partition, key)
+    if row is not None:
+        rows, key = row
+        told = rows.told(manifest.publish.corrections, publication.pub_id, key)
+        before, after = told or (
+            rows.at(manifest.target, _undo_head(desk, deed), key),
+            rows.at(manifest.target, publication.result_snapshot_id, key),
+        )
         return masked_pair(before, after, classified_in(desk, manifest))
     candidate = desk.ledger.latest_candidate(run.run_id)
     stored = desk.ledger.measurements(run.run_id, candidate.n) if candidate else ()

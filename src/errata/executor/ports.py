@@ -19,7 +19,9 @@ __all__ = [
     "AlarmBell",
     "ChunkEngine",
     "ChunkWork",
+    "Correction",
     "ErasedSubjects",
+    "Key",
     "Origin",
     "Outside",
     "OutsideReader",
@@ -219,18 +221,32 @@ class QuarantineTable(Protocol):
         """Remove the table with its files; whether it was there. Idempotent."""
 
 
+Key = Mapping[str, str | None]
+"""Column → value as text; None is NULL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What one publication changed in one row; a side is None where there was no such row."""
+
+    publication_id: str
+    key: Key
+    old: Mapping[str, Any] | None
+    new: Mapping[str, Any] | None
+
+
 class RowReader(Protocol):
     """Single rows and their origin, from table metadata and the few files that can hold them; no JVM."""
 
-    def row(
-        self, target: TargetPin, snapshot_id: str | None, partition: str, key: Mapping[str, str]
-    ) -> Mapping[str, Any] | None:
-        """The row of this key as a snapshot reads; None when there is none, or the snapshot is gone."""
+    def rows(
+        self, target: TargetPin, snapshot_id: str | None, partition: str, keys: Sequence[Key], most: int | None = None
+    ) -> tuple[Mapping[str, Any], ...] | None:
+        """The rows that fit one of these keys, as a snapshot reads, values as text; None when the snapshot is gone.
 
-    def corrections(
-        self, table: str, partition: str, key: Mapping[str, str]
-    ) -> Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]]:
-        """Old and new values of a key by publication, from the table of corrections; empty when there is none."""
+        A key may name some of the key's columns. Raises ``UsageError`` for a value that does not fit its column."""
+
+    def corrections(self, table: str, partition: str, keys: Sequence[Key]) -> tuple[Correction, ...]:
+        """What the table of corrections has on these keys; nothing when there is no such table."""
 
     def origin(self, target: TargetPin, snapshot_id: str | None, partition: str) -> Origin | None:
         """The newest commit that brought in files of this partition, as seen from a snapshot."""

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from errata.engines.iceberg.fields import place_in
 from errata.engines.iceberg.literals import equal_to, shown
 from errata.engines.iceberg.metadata import TableLoader
 from errata.errors import NotFound, UsageError
-from errata.executor.ports import Origin, RowReader
+from errata.executor.ports import Correction, Key, Origin, RowReader
+from errata.model.beside import CORRECTION_COLUMNS
 from errata.model.manifest import TargetPin
 from errata.model.partition import NULL, Grain, shift, start_of, value_of
 
 if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.schema import Schema
 __all__ = ["IcebergRows"]
 
 
@@ -27,43 +30,38 @@ class IcebergRows:
     def __init__(self, tables: TableLoader) -> None:
         self._tables = tables
 
-    def row(
-        self, target: TargetPin, snapshot_id: str | None, partition: str, key: Mapping[str, str]
-    ) -> Mapping[str, Any] | None:
-        """The row of this key, as text; None when there is none or the snapshot is gone."""
+    def rows(
+        self, target: TargetPin, snapshot_id: str | None, partition: str, keys: Sequence[Key], most: int | None = None
+    ) -> tuple[Mapping[str, Any], ...] | None:
+        """See the port."""
         from pyiceberg.expressions import And
 
         table = self._tables.load(target.table)
-        unknown = sorted(set(key) - set(target.columns))
+        unknown = sorted({name for key in keys for name in key} - set(target.columns))
         if unknown:
             raise NotFound(f"{target.table} has no column {unknown[0]}; expected one of {', '.join(target.columns)}")
+        wanted = And(_scope(target, partition), _any_of(table.schema(), keys))
         if snapshot_id is None or table.metadata.snapshot_by_id(int(snapshot_id)) is None:
             return None
-        wanted = _scope(target, partition)
-        for name, value in key.items():
-            wanted = And(wanted, equal_to(table.schema(), name, value))
-        found = table.scan(row_filter=wanted, snapshot_id=int(snapshot_id), limit=1).to_arrow().to_pylist()
-        return {name: shown(value) for name, value in found[0].items()} if found else None
+        found = table.scan(row_filter=wanted, snapshot_id=int(snapshot_id), limit=most).to_arrow().to_pylist()
+        return tuple({name: shown(value) for name, value in row.items()} for row in found)
 
-    def corrections(
-        self, table: str, partition: str, key: Mapping[str, str]
-    ) -> Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]]:
-        """See the port. A key that is there twice has several rows; one of each side is told."""
+    def corrections(self, table: str, partition: str, keys: Sequence[Key]) -> tuple[Correction, ...]:
+        """See the port."""
         from pyiceberg.expressions import And
 
         try:
             loaded = self._tables.load(table)
         except NotFound:
-            return {}
-        wanted = _predicate("==", "partition", partition)
-        for name, value in key.items():
-            wanted = And(wanted, equal_to(loaded.schema(), name, value))
-        found: dict[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]] = {}
+            return ()
+        wanted = And(_predicate("==", "partition", partition), _any_of(loaded.schema(), keys))
+        own = [field.name for field in loaded.schema().fields if field.name not in CORRECTION_COLUMNS]
+        found = []
         for row in loaded.scan(row_filter=wanted).to_arrow().to_pylist():
-            known = found.get(row["publication_id"], (None, None))
+            key = {name: shown(row[name]) for name in own}
             old, new = (_values(row[side], key) for side in ("old", "new"))
-            found[row["publication_id"]] = (old or known[0], new or known[1])
-        return found
+            found.append(Correction(row["publication_id"], key, old, new))
+        return tuple(found)
 
     def origin(self, target: TargetPin, snapshot_id: str | None, partition: str) -> Origin | None:
         """The newest commit among the live files of this partition."""
@@ -88,7 +86,14 @@ class IcebergRows:
         return Origin(str(newest.snapshot_id), at, summary.get("app-name") or summary.get("spark.app.id") or "live")
 
 
-def _values(text: str | None, key: Mapping[str, str]) -> dict[str, Any] | None:
+def _any_of(schema: Schema, keys: Sequence[Key]) -> BooleanExpression:
+    from pyiceberg.expressions import And, Or
+
+    fits = [reduce(And, [equal_to(schema, name, value) for name, value in key.items()]) for key in keys]
+    return reduce(Or, fits)
+
+
+def _values(text: str | None, key: Key) -> dict[str, Any] | None:
     """Values of a correction as text, every digit kept."""
     if text is None:
         return None

@@ -28,7 +28,15 @@ from errata.model.views.published import (
     RollbackView,
 )
 from errata.model.views.standing import CostView, PartitionView, RunLine, StatusView
-from errata.model.views.told import AcceptedSpan, CommitsView, CommitView, HistoryView, RunsView, WhyView
+from errata.model.views.told import (
+    AcceptedSpan,
+    CommitsView,
+    CommitView,
+    HistoryView,
+    RowHistoryView,
+    RunsView,
+    WhyView,
+)
 
 __all__ = [
     "AcceptedSpan",
@@ -66,6 +74,7 @@ __all__ = [
     "ReleaseView",
     "ReleasedView",
     "RollbackView",
+    "RowHistoryView",
     "RunCounts",
     "RunLine",
     "RunView",

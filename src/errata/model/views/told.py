@@ -9,7 +9,7 @@ from typing import Any
 from errata.model.views.decided import BreakGlassView
 from errata.model.views.standing import RunLine
 
-__all__ = ["AcceptedSpan", "CommitView", "CommitsView", "HistoryView", "RunsView", "WhyView"]
+__all__ = ["AcceptedSpan", "CommitView", "CommitsView", "HistoryView", "RowHistoryView", "RunsView", "WhyView"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,23 @@ class HistoryView:
 
 
 @dataclass(frozen=True, slots=True)
+class RowHistoryView:
+    """What happened to one of several rows."""
+
+    key: Mapping[str, str | None]  # all of its key columns
+    history: tuple[HistoryView, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class WhyView:
     """Who changed this number, when, why, from what to what."""
 
     table: str
     partition: str
-    key: Mapping[str, str]
-    history: tuple[HistoryView, ...]
+    key: Mapping[str, str]  # as asked for
+    history: tuple[HistoryView, ...]  # of the partition, or of the only row that fits
     note: str = ""
+    rows: tuple[RowHistoryView, ...] = ()  # each row by itself, where several fit
 
 
 @dataclass(frozen=True, slots=True)
