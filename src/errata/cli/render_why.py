@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from errata.cli.layout import flow, pad, wrap
+from errata.cli.layout import flow, next_lines, pad, wrap
 from errata.cli.render_decisions import glass_lines
 from errata.model.human import exact, moment, value, verbatim
 from errata.model.product import LINEAGE_COLUMNS
@@ -23,7 +23,10 @@ def why_lines(view: WhyView, width: int) -> list[str]:
     lines += _events(view.history, width)
     for row in view.rows:
         lines += ["", *flow([_key(row.key)], width), *_events(row.history, width)]
-    return [*lines, *wrap(view.note, width)] if view.note else lines
+    lines += wrap(view.note, width) if view.note else []
+    if view.set_back:
+        lines += [*wrap(view.set_back.told, width, "! "), *next_lines(view.set_back.next)]
+    return lines
 
 
 def _key(key: Mapping[str, str | None]) -> str:
@@ -90,8 +93,7 @@ def _telling(history: Sequence[HistoryView]) -> set[str]:
     for event in history:
         old, new = event.before or {}, event.after or {}
         for name in (*old, *new):
-            both = event.before is not None and event.after is not None
-            seen[name] = seen.get(name, False) or (both and old.get(name) != new.get(name))
+            seen[name] = seen.get(name, False) or (bool(old and new) and old.get(name) != new.get(name))
     own = {name: changed for name, changed in seen.items() if name not in LINEAGE_COLUMNS}
     return {name for name, changed in own.items() if changed} or set(own)
 

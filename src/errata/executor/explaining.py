@@ -16,6 +16,7 @@ from errata.executor.keyed_rows import KeyedRows, Values, find_keys, missing_col
 from errata.executor.ports import Key
 from errata.executor.rebases import rebases_told
 from errata.executor.reporting import release_of
+from errata.executor.standing import find_set_backs
 from errata.ledger import AcceptanceRecord, PublicationRecord, RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest, TargetPin
@@ -60,9 +61,11 @@ def why(desk: Desk, actor: Actor, table: str, partition: str, key: Mapping[str, 
     if not deeds:
         notes.insert(0, "no run has ever published this partition; what it holds was written by the live pipeline")
     if key and deeds:
-        return _by_key(desk, product, name, deeds, commits, key, notes)
-    history = _history(desk, deeds, commits, name, None)
-    return WhyView(target.table, name, dict(key), history, "\n".join(notes))
+        view = _by_key(desk, product, name, deeds, commits, key, notes)
+    else:
+        view = WhyView(target.table, name, dict(key), _history(desk, deeds, commits, name, None), "\n".join(notes))
+    set_back = find_set_backs(desk.ledger, desk.engines, target.table, (name,))
+    return replace(view, set_back=set_back[0] if set_back else None)
 
 
 def _by_key(

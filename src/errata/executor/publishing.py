@@ -23,6 +23,7 @@ from errata.executor.late_inputs import notice_late_inputs
 from errata.executor.rebasing import rebased_instead
 from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
+from errata.executor.standing import find_set_backs
 from errata.executor.suppressing import kept, require_judged
 from errata.executor.sweeping import sweep
 from errata.executor.warranting import Warrant, warrant
@@ -190,6 +191,15 @@ def _already(
             state="main is unchanged",
             hint=f'errata plan {run.product} --partitions … --reason "…"',
             partitions=gone,
+        )
+    set_back = find_set_backs(desk.ledger, desk.engines, run.table, asked)
+    if set_back:
+        # to say "already" would let whoever scripts this go on with rows that readers do not see
+        raise StateRefused(
+            f"publish of {run.run_id} was refused; " + "; ".join(one.told for one in set_back),
+            state="this command changed nothing",
+            hint=set_back[0].next,
+            partitions=[name for one in set_back for name in one.partitions],
         )
     last = [p for p in desk.ledger.publications(run.run_id) if p.kind == "publish" and p.result_snapshot_id][-1]
     return PublishView(

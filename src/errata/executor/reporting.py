@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from errata.errors import ErrataError
 from errata.executor.acceptances import accepted_in_verdict
 from errata.executor.accounting import adopted_attempts
 from errata.executor.approving import current_quorum
@@ -19,6 +20,7 @@ from errata.executor.late_inputs import late_inputs_of
 from errata.executor.noticing import live_writes_of
 from errata.executor.quarantining import rows_by_input
 from errata.executor.rebases import rebases_told
+from errata.executor.standing import find_set_backs
 from errata.executor.views import approvals_view, counts_view, failures_view, stored_plan_view
 from errata.ledger import (
     AttemptRecord,
@@ -40,6 +42,7 @@ from errata.model.views import (
     PlanView,
     QuorumView,
     RunLine,
+    SetBackView,
     StatusView,
 )
 
@@ -66,6 +69,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
     attempts, facts = desk.ledger.attempts(run.run_id), desk.ledger.facts(run.run_id)
     now_ms, quorum = desk.ledger.now_ms(), current_quorum(desk, run, manifest)
     groups = groups_view(desk, run, manifest)
+    set_back, unknown = _set_back(desk, run)
     return StatusView(
         run_id=run.run_id,
         product=run.product,
@@ -80,8 +84,15 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         failures=failures_view(chunks),
         approvals=approvals_view(desk, run.run_id),
         publications=tuple(_publication(p, releases) for p in publications),
-        next=_again(run, quorum) or _going_on(run, groups) or next_command(run, counts, _last_move(desk, run)),
-        warnings=tuple(
+        next=(
+            (set_back[0].next if set_back else "")
+            or _again(run, quorum)
+            or _going_on(run, groups)
+            or next_command(run, counts, _last_move(desk, run))
+        ),
+        warnings=unknown
+        + tuple(one.told for one in set_back)
+        + tuple(
             f"{p.kind} {p.pub_id} is open since {p.intended_at}"
             for p in publications
             if p.state is PublicationState.INTENDED
@@ -107,10 +118,28 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         groups=groups,
         dark=dark_of(desk, run),
         freeze=_freeze(desk, run),
+        set_back=set_back,
         rebases=rebases_told(desk, run.run_id),
         live_writes=live_writes_of(desk, run),
         late_inputs=late_inputs_of(desk, run),
     )
+
+
+def _set_back(desk: Desk, run: RunRecord) -> tuple[tuple[SetBackView, ...], tuple[str, ...]]:
+    """What main does not hold any more of this run; and why that is not known, where the table cannot be read."""
+    deeds = {publication.pub_id for publication in desk.ledger.publications(run.run_id)}
+    # what another run has published by now is told by the status of that one
+    own = {
+        name
+        for name, top in desk.ledger.accepted(run.table, run.partitions).items()
+        if top.run_id == run.run_id or top.pub_id in deeds
+    }
+    if not own:
+        return (), ()
+    try:
+        return find_set_backs(desk.ledger, desk.engines, run.table, own), ()
+    except ErrataError as error:
+        return (), (f"whether main still holds what was published is not known: {error.message}",)
 
 
 def _freeze(desk: Desk, run: RunRecord) -> FreezeView | None:

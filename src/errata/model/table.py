@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from errata.model.manifest import ExpectedFile
 
-__all__ = ["ROW_LINEAGE", "Commit", "DataFile", "FileSets", "History", "NewDelete", "Touch", "by_partition"]
+__all__ = ["ROW_LINEAGE", "Commit", "DataFile", "Departure", "FileSets", "History", "NewDelete", "Touch", "by_partition"]
 
 ROW_LINEAGE = 3
 """The format version from which on every row has a ``_row_id`` and a ``_last_updated_sequence_number``."""
@@ -81,6 +81,15 @@ class NewDelete:
     partition: str | None
     may_hit: tuple[str, ...] = ()
     commit: Commit | None = None  # that brought it; None when it has expired
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """How main left a snapshot that it held: it was set to another one, or (None) made anew."""
+
+    snapshot_id: str | None
+    at_ms: int | None  # None: the log of main does not go back that far
+    is_sure: bool  # False: history has expired, so main may still stand on it
 
 
 def by_partition(files: Iterable[DataFile], partitions: Iterable[str]) -> dict[str, tuple[ExpectedFile, ...]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from errata.model.manifest import ExpectedFile, SourceFile
 from errata.model.partition import WHOLE, Grain
 from errata.model.product import Input
-from errata.model.table import History
+from errata.model.table import Departure, History
 
 __all__ = [
     "WHOLE",
@@ -194,6 +194,10 @@ class HistoryReader(Protocol):
     ) -> History:
         """The commits that touched these partitions, newest first, back to the snapshot ``since`` (not included) or to
         the beginning; incomplete when there are more, or older ones have expired."""
+        ...
+
+    def left(self, table: str, snapshots: Collection[str]) -> Mapping[str, Departure]:
+        """Of these snapshots, which main held once, those that its head does not descend from, as far as is known."""
         ...
 
     def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> Held:

@@ -96,7 +96,7 @@ def judge_restore(held: Held, grain: Grain, partitions: Sequence[str]) -> Iterat
     if len(writes) > _SHOWN:
         yield Verdict("restore", "warn", f"takes out {len(writes) - _SHOWN} older commits as well")
     if not held.since.complete:
-        text = "commits since have expired from the table's history: they cannot all be named"
+        text = "history does not lead back to it (expired, or main was set back): who wrote since cannot all be named"
         yield Verdict("restore", "warn", text)
 
 

@@ -58,6 +58,7 @@ def _checks(desk: Desk, engines: ProjectEngines, *, deep: bool) -> Iterator[Doct
             yield _probe_refs(project, catalog, engines)
     for product in project.products.values():
         yield _tried(f"table {product.target.table}", lambda p=product: _table(engines, p.target.table), "errata check")  # type: ignore[misc]
+        yield from _held(ledger, engines, product.target.table)
     for table in _tables(project):
         yield _tried(f"refs {table}", partial(_leftover_refs, desk, table), "errata cleanup")
     for hazard in ledger.open_hazards():
@@ -189,6 +190,25 @@ def _leftover_refs(desk: Desk, table: str) -> str:
         shown = ", ".join(unknown[:_SHOWN]) + (" …" if len(unknown) > _SHOWN else "")
         told.append(f"{len(unknown)} of runs that are not in this ledger, which are left alone: {shown}")
     return "; ".join(told)
+
+
+def _held(ledger: Ledger, engines: ProjectEngines, table: str) -> Iterator[DoctorCheck]:
+    """Whether main holds what the ledger has accepted; nothing is said of a table without publications."""
+    from errata.executor.standing import find_set_backs
+
+    accepted = ledger.accepted(table)
+    if not accepted:
+        return
+    name = f"main {table}"
+    try:
+        found = find_set_backs(ledger, engines, table)
+    except ErrataError as error:
+        yield DoctorCheck(name, ok=False, found=error.message, hint=error.hint or "errata check")
+        return
+    if not found:
+        yield DoctorCheck(name, ok=True, found=f"holds what was accepted in {len(accepted)} partitions")
+    for one in found:
+        yield DoctorCheck(name, ok=False, found=one.told, hint=one.next)
 
 
 def _tried(name: str, look: Callable[[], str], hint: str) -> DoctorCheck:

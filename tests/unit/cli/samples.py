@@ -47,11 +47,13 @@ from errata.model.views import (
     ReleasedView,
     ReleaseView,
     RollbackView,
+    RowHistoryView,
     RunCounts,
     RunLine,
     RunsView,
     RunView,
     SetAsideRow,
+    SetBackView,
     StateView,
     StatusView,
     ValidateView,
@@ -626,6 +628,28 @@ def why_restored() -> WhyView:
     live, published = why().history
     event = replace(published, restored="5500000000000000001", reason="adhoc-fix wrote zeros (INC-77)")
     return replace(why(), history=(live, event))
+
+
+SET_BACK = SetBackView(
+    "lake.fin.daily_revenue", "day", SCOPE, RUN, f"{RUN}-p1", "publish", "2026-02-15T09:41:00+00:00",
+    "7719003344556677889", "2026-02-16T08:00:00+00:00", "5500000000000000001",
+    'errata plan fin.daily_revenue --partitions 2026-01-01..2026-02-14 --restore 7719003344556677889 --reason "…"',
+)  # fmt: skip
+
+
+def why_rows() -> WhyView:
+    """Two rows fit, and a job wrote one of them since."""
+    live, published = why().history
+    late = replace(live, at="2026-02-16T03:04:00+00:00", before=published.after, after={}, added_rows=1, removed_rows=2)
+    rows = tuple(
+        RowHistoryView({"account_id": "A-10033", "currency": currency}, history)
+        for currency, history in (("EUR", (live, published, late)), ("USD", (live, replace(published, after=None))))
+    )
+    return replace(why(), history=(), rows=rows, note="the key is there more than once in a snapshot")
+
+
+def why_set_back() -> WhyView:
+    return replace(why(), set_back=SET_BACK)
 
 
 def why_alone() -> WhyView:

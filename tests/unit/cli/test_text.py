@@ -266,6 +266,11 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
         ("plan", "p", "--partitions", "a", "--restore", "month_end", "--reason", "x"),
         {"plan": samples.restoring()},
     ),
+    "why-set-back": (("why", "lake.fin.daily_revenue", "2026-01-17"), {"why": samples.why_set_back()}),
+    "why-rows": (
+        ("why", "lake.fin.daily_revenue", "2026-01-17", "--key", "account_id=A-10033"),
+        {"why": samples.why_rows()},
+    ),
     "why-restored": (("why", "lake.fin.daily_revenue", "2026-01-17"), {"why": samples.why_restored()}),
     "why": (("why", "lake.fin.daily_revenue", "2026-01-17", "--key", "account_id=A-10033"), {}),
     "audit-verify": (("audit", "verify"), {}),

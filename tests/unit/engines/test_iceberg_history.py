@@ -13,7 +13,7 @@ from errata.engines.iceberg.history import IcebergHistory, _application
 from errata.engines.iceberg.metadata import TableLoader
 from errata.errors import NotFound
 from errata.model.partition import Grain
-from errata.model.table import Touch
+from errata.model.table import Departure, Touch
 from unit.engines.conftest import Lake, append, on
 
 NAME, DAYS = "lake.fin.t", ("2026-01-03", "2026-01-04")
@@ -93,6 +93,18 @@ def test_a_time_before_main_was_set_back_names_what_it_held_then(reader: Iceberg
     table.refresh()
     found = [reader.held(NAME, "day", Grain.DAY, DAYS, when(table, entry)).snapshot_id for entry in (0, 1, 3)]
     assert found == [first, second, first]
+
+
+def test_a_snapshot_that_main_was_set_back_from_is_told_with_when_and_where_to(reader: IcebergHistory, table: Table):
+    """Also when main has gone on since, on either side; what its head descends from was not left."""
+    first, second, third = ids(table)
+    assert reader.left(NAME, ids(table)) == {}
+    table.manage_snapshots().set_current_snapshot(snapshot_id=int(first)).commit()
+    append(table.refresh(), on(DAYS[0]))
+    table.refresh()
+    back_at = table.metadata.snapshot_log[3].timestamp_ms
+    left = Departure(first, back_at, is_sure=True)
+    assert reader.left(NAME, [first, second, third, ids(table)[-1]]) == {second: left, third: left}
 
 
 @pytest.mark.parametrize("asked", ["1", "2001-01-01T00:00Z", "last tuesday", "2026-01-03", "side", "errata_x_pub"])

@@ -6,7 +6,7 @@ What main held is proven by its log and its parents; a tag proves it where both 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from errata.model.duration import instant
 from errata.model.human import moment
 from errata.model.partition import Grain
 from errata.model.refs import GUARD, PREFIX
-from errata.model.table import Commit, History, Touch
+from errata.model.table import Commit, Departure, History, Touch
 from errata.planner.ports import Held, HistoryReader, PartitionSize
 
 if TYPE_CHECKING:
@@ -51,6 +51,13 @@ class IcebergHistory:
     ) -> History:
         """See the port."""
         return _walk(self._tables.load(table), since, column, grain, partitions, most)
+
+    def left(self, table: str, snapshots: Collection[str]) -> Mapping[str, Departure]:
+        """See the port."""
+        found = self._tables.load(table)
+        line = _ancestors(found)
+        gone = [snapshot for snapshot in snapshots if int(snapshot) not in line]
+        return {snapshot: _departure(found, line, int(snapshot)) for snapshot in gone}
 
     def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> Held:
         """See the port."""
@@ -180,6 +187,47 @@ def _asked(table: Table, name: str, asked: str) -> Snapshot:
     return _there(table, then)
 
 
+def _departure(table: Table, line: Mapping[int, int], number: int) -> Departure:
+    """How main left a snapshot that is not in its line, which is given from its head back."""
+    metadata = table.metadata
+    oldest = metadata.snapshot_by_id(list(line)[-1]) if line else None
+    known = metadata.snapshot_by_id(number)
+    begins = oldest is None or oldest.parent_snapshot_id is None
+    # an expiry cuts the line at its old end, so what is newer than that end would be in it
+    is_sure = begins or (known is not None and oldest is not None and known.timestamp_ms > oldest.timestamp_ms)
+    log = metadata.snapshot_log
+    descended = _descendants(table, number)
+    last = max((n for n, entry in enumerate(log) if entry.snapshot_id in descended), default=None)
+    if last is not None and last + 1 < len(log):
+        return Departure(str(log[last + 1].snapshot_id), log[last + 1].timestamp_ms, is_sure)
+    own = _line_of(table, number)
+    shared = [one for one in line if one in own]
+    if shared:
+        return Departure(str(shared[0]), None, is_sure)
+    # replacing a table begins its log anew
+    return Departure(None, log[0].timestamp_ms if begins and log else None, is_sure)
+
+
+def _line_of(table: Table, number: int) -> dict[int, int]:
+    """A snapshot and its ancestors, newest first, with their times; it ends where an expiry cut it."""
+    known = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
+    found: dict[int, int] = {}
+    current = known.get(number)
+    while current is not None:
+        found[current.snapshot_id] = current.timestamp_ms
+        current = known.get(current.parent_snapshot_id) if current.parent_snapshot_id is not None else None
+    return found
+
+
+def _descendants(table: Table, number: int) -> frozenset[int]:
+    """A snapshot and everything that was committed on top of it."""
+    found = {number}
+    for snapshot in sorted(table.metadata.snapshots, key=lambda one: one.sequence_number or 0):
+        if snapshot.parent_snapshot_id in found:
+            found.add(snapshot.snapshot_id)
+    return frozenset(found)
+
+
 def _there(table: Table, number: int) -> Snapshot:
     found = table.metadata.snapshot_by_id(number)
     if found is None:
@@ -197,13 +245,8 @@ def _at(table: Table, at_ms: int) -> int | None:
 
 
 def _ancestors(table: Table) -> dict[int, int]:
-    found: dict[int, int] = {}
-    current = table.metadata.current_snapshot()
-    while current is not None:
-        found[current.snapshot_id] = current.timestamp_ms
-        parent = current.parent_snapshot_id
-        current = table.metadata.snapshot_by_id(parent) if parent is not None else None
-    return found
+    head = table.metadata.current_snapshot_id
+    return _line_of(table, head) if head is not None else {}
 
 
 def _of_main(table: Table) -> dict[int, int]:

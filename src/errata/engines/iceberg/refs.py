@@ -114,9 +114,12 @@ def ensure_guard(java: JavaIceberg, name: str) -> tuple[str, bool]:
     Its presence alone makes every Java expiry walk what is reachable instead of trusting what commits said they
     removed, which after a rollback would delete live files.
     """
-    if found := _empty_root(java.load(name)):
+    table = java.load(name)
+    is_empty = main_head(table) is None  # also with a guard: replacing a table leaves its other refs alone
+    if not is_empty and (found := _empty_root(table)):
         return found, False
-    retrying(lambda: _first_snapshot(java, name))
+    if is_empty:
+        retrying(lambda: _first_snapshot(java, name))
     return retrying(lambda: _make_guard(java, name)), True
 
 

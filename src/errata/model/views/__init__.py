@@ -27,7 +27,7 @@ from errata.model.views.published import (
     PublishView,
     RollbackView,
 )
-from errata.model.views.standing import CostView, PartitionView, RunLine, StatusView
+from errata.model.views.standing import CostView, PartitionView, RunLine, SetBackView, StatusView
 from errata.model.views.told import (
     AcceptedSpan,
     CommitsView,
@@ -80,6 +80,7 @@ __all__ = [
     "RunView",
     "RunsView",
     "SetAsideRow",
+    "SetBackView",
     "StateView",
     "StatusView",
     "ValidateView",

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from errata.model.human import moment
+from errata.model.partition import Grain, fold_text
 from errata.model.views.computed import RunCounts
 from errata.model.views.decided import ApprovalView, BreakGlassView, QuorumView, ReleasedView
 from errata.model.views.noticed import LateInputView, LiveWriteView
 from errata.model.views.published import FreezeView, GroupsView
 
-__all__ = ["CostView", "PartitionView", "RunLine", "StatusView"]
+__all__ = ["CostView", "PartitionView", "RunLine", "SetBackView", "StatusView"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,38 @@ class PartitionView:
 
     partition: str
     state: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetBackView:
+    """Partitions in which main does not hold what the ledger has accepted: someone set main back, or made it anew."""
+
+    table: str
+    grain: str
+    partitions: tuple[str, ...]
+    run_id: str
+    publication_id: str
+    kind: str  # publish | rollback
+    at: str  # when that landed
+    snapshot_id: str  # as which
+    set_back_at: str | None  # None: the table does not say any more
+    main_snapshot_id: str | None  # where main was set; None: it was made anew
+    next: str  # the command that brings it back
+
+    @property
+    def told(self) -> str:
+        """What happened, for people."""
+        scope = fold_text(Grain(self.grain), self.partitions)
+        when = f" at {moment(self.set_back_at)} UTC" if self.set_back_at else ""
+        how = f"set back by its owner{when} to snapshot {self.main_snapshot_id}"
+        if self.main_snapshot_id is None:
+            how = f"made anew by its owner{when}"
+        rows = "the rows from before" if self.kind == "publish" and self.main_snapshot_id else "other rows"
+        deed = "published" if self.kind == "publish" else "rolled back"
+        return (
+            f"{scope} was {deed} at {moment(self.at)} UTC as snapshot {self.snapshot_id}, but main of {self.table} was "
+            f"{how} (no run of Errata did that); readers see {rows}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +125,7 @@ class StatusView:
     groups: GroupsView | None = None
     dark: Mapping[str, Any] | None = None  # the name under which the candidate is readable, since when, by whom
     freeze: FreezeView | None = None  # live jobs are held off now
+    set_back: tuple[SetBackView, ...] = ()  # what main does not hold any more
     rebases: tuple[Mapping[str, Any], ...] = ()  # partitions that live wrote and that were pinned again, oldest first
     live_writes: tuple[LiveWriteView, ...] = ()  # into partitions that are not published, since planning
     late_inputs: tuple[LateInputView, ...] = ()  # what came into the inputs after they were pinned

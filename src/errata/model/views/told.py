@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from errata.model.views.decided import BreakGlassView
-from errata.model.views.standing import RunLine
+from errata.model.views.standing import RunLine, SetBackView
 
 __all__ = ["AcceptedSpan", "CommitView", "CommitsView", "HistoryView", "RowHistoryView", "RunsView", "WhyView"]
 
@@ -59,6 +59,7 @@ class WhyView:
     history: tuple[HistoryView, ...]  # of the partition, or of the only row that fits
     note: str = ""
     rows: tuple[RowHistoryView, ...] = ()  # each row by itself, where several fit
+    set_back: SetBackView | None = None  # main does not hold what the ledger has accepted
 
 
 @dataclass(frozen=True, slots=True)
