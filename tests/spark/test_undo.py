@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -122,6 +123,70 @@ def test_the_guard_is_an_empty_root_and_is_put_back_when_it_was_dropped(make_wor
     world.client.status()
     assert GUARD in world.refs()
     assert any("WARNING" in line and GUARD in line for line in world.said)
+
+
+def _without_guard(world: World) -> None:
+    """A tool that drops refs it does not know, and an expiry after it."""
+    for ref in sorted(world.refs() - {"main"}):
+        kind = "BRANCH" if world.table().metadata.refs[ref].snapshot_ref_type == "branch" else "TAG"
+        world.sql(f"ALTER TABLE {TABLE} DROP {kind} `{ref}`")
+    _expire_by_java(world)
+
+
+def _hazards_closed(world: World) -> list[str]:
+    return [e.body["why"] for e in world.client._desk.ledger.audit_entries() if e.action == "hazard.closed"]
+
+
+def test_a_hazard_during_which_the_guard_was_missing_is_closed_with_that(make_world: Make) -> None:
+    """The record never says that the guard was there when it was not; what it says of the files was looked at."""
+    world = make_world(days=2)
+    run = world.to("published")
+    world.client.rollback(run, reason="undo", as_="bo")
+    _without_guard(world)
+    world.client.status()
+    assert any("was gone and has been put back" in line for line in world.said)
+    checks = {check.name: check for check in world.client.doctor()}
+    assert checks[f"files {run}-r2"].ok
+    assert checks[f"files {run}-r2"].found == f"all 2 of {world.days[0]} … {world.days[1]} are there"
+    assert _hazards_closed(world) == []
+    world.client.status()
+    (why,) = _hazards_closed(world)
+    assert why.startswith("the publication's snapshot has expired; the guard was missing for a time, and 2 files")
+
+
+def test_a_hazard_with_a_guard_throughout_is_closed_as_that(make_world: Make) -> None:
+    """The publication's snapshot expires, the guard is where it was."""
+    world = make_world(days=1)
+    run = world.to("published")
+    world.client.rollback(run, reason="undo", as_="bo")
+    for ref in sorted(world.refs() - {"main", GUARD}):
+        kind = "BRANCH" if world.table().metadata.refs[ref].snapshot_ref_type == "branch" else "TAG"
+        world.sql(f"ALTER TABLE {TABLE} DROP {kind} `{ref}`")
+    _expire_by_java(world)
+    world.client.status()
+    assert _hazards_closed(world) == ["the publication's snapshot has expired while the guard was there"]
+
+
+def test_files_that_an_expiry_took_are_named_and_the_hazard_stays_open(make_world: Make) -> None:
+    """A file is deleted while the guard is gone: status warns, doctor names it, nothing is said to be over."""
+    world = make_world(days=2)
+    run = world.to("published")
+    world.client.rollback(run, reason="undo", as_="bo")
+    _without_guard(world)
+    (lost,) = world.files()[world.days[0]]
+    place = Path(lost.removeprefix("file://").removeprefix("file:"))
+    place.rename(place.with_suffix(".away"))
+    for _ in range(2):
+        world.client.status()
+    assert any("1 of 2 files" in line and "are gone" in line for line in world.said)
+    check = next(check for check in world.client.doctor() if check.name == f"files {run}-r2")
+    assert not check.ok
+    assert lost in check.found
+    assert check.hint.startswith("errata plan fin.sales --partitions ")
+    assert _hazards_closed(world) == []
+    place.with_suffix(".away").rename(place)
+    world.client.status()
+    assert len(_hazards_closed(world)) == 1
 
 
 def test_an_undo_branch_holds_exactly_the_files_that_were_taken_out(make_world: Make) -> None:

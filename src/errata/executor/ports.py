@@ -248,6 +248,10 @@ class RowReader(Protocol):
     def corrections(self, table: str, partition: str, keys: Sequence[Key]) -> tuple[Correction, ...]:
         """What the table of corrections has on these keys; nothing when there is no such table."""
 
+    def missing_files(self, target: TargetPin, partitions: Sequence[str]) -> tuple[int, tuple[str, ...]]:
+        """How many files main lists in these partitions, and the paths of those that are not there: each is asked for.
+        Raises ``EngineError`` when the storage does not answer."""
+
     def origin(self, target: TargetPin, snapshot_id: str | None, partition: str) -> Origin | None:
         """The newest commit that brought in files of this partition, as seen from a snapshot."""
 

@@ -1,8 +1,7 @@
 """Every command begins here: open intents are settled by looking at the table, and the guard is watched.
 
 An intent whose owner still works on it is left alone; one whose lease is over, whose process on this host is gone, or
-which this very process gave up, is closed behind a fence. While a rollback's hazard is open, a missing guard is put
-back and said aloud.
+which this very process gave up, is closed behind a fence.
 """
 
 from __future__ import annotations
@@ -13,19 +12,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from errata.errors import EngineError, ErrataError, NotFound
+from errata.errors import EngineError, NotFound
 from errata.executor.desk import Desk
 from errata.executor.following import follow_up
+from errata.executor.hazards import watch_guard
 from errata.executor.witnessing import need_witness, witness
 from errata.failpoints import failpoint
 from errata.ledger import PublicationRecord, owner_is_dead, this_owner
 from errata.model.audit import Actor
-from errata.model.beside import beside_table, landing
-from errata.model.manifest import Manifest, TargetPin
-from errata.model.refs import GUARD
+from errata.model.beside import landing
 from errata.publisher.replace import settle
 
-__all__ = ["LEASE_SECONDS", "LedgerLog", "settle_open", "watch_guard"]
+__all__ = ["LEASE_SECONDS", "LedgerLog", "settle_open"]
 
 LEASE_SECONDS = 120.0
 _at_work: set[str] = set()
@@ -172,53 +170,3 @@ def _is_deserted(desk: Desk, publication: PublicationRecord) -> bool:
     if publication.owner == this_owner() and publication.run_id not in _at_work:
         return True
     return publication.owner is not None and owner_is_dead(publication.owner)
-
-
-def _brought_back(desk: Desk, rollback: PublicationRecord, manifest: Manifest) -> frozenset[str]:
-    """Files that a careless expiry would delete under the table: none where it was left alone, none of an append."""
-    if beside_table(manifest):
-        return frozenset()
-    detail = desk.ledger.publication_detail(rollback.pub_id)
-    return frozenset(file[1] for files in detail["add"].values() for file in files)
-
-
-def _over(desk: Desk, rollback: PublicationRecord, target: TargetPin, back: frozenset[str]) -> str | None:
-    """Why files that a rollback brought back are no longer in danger; None while they are."""
-    undone = [
-        publication.result_snapshot_id
-        for publication in desk.ledger.publications(rollback.run_id)
-        if publication.kind == "publish" and publication.result_snapshot_id
-    ]
-    if not any(desk.engines.pins.snapshot_exists(rollback.table, snapshot) for snapshot in undone):
-        return "the publication's snapshot has expired while the guard was there"
-    live = desk.engines.targets.read_target(target.table, target.column, target.grain, rollback.partitions).expected
-    if not any(file.path in back for files in live.values() for file in files):
-        return "the files that were brought back have been rewritten"
-    return None
-
-
-def watch_guard(desk: Desk, actor: Actor, table: str | None = None) -> None:
-    """While a hazard is open, a guard that was dropped would let an expiry delete live files."""
-    for hazard in desk.ledger.open_hazards(table):
-        rollback = desk.ledger.publication(hazard.pub_id)
-        manifest = desk.ledger.manifest(rollback.run_id, actor)
-        target, back = manifest.target, _brought_back(desk, rollback, manifest)
-        if not back:
-            desk.ledger.close_hazard(hazard.pub_id, "the rollback brought no files back into the table", actor)
-            continue
-        try:
-            guarded = GUARD in desk.engines.pins.refs(hazard.table)
-            over = _over(desk, rollback, target, back) if guarded else None
-        except ErrataError as error:
-            desk.narrate(f"the guard of {hazard.table} could not be looked at: {error.message}")
-            continue
-        if over:
-            desk.ledger.close_hazard(hazard.pub_id, over, actor)
-        if guarded:
-            continue
-        guard, _ = desk.engines.publishing.ensure_guard(target)
-        desk.ledger.record_guard(target.table_uuid, guard, actor, hazard.table)
-        desk.narrate(
-            f"WARNING: branch {GUARD} of {hazard.table} was gone and has been put back; "
-            "an expiry by another tool in between may have removed files that the rollback brought back: errata doctor"
-        )

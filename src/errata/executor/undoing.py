@@ -69,6 +69,10 @@ def rollback(
         last_look=lambda: order and require_no_return(desk, actor, run, manifest, order, mark),
     )  # fmt: skip
     with conflicts_told(desk, actor, run, "rollback"), log.kept_alive():
+        if order is not None:
+            # whether the guard was there all the time is judged by this one
+            guard, _ = desk.engines.publishing.ensure_guard(manifest.target)
+            desk.ledger.record_guard(manifest.target.table_uuid, guard, actor, run.table)
         if order is None:
             done = take_back_beside(desk, run, manifest, scope, reason, log)
         else:

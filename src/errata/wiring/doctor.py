@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from errata.client import DoctorCheck
 from errata.errors import ErrataError
 from errata.jars import groups_for, listed, require
-from errata.ledger import Ledger
+from errata.ledger import HazardRecord, Ledger
+from errata.model.beside import beside_table
+from errata.model.partition import fold_text, list_text
 from errata.model.product import Catalog, Project
 from errata.model.refs import GUARD, PREFIX
 from errata.model.secrets import without_passwords
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["examine"]
 
+_SHOWN = 3
 _CATALOG_HINT = "check catalogs and storage in errata.yaml, and that the catalog can be reached from here"
 _SHOWN = 3
 """Refs of other ledgers that are named."""
@@ -62,13 +65,38 @@ def _checks(desk: Desk, engines: ProjectEngines, *, deep: bool) -> Iterator[Doct
     for table in _tables(project):
         yield _tried(f"refs {table}", partial(_leftover_refs, desk, table), "errata cleanup")
     for hazard in ledger.open_hazards():
-        present = GUARD in engines.pins.refs(hazard.table)
-        yield DoctorCheck(
-            f"guard {hazard.table}",
-            present,
-            "there" if present else f"branch {GUARD} is gone while rolled-back files depend on it",
-            "" if present else "errata cleanup puts it back; let no expiry run before",
-        )
+        yield from _hazard(ledger, engines, hazard)
+
+
+def _hazard(ledger: Ledger, engines: ProjectEngines, hazard: HazardRecord) -> Iterator[DoctorCheck]:
+    """The guard that files of a rollback depend on, and whether every file of their partitions is there."""
+    present = GUARD in engines.pins.refs(hazard.table)
+    yield DoctorCheck(
+        f"guard {hazard.table}",
+        present,
+        "there" if present else f"branch {GUARD} is gone while rolled-back files depend on it",
+        "" if present else "errata cleanup puts it back; let no expiry run before",
+    )
+    rollback = ledger.publication(hazard.pub_id)
+    manifest = ledger.manifest(rollback.run_id)
+    if beside_table(manifest):
+        return
+    name, scope = f"files {hazard.pub_id}", fold_text(manifest.target.grain, rollback.partitions)
+    try:
+        count, missing = engines.rows.missing_files(manifest.target, rollback.partitions)
+    except ErrataError as error:
+        yield DoctorCheck(name, ok=False, found=error.message, hint=_CATALOG_HINT)
+        return
+    listed = list_text(manifest.target.grain, rollback.partitions)
+    yield DoctorCheck(
+        name,
+        not missing,
+        f"all {count} of {scope} are there"
+        if not missing
+        else f"{len(missing)} of {count} of {scope} are gone, and "
+        f"readers of them fail: {', '.join(missing[:_SHOWN])}{' …' if len(missing) > _SHOWN else ''}",
+        "" if not missing else f'errata plan {manifest.product} --partitions {listed} --reason "…" computes them again',
+    )
 
 
 def _java() -> DoctorCheck:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from errata.engines.iceberg.entries import scan_target
 from errata.engines.iceberg.fields import place_in
 from errata.engines.iceberg.literals import equal_to, shown
 from errata.engines.iceberg.metadata import TableLoader
-from errata.errors import NotFound, UsageError
+from errata.errors import EngineError, NotFound, UsageError
 from errata.executor.ports import Correction, Key, Origin, RowReader
 from errata.model.beside import CORRECTION_COLUMNS
 from errata.model.manifest import TargetPin
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.schema import Schema
 __all__ = ["IcebergRows"]
+
+_AT_ONCE = 16
+"""Questions to the storage that are under way at one time."""
 
 
 class IcebergRows:
@@ -62,6 +67,19 @@ class IcebergRows:
             old, new = (_values(row[side], key) for side in ("old", "new"))
             found.append(Correction(row["publication_id"], key, old, new))
         return tuple(found)
+
+    def missing_files(self, target: TargetPin, partitions: Sequence[str]) -> tuple[int, tuple[str, ...]]:
+        """See the port."""
+        table = self._tables.load(target.table)
+        live = scan_target(table, table.metadata.current_snapshot(), target.column, target.grain, partitions)
+        listed = {file.path for files in live.expected.values() for file in files}
+        paths = sorted(listed | {entry.path for entry in live.shared})
+        try:
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                there = list(pool.map(lambda path: table.io.new_input(path).exists(), paths))
+        except Exception as problem:  # storages raise what their drivers raise: no common base
+            raise EngineError(f"files of {target.table} could not be looked for: {problem}") from problem
+        return len(paths), tuple(path for path, is_there in zip(paths, there, strict=True) if not is_there)
 
     def origin(self, target: TargetPin, snapshot_id: str | None, partition: str) -> Origin | None:
         """The newest commit among the live files of this partition."""
