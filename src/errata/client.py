@@ -39,8 +39,8 @@ from errata.executor import (
 )
 from errata.executor.desk import Desk
 from errata.executor.differing import DiffView, diff
-from errata.executor.noticing import notice_live_writes
 from errata.executor.hazards import watch_guard
+from errata.executor.noticing import notice_live_writes
 from errata.executor.reviewing import review
 from errata.executor.trying import TryView, try_out
 from errata.model.audit import Actor, AuditEntry

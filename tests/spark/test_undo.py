@@ -12,7 +12,9 @@ from errata.errors import ErrataError, PublishConflict, RunExpired
 from errata.failpoints import arm
 from errata.model.refs import GUARD, pub_tag, run_branch, undo_branch
 from spark.test_mode_guarantees import MODES, Mode
+from spark.test_shapes import HIDDEN, HIDDEN_TRANSFORM
 from support.ids import numbered
+from support.terminal import text
 from support.world import TABLE, World
 
 Make = Callable[..., World]
@@ -80,6 +82,45 @@ def test_a_hazard_closes_when_the_restored_files_were_rewritten(make_world: Make
     world.sql("CALL lake.system.rewrite_data_files(table => 'fin.sales', options => map('rewrite-all','true'))")
     world.client.status()
     assert ledger.open_hazards() == ()
+
+
+def _hidden(make_world: Make) -> World:
+    """Two days of a table that is partitioned by the day of an instant."""
+    world = make_world(days=2, product=HIDDEN, transform=HIDDEN_TRANSFORM, history=False)
+    world.sql(f"DROP TABLE {TABLE}")
+    world.sql(
+        f"CREATE TABLE {TABLE} (ts timestamp, account string, gross decimal(12,2), n bigint, "
+        "produced_by_run_id string, restatement_reason string) USING iceberg PARTITIONED BY (days(ts))"
+    )
+    values = [f"(timestamp'{day} 00:00:00', 'a0', 9, 9, null, null)" for day in world.days]
+    world.sql(f"INSERT INTO {TABLE} VALUES {', '.join(values)}")
+    return world
+
+
+@pytest.mark.parametrize("shape", [lambda make: make(days=2), _hidden], ids=["date", "instant"])
+def test_the_statement_that_a_rollback_suggests_ends_what_depends_on_the_guard(
+    make_world: Make, shape: Callable[[Make], World]
+) -> None:
+    """It is run exactly as told, rewrites these partitions and no other, and is suggested no more afterwards."""
+    world = shape(make_world)
+    day, other = world.days
+    run = world.to("published")
+    back = world.client.rollback(run, partitions=day, reason="undo", as_="bo")
+    assert back.hazard is not None
+    assert [one.rewrite for one in world.client.status(run).hazards] == [back.hazard.rewrite]
+    assert back.hazard.rewrite in text(world, f"errata status {run}")[1]
+    files, rows = (
+        world.files(),
+        world.table().scan().to_arrow().sort_by([("account", "ascending"), ("gross", "ascending")]).to_pylist(),
+    )
+    world.sql(back.hazard.rewrite)
+    assert (world.files()[day] & files[day], world.files()[other]) == (frozenset(), files[other])
+    assert (
+        world.table().scan().to_arrow().sort_by([("account", "ascending"), ("gross", "ascending")]).to_pylist() == rows
+    )
+    assert world.client.status(run).hazards == ()
+    assert world.client.rollback(run, partitions=day, reason="undo", as_="bo").hazard is None
+    assert "rewrite_data_files" not in text(world, f"errata status {run}")[1]
 
 
 @pytest.mark.slow

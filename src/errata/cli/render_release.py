@@ -8,6 +8,7 @@ from errata.cli.grid import word_of
 from errata.cli.layout import flow, next_lines, wrap
 from errata.cli.render_decisions import glass_lines, mode_lines, released_lines
 from errata.cli.render_groups import upcoming_lines
+from errata.cli.render_hazard import hazard_lines
 from errata.cli.render_plan import folded
 from errata.cli.render_publish import deed_words
 from errata.model.human import duration, moment, plural
@@ -71,6 +72,7 @@ def rollback_lines(view: RollbackView, width: int) -> list[str]:
     lines += flow([view.publication_id, told], width, "  ")
     for later, partitions in view.later.items():
         lines += wrap(f"{later} has published {folded(view.grain, partitions)} since", width, "  ")
+    lines += hazard_lines(view.hazard, width) if view.hazard else []
     for warning in view.warnings:
         lines += wrap(warning, width, "  ! ")
     lines += [f"  {line}" for line in mode_lines(view.single_user)]

@@ -10,6 +10,7 @@ from errata.cli.layout import columns, flow, labelled, next_lines, wrap
 from errata.cli.render_dark import named_lines
 from errata.cli.render_decisions import glass_lines, mode_lines, quorum_lines, released_lines
 from errata.cli.render_groups import groups_lines
+from errata.cli.render_hazard import hazard_lines
 from errata.cli.render_plan import approval_lines, folded
 from errata.cli.render_quarantine import input_rows_lines
 from errata.cli.render_run import counts_text, failure_lines
@@ -72,6 +73,8 @@ def run_status_lines(view: StatusView, width: int) -> list[str]:
         lines.append("")
         for publication in view.publications:
             lines += publication_lines(publication, view.grain, width)
+    for hazard in view.hazards:
+        lines += hazard_lines(hazard, width)
     for warning in (*view.warnings, *view.noticed):
         lines += wrap(warning, width, "! ")
     upcoming = (view.next,) if view.next else next_commands(view.state or "", view.run_id or "")

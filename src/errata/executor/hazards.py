@@ -15,8 +15,21 @@ from errata.model.human import plural
 from errata.model.manifest import Manifest
 from errata.model.partition import fold_text
 from errata.model.refs import GUARD
+from errata.model.views import HazardView
+from errata.publisher.rewriting import rewrite_call
 
-__all__ = ["watch_guard"]
+__all__ = ["open_hazards", "watch_guard"]
+
+
+def open_hazards(desk: Desk, manifest: Manifest, run_id: str) -> tuple[HazardView, ...]:
+    """What rollbacks of a run brought back and only the guard protects, each with the statement that ends it."""
+    found = []
+    for hazard in desk.ledger.open_hazards(manifest.target.table):
+        rollback = desk.ledger.publication(hazard.pub_id)
+        if rollback.run_id == run_id and _brought_back(desk, rollback, manifest):
+            call = rewrite_call(manifest.target, rollback.partitions)
+            found.append(HazardView(hazard.pub_id, hazard.table, rollback.partitions, hazard.opened_at, call))
+    return tuple(found)
 
 
 def watch_guard(desk: Desk, actor: Actor, table: str | None = None) -> None:

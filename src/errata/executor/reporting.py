@@ -15,6 +15,7 @@ from errata.executor.darkened import dark_of
 from errata.executor.desk import Desk
 from errata.executor.glass import newest_broken
 from errata.executor.grouping import groups_view
+from errata.executor.hazards import open_hazards
 from errata.executor.judged import release_digest, released_by, released_view
 from errata.executor.late_inputs import late_inputs_of
 from errata.executor.noticing import live_writes_of
@@ -118,6 +119,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         groups=groups,
         dark=dark_of(desk, run),
         freeze=_freeze(desk, run),
+        hazards=open_hazards(desk, manifest, run.run_id),
         set_back=set_back,
         rebases=rebases_told(desk, run.run_id),
         live_writes=live_writes_of(desk, run),

@@ -10,6 +10,7 @@ from errata.errors import PublishConflict, RunExpired, StateRefused, UsageError
 from errata.executor.beside import take_back_beside
 from errata.executor.desk import Desk
 from errata.executor.following import follow_up, owed_by
+from errata.executor.hazards import open_hazards
 from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
 from errata.executor.suppressing import kept, require_no_earlier, require_no_return
@@ -24,7 +25,7 @@ from errata.model.product import Role
 from errata.model.refs import pre_tag, undo_branch
 from errata.model.run import RUN_MOVES, RunState
 from errata.model.table import ROW_LINEAGE, FileSets
-from errata.model.views import RollbackView
+from errata.model.views import HazardView, RollbackView
 from errata.publisher.replace import Replacement, carry_out
 from errata.validator.names import content_columns
 from errata.validator.ports import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT
@@ -95,7 +96,14 @@ def rollback(
         single_user=actor.single_user,
         landed_on=beside_table(manifest),
         warnings=_lineage(desk, run, manifest),
+        hazard=_hazard(desk, manifest, done.publication_id),
     )
+
+
+def _hazard(desk: Desk, manifest: Manifest, publication_id: str) -> HazardView | None:
+    run_id = desk.ledger.publication(publication_id).run_id
+    found = open_hazards(desk, manifest, run_id)
+    return next((one for one in found if one.publication_id == publication_id), None)
 
 
 def _lineage(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
@@ -253,6 +261,7 @@ def _rolled_back_already(
         product=run.product,
         single_user=bool(last.release.get("single_user")),
         landed_on=beside_table(manifest),
+        hazard=_hazard(desk, manifest, last.pub_id),
         later=_published_since(desk, run, taken_back),
     )
 

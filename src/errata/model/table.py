@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 
 from errata.model.manifest import ExpectedFile
 
-__all__ = ["ROW_LINEAGE", "Commit", "DataFile", "Departure", "FileSets", "History", "NewDelete", "Touch", "by_partition"]
+__all__ = [
+    "ROW_LINEAGE",
+    "Commit",
+    "DataFile",
+    "Departure",
+    "FileSets",
+    "History",
+    "NewDelete",
+    "Touch",
+    "by_partition",
+]
 
 ROW_LINEAGE = 3
 """The format version from which on every row has a ``_row_id`` and a ``_last_updated_sequence_number``."""

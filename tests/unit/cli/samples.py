@@ -33,6 +33,7 @@ from errata.model.views import (
     EstimateView,
     GroupsView,
     GroupView,
+    HazardView,
     HeadsView,
     HeadView,
     HistoryView,
@@ -486,6 +487,13 @@ def rollback() -> RollbackView:
         partitions=("2026-01-03", "2026-01-10", "2026-01-11"), data_files_written=0, seconds=0.31,
         product="fin.daily_revenue",
     )  # fmt: skip
+
+
+HAZARD = HazardView(
+    f"{RUN}-r2", "lake.fin.daily_revenue", ("2026-01-03",), "2026-02-15T09:41:07+00:00",
+    "CALL lake.system.rewrite_data_files(table => 'fin.daily_revenue', where => \"business_date >= date'2026-01-03' "
+    "AND business_date < date'2026-01-04'\", options => map('rewrite-all', 'true'))",
+)  # fmt: skip
 
 
 PUBLICATION = {

@@ -245,6 +245,10 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     ),
     "publish-conflict": (("publish", RUN), {"publish": conflict()}),
     "rollback": (("rollback", RUN, "--reason", "wait"), {}),
+    "rollback-hazard": (
+        ("rollback", RUN, "--reason", "wait"),
+        {"rollback": replace(samples.rollback(), hazard=samples.HAZARD)},
+    ),
     "rollback-again": (
         ("rollback", RUN, "--reason", "wait"),
         {"rollback": replace(samples.rollback(), already=True, later={"bf-20260301-fx-1a2b3c4d": ("2026-01-03",)})},
@@ -308,7 +312,7 @@ def test_lines_fit_80_columns_unless_a_word_or_a_command_does_not(name: str):
     for line in errata(*arguments, client=FakeClient(dict(given))).out.splitlines():
         words = line.split()
         is_command = "errata " in line and re.match(r"\s*(next:|undo until|errata )", line)
-        is_statement = line.startswith(("    SELECT ", "    table.scan"))
+        is_statement = line.startswith(("    SELECT ", "    table.scan", "    CALL "))
         assert len(line) <= 80 or is_command or is_statement or len(words) <= 2, line
 
 

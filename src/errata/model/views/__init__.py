@@ -24,6 +24,7 @@ from errata.model.views.published import (
     FrozenView,
     GroupsView,
     GroupView,
+    HazardView,
     PublishView,
     RollbackView,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "FrozenView",
     "GroupView",
     "GroupsView",
+    "HazardView",
     "HeadView",
     "HeadsView",
     "HistoryView",

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 
 from errata.model.views.decided import BreakGlassView, ReleasedView
 
-__all__ = ["DarkView", "FreezeView", "FrozenView", "GroupView", "GroupsView", "PublishView", "RollbackView"]
+__all__ = [
+    "DarkView",
+    "FreezeView",
+    "FrozenView",
+    "GroupView",
+    "GroupsView",
+    "HazardView",
+    "PublishView",
+    "RollbackView",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,17 @@ class PublishView:
 
 
 @dataclass(frozen=True, slots=True)
+class HazardView:
+    """Files that a rollback brought back and that an expiry by another tool would delete, but for the guard."""
+
+    publication_id: str  # of the rollback
+    table: str
+    partitions: tuple[str, ...]
+    since: str
+    rewrite: str  # the statement for Spark SQL that ends it
+
+
+@dataclass(frozen=True, slots=True)
 class RollbackView:
     """A rollback that landed, now or before."""
 
@@ -97,6 +117,7 @@ class RollbackView:
     product: str = ""
     single_user: bool = False
     landed_on: str | None = None  # the table beside the target that the snapshot is of
+    hazard: HazardView | None = None  # files came back that only the guard protects
     warnings: tuple[str, ...] = ()
     later: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # run → partitions it has published since
 

@@ -11,7 +11,7 @@ from errata.model.partition import Grain, fold_text
 from errata.model.views.computed import RunCounts
 from errata.model.views.decided import ApprovalView, BreakGlassView, QuorumView, ReleasedView
 from errata.model.views.noticed import LateInputView, LiveWriteView
-from errata.model.views.published import FreezeView, GroupsView
+from errata.model.views.published import FreezeView, GroupsView, HazardView
 
 __all__ = ["CostView", "PartitionView", "RunLine", "SetBackView", "StatusView"]
 
@@ -125,6 +125,7 @@ class StatusView:
     groups: GroupsView | None = None
     dark: Mapping[str, Any] | None = None  # the name under which the candidate is readable, since when, by whom
     freeze: FreezeView | None = None  # live jobs are held off now
+    hazards: tuple[HazardView, ...] = ()  # files that its rollbacks brought back and only the guard protects
     set_back: tuple[SetBackView, ...] = ()  # what main does not hold any more
     rebases: tuple[Mapping[str, Any], ...] = ()  # partitions that live wrote and that were pinned again, oldest first
     live_writes: tuple[LiveWriteView, ...] = ()  # into partitions that are not published, since planning
