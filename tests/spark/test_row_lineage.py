@@ -29,3 +29,13 @@ def test_a_rollback_brings_back_rows_and_values_under_new_row_ids(make_world: Ma
     assert view.warnings == (
         "rows and values are those of before; their _row_id and _last_updated_sequence_number are new",
     )
+
+
+def test_rows_that_are_carried_over_keep_their_row_ids(make_world: Make) -> None:
+    """They only change files: to a reader that follows changes by row id, nothing happened to them."""
+    world = make_world(days=2, spec="", properties={"format-version": "3"})
+    query = f"SELECT _row_id, _last_updated_sequence_number, * FROM {TABLE} WHERE day = date'{world.days[1]}'"
+    before = sorted(map(tuple, world.sql(query)))
+    world.to("published", world.days[0])
+    assert world.rows() == sorted(world.expected(world.days[:1]) + world.wrong(world.days[1:]))
+    assert sorted(map(tuple, world.sql(query))) == before
