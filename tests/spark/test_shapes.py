@@ -112,3 +112,39 @@ def test_the_null_partition_can_be_named(make_world: Make) -> None:
     assert got[None] == 5
     assert got["a0"] != 6
     assert world.client.status(run).partitions[0].partition == "null"
+
+
+BY_ACCOUNT = (
+    PRODUCT_FILE.replace("{column: day, grain: day}", "{column: account, grain: value}")
+    .replace(
+        '    files: "raw/day={day}/*.parquet"\n    partition: day', "    table: lake.fin.events\n    partition: account"
+    )
+    .replace("  - {metric: nullValues, column: account, mustBe: 0}\n", "")
+    .replace("sum(amount)", "sum(gross)")
+)
+
+
+@pytest.mark.parametrize("spec", ["account", "truncate(1, account)"])
+def test_several_text_values_are_corrected_and_restored_beside_a_null_partition(make_world: Make, spec: str) -> None:
+    """Rows without a value in source and target do not keep two accounts from being computed, undone and restored."""
+    transform = "def build(ctx, raw):\n    return raw.select('day', 'account', 'gross', 'n')\n"
+    world = make_world(days=1, spec=spec, product=BY_ACCOUNT, transform=transform)
+    world.sql(
+        "CREATE TABLE lake.fin.events (day date, account string, gross decimal(12,2), n bigint) USING iceberg "
+        f"PARTITIONED BY ({spec})"
+    )
+    listed = "(date'2026-01-01', 'a0', 6, 1), (date'2026-01-01', 'a1', 7, 1), (date'2026-01-01', null, 5, 1)"
+    world.sql(f"INSERT INTO lake.fin.events VALUES {listed}")
+    world.sql(f"INSERT INTO {TABLE} VALUES (date'2026-01-01', null, 50, 1, null, null)")
+
+    def gross() -> dict[str | None, int]:
+        return {row["account"]: int(row["gross"]) for row in world.sql(f"SELECT account, gross FROM {TABLE}")}
+
+    before, start = gross(), world.snapshot()
+    run = world.to("published", "a0,a1")
+    assert gross() == before | {"a0": 6, "a1": 7}
+    world.client.rollback(run, reason="undo", as_="bo")
+    assert gross() == before
+    world.sql(f"UPDATE {TABLE} SET gross = 1")
+    world.to("published", "null,a0,a1", restore=str(start), reason="bring back")
+    assert gross() == dict.fromkeys(before, 1) | {name: before[name] for name in (None, "a0", "a1")}

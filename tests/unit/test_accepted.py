@@ -30,6 +30,22 @@ def test_partitions_of_one_version_are_ranges() -> None:
     )
 
 
+def test_no_condition_on_values_is_an_in_list() -> None:
+    """Iceberg fails on ``IN`` when a text column has a NULL partition, so several values are several equalities."""
+    pin = replace(DAYS, column_type="string", grain=Grain.VALUE)
+    assert where(accepted_sql("lake.fin.v", pin, ("d",), {"a": 1, "b": 1, "null": 1})) == (
+        "(`errata_version` = 1 AND (`d` IS NULL OR `d` = 'a' OR `d` = 'b'))"
+    )
+
+
+def test_the_last_day_there_is_ends_with_its_year() -> None:
+    """9999-12-31 does not take rows of later years along, which a table can hold."""
+    assert where(accepted_sql("lake.fin.v", DAYS, ("d",), {"9999-12-31": 1, "0999-01-01": 1})) == (
+        "(`errata_version` = 1 AND ((`d` >= DATE'0999-01-01' AND `d` < DATE'0999-01-02') OR "
+        "(`d` >= DATE'9999-12-31' AND `d` < DATE'10000-01-01')))"
+    )
+
+
 def test_nothing_accepted_shows_nothing_or_the_target_as_it_is() -> None:
     """After everything was rolled back."""
     assert where(accepted_sql("lake.fin.v", DAYS, ("d",), {})) == "false"
@@ -49,9 +65,9 @@ def test_a_swapped_view_has_every_row_of_the_target_that_is_not_replaced() -> No
     [
         ("timestamptz", Grain.HOUR, "2026-01-01T05", "TIMESTAMP'2026-01-01 05:00:00+00:00'"),
         ("timestamp", Grain.MONTH, "2026-01", "TIMESTAMP_NTZ'2026-01-01 00:00:00'"),
-        ("string", Grain.DAY, "2026-01-01", "BETWEEN '2026-01-01' AND '2026-01-01'"),
-        ("long", Grain.VALUE, "42", "IN (42)"),
-        ("string", Grain.VALUE, "o'hara\\", r"IN ('o\'hara\\')"),
+        ("string", Grain.DAY, "2026-01-01", "`d` = '2026-01-01'"),
+        ("long", Grain.VALUE, "42", "`d` = 42"),
+        ("string", Grain.VALUE, "o'hara\\", r"`d` = 'o\'hara\\'"),
     ],
 )
 def test_partitions_are_literals_of_the_columns_type(kind: str, grain: Grain, partition: str, expected: str) -> None:

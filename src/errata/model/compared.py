@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from errata.model.accepted import within
 from errata.model.coltypes import normal_type, spark_type
 from errata.model.manifest import TargetPin
+from errata.model.within import within
 
 __all__ = ["CHANGES", "Sides", "comparison_sql", "reads_of"]
 
@@ -91,7 +91,9 @@ def _side(target: TargetPin, sides: Sides, values: Sequence[str], partitions: Se
     key = ", ".join(map(_quoted, target.key))
     ranked = [cell for cell, one in zip(cells, values, strict=True) if _is_ordered(target.columns[one])]
     number = f"row_number() OVER (PARTITION BY {key} ORDER BY {', '.join(ranked or [key])})"
-    condition = within(target, partitions) if side == 1 or is_before else "false"
+    condition = (
+        within(target.column, target.column_type, target.grain, partitions) if side == 1 or is_before else "false"
+    )
     return (
         f"SELECT {key}, {number} AS errata_copy, {side} AS errata_side, struct({row}) AS errata_row "  # noqa: S608
         f"FROM {_name(table)} VERSION AS OF '{name}' WHERE {condition}"

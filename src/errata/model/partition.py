@@ -21,6 +21,7 @@ __all__ = [
     "NULL",
     "WHOLE",
     "Grain",
+    "end_of",
     "expand",
     "first_day",
     "fold",
@@ -28,6 +29,7 @@ __all__ = [
     "from_ordinal",
     "list_text",
     "newest_first",
+    "next_start",
     "oldest_first",
     "ordinal",
     "parse",
@@ -128,6 +130,24 @@ def start_of(grain: Grain, text: str) -> datetime:
         raise ValueError(f"{text!r} is not a {grain}")
     # slices, because strptime on every one of 43,800 hours is most of a plan
     return datetime(int(text[:4]), int(text[5:7] or 1), int(text[8:10] or 1), int(text[11:13] or 0), tzinfo=UTC)
+
+
+def end_of(grain: Grain, text: str) -> datetime:
+    """The first instant after a time partition; of the very last one the last instant that a ``datetime`` can hold."""
+    if ordinal(grain, text) == _LAST[grain]:
+        return datetime.max.replace(tzinfo=UTC)
+    return start_of(grain, shift(grain, text, 1))
+
+
+def next_start(grain: Grain, text: str) -> str:
+    """The first instant after a time partition as text: after 9999 comes a year that a ``datetime`` cannot hold.
+
+    >>> next_start(Grain.HOUR, "2026-01-03T23"), next_start(Grain.DAY, "9999-12-31")
+    ('2026-01-04 00:00:00', '10000-01-01 00:00:00')
+    """
+    if ordinal(grain, text) == _LAST[grain]:
+        return "10000-01-01 00:00:00"
+    return start_of(grain, shift(grain, text, 1)).isoformat(" ")[:19]
 
 
 def ordinal(grain: Grain, text: str) -> int:

@@ -7,16 +7,18 @@ what ``days(timestamptz)`` means in Iceberg.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
+from heapq import nlargest
+from itertools import pairwise
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
 from errata.engines.spark.content import hash_texts
 from errata.errors import UsageError
-from errata.model.partition import NULL, Grain, fold, from_ordinal, ordinal, start_of, value_of
+from errata.model.partition import NULL, Grain, ordinal, value_of
+from errata.model.within import quoted, range_sql, runs, within
 
 __all__ = [
     "JSON",
@@ -33,11 +35,19 @@ __all__ = [
 
 _TIME_PATTERNS = {Grain.HOUR: "yyyy-MM-dd'T'HH", Grain.DAY: "yyyy-MM-dd", Grain.MONTH: "yyyy-MM", Grain.YEAR: "yyyy"}
 _TEXT_SHAPES = {
-    Grain.HOUR: r"\d{4}-\d{2}-\d{2}T\d{2}",
-    Grain.DAY: r"\d{4}-\d{2}-\d{2}",
-    Grain.MONTH: r"\d{4}-\d{2}",
-    Grain.YEAR: r"\d{4}",
+    Grain.HOUR: "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}",
+    Grain.DAY: "[0-9]{4}-[0-9]{2}-[0-9]{2}",
+    Grain.MONTH: "[0-9]{4}-[0-9]{2}",
+    Grain.YEAR: "[0-9]{4}",
 }
+_ORDINALS = {
+    Grain.HOUR: "CAST(floor(unix_seconds(CAST({0} AS TIMESTAMP_LTZ)) / 3600) AS BIGINT)",
+    Grain.DAY: "unix_date(CAST({0} AS DATE))",
+    Grain.MONTH: "((year({0}) - 1970) * 12 + month({0}) - 1)",
+    Grain.YEAR: "(year({0}) - 1970)",
+}
+_MOST_RANGES = 512
+"""Iceberg evaluates every range for every file. More than the largest chunk has: what a chunk reads is cut exactly."""
 _SPARK_TYPES = {
     "date": "date",
     "timestamp": "timestamp_ntz",
@@ -53,11 +63,6 @@ JSON = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
-
-
-def quoted(name: str) -> str:
-    """One identifier, quoted."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def table_name(identifier: str) -> str:
@@ -93,20 +98,25 @@ def partition_text(column: str, column_type: str, grain: Grain) -> Column:
 
 
 def in_partitions(column: str, column_type: str, grain: Grain, partitions: Iterable[str]) -> Column:
-    """Whether a row is in one of the partitions, as half-open typed ranges that Iceberg and Parquet can prune by."""
+    """Whether a row is in one of the partitions, as half-open typed ranges that Iceberg and Parquet can prune by.
+
+    Of a great many scattered partitions the ranges only narrow down the files; a set then says which rows are meant.
+    """
     _refuse_mismatch(column, column_type, grain)
-    value = F.col(quoted(column))
     wanted = set(partitions)
-    terms = [value.isNull()] if NULL in wanted else []
-    wanted.discard(NULL)
-    if grain.is_time:
-        terms += _time_ranges(value, column_type, grain, wanted)
-    elif column_type in ("int", "long"):
-        terms += _integer_ranges(value, wanted)
-    elif wanted:
-        values = [typed_partition(F.lit(value_of(text)), column_type, grain) for text in sorted(wanted)]
-        terms.append(value.isin(values))
-    return _any(terms)
+    pieces = runs(column_type, grain, wanted - {NULL})
+    if len(pieces) <= _MOST_RANGES:
+        condition = within(column, column_type, grain, wanted)
+    else:
+        ranges = (range_sql(column, column_type, grain, *one) for one in _cover(column_type, grain, pieces))
+        exact = _is_member(quoted(column), column_type, grain, wanted - {NULL})
+        condition = f"({' OR '.join(ranges)}) AND {exact}"
+        condition = f"{quoted(column)} IS NULL OR ({condition})" if NULL in wanted else condition
+    if column_type == "string" and grain.is_time:
+        # between two days there are texts that are no day
+        condition = f"({condition}) AND ({quoted(column)} IS NULL OR {quoted(column)} RLIKE '^{_TEXT_SHAPES[grain]}$')"
+    # as text, because each column that is built from Python is several calls into the JVM
+    return F.expr(condition)
 
 
 def typed_partition(text: Column, column_type: str, grain: Grain) -> Column:
@@ -151,55 +161,26 @@ def _json_text(value: Column) -> Column:
     return F.concat(F.lit('"'), F.array_join(units, ""), F.lit('"'))
 
 
-def _time_ranges(value: Column, column_type: str, grain: Grain, wanted: Iterable[str]) -> list[Column]:
-    terms = []
-    for first, last in fold(grain, wanted):
-        if column_type == "string":
-            term = value.between(first, last) & value.rlike(f"^{_TEXT_SHAPES[grain]}$")
-        else:
-            term = value >= _instant(start_of(grain, first), column_type)
-            if (end := _end_of(grain, last)) is not None:
-                term &= value < _instant(end, column_type)
-        terms.append(term)
-    return terms
+def _cover(column_type: str, grain: Grain, pieces: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Fewer and wider ranges that hold all of the pieces: cut where most lies between two of them."""
+    if grain.is_time or column_type in ("int", "long"):
+        place = (lambda text: ordinal(grain, text)) if grain.is_time else int
+        gaps = {n: place(after[0]) - place(before[1]) for n, (before, after) in enumerate(pairwise(pieces), 1)}
+        cuts = sorted(nlargest(_MOST_RANGES - 1, gaps, key=gaps.__getitem__))
+    else:
+        cuts = [n * len(pieces) // _MOST_RANGES for n in range(1, _MOST_RANGES)]  # text has no distances
+    for start, end in pairwise([0, *cuts, len(pieces)]):
+        yield pieces[start][0], pieces[end - 1][1]
 
 
-def _end_of(grain: Grain, text: str) -> datetime | None:
-    try:
-        return start_of(grain, from_ordinal(grain, ordinal(grain, text) + 1))
-    except UsageError:
-        return None  # 9999-12-31, a favourite for "never": nothing comes after it
-
-
-def _instant(moment: datetime, column_type: str) -> Column:
-    # text cast to the column's type folds to a typed literal; datetime literals would pass through the local zone
-    text = moment.strftime("%Y-%m-%d") if column_type == "date" else moment.strftime("%Y-%m-%d %H:%M:%S")
-    return F.lit(text.rjust(10 if column_type == "date" else 19, "0")).cast(_SPARK_TYPES[column_type])
-
-
-def _integer_ranges(value: Column, wanted: Iterable[str]) -> list[Column]:
-    try:
-        numbers = sorted({int(text) for text in wanted})
-    except ValueError as error:
-        found = str(error).rpartition(":")[2].strip()
-        raise UsageError(f"a partition was refused; expected whole numbers, found {found}") from None
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return [value == first if first == last else value.between(first, last) for first, last in runs]
-
-
-def _any(terms: Sequence[Column]) -> Column:
-    """A balanced OR, so that a thousand separate days do not make a tree a thousand deep."""
-    if not terms:
-        return F.lit(False)  # noqa: FBT003 - a literal is a value
-    if len(terms) == 1:
-        return terms[0]
-    middle = len(terms) // 2
-    return _any(terms[:middle]) | _any(terms[middle:])
+def _is_member(name: str, column_type: str, grain: Grain, partitions: Iterable[str]) -> str:
+    """Exact membership by a computed value: one look into a set, and no ``IN`` on a column for Iceberg to evaluate."""
+    if grain.is_time and column_type != "string":
+        listed = ", ".join(str(ordinal(grain, text)) for text in partitions)
+        return f"{_ORDINALS[grain].format(name)} IN ({listed})"
+    texts = (text if grain.is_time else value_of(text) or "" for text in partitions)
+    # as hexadecimal digits no value needs quoting
+    return f"hex(CAST({name} AS STRING)) IN ({', '.join(repr(text.encode().hex().upper()) for text in texts)})"
 
 
 def content_hashes(frame: DataFrame, columns: Sequence[str]) -> tuple[Column, Column]:

@@ -22,6 +22,7 @@ from errata.engines.spark.session import SparkRuntime
 from errata.engines.spark.write import SparkWriter
 from errata.model.beside import ADDED, CHANGED, CORRECTION_COLUMNS, REMOVED, RUN, VERSION
 from errata.model.manifest import TargetPin
+from errata.model.partition import Grain, value_text
 from errata.publisher.ports import BesideWriter, Stamp, Told
 
 __all__ = ["ORDER", "SparkBeside", "correction_rows", "reversed_rows"]
@@ -70,7 +71,7 @@ class SparkBeside:
     def _held(self, table: str, told: Told) -> DataFrame:
         """Everything that was told of these partitions, numbered by who came later."""
         number = F.array_position(F.array(*map(F.lit, told.publications)), F.col("publication_id")).cast("int")
-        rows = self._session.read.table(table_name(table)).where(F.col("partition").isin(list(told.partitions)))
+        rows = self._session.read.table(table_name(table)).where(_of_partitions(told.partitions))
         return rows.withColumn(ORDER, number).where(F.col(ORDER) > 0)
 
     def reversals(
@@ -79,7 +80,7 @@ class SparkBeside:
         """See the port."""
         told = self._session.read.table(table_name(place[0]))
         wanted = [
-            (F.col("publication_id") == F.lit(name)) & F.col("partition").isin(list(partitions))
+            (F.col("publication_id") == F.lit(name)) & _of_partitions(partitions)
             for name, partitions in publications.items()
         ]
         self._append(reversed_rows(told.where(reduce(lambda a, b: a | b, wanted)), key, stamp), place)
@@ -119,6 +120,11 @@ class SparkBeside:
     def drop_view(self, view: str) -> None:
         """See the port."""
         self._session.sql(f"DROP VIEW IF EXISTS {table_name(view)}")
+
+
+def _of_partitions(partitions: Sequence[str]) -> Column:
+    """Rows of a table of corrections about these partitions; there a partition is a text, also that of NULL."""
+    return in_partitions("partition", "string", Grain.VALUE, map(value_text, partitions))
 
 
 def correction_rows(
