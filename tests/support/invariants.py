@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
+import pyarrow as pa
 from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import NoSuchTableError
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
 GENESIS = "0" * 64
+WIDTHS = {"hour": 13, "day": 10, "month": 7, "year": 4}
+"""Units of time, and how long their texts are in a year of four digits."""
 
 
 def assert_invariants(root: Path, catalog: Mapping[str, str] | None = None, lost: Collection[str] = ()) -> None:
@@ -57,7 +60,7 @@ def violations(root: Path, catalog: Mapping[str, str] | None = None) -> list[str
         found = ledger_violations(db)
         for (name,) in db.execute("SELECT DISTINCT table_name FROM run"):
             table = _table(root, name, catalog)
-            found += [*_staged(db, table, name), *_publications(db, table, name), *_files_exist(table)]
+            found += [*_staged(db, table, name), *publication_violations(db, table, name), *_files_exist(table)]
             for shadow in _shadows(db, name):
                 with suppress(NoSuchTableError):  # dropped after the run was over
                     beside = _table(root, shadow, catalog)
@@ -184,33 +187,78 @@ def _locks(db: sqlite3.Connection) -> list[str]:
     return [f"I12 {row['pub_id']} is settled and still holds a lock" for row in db.execute(query)]
 
 
-def _entries(table: Table, snapshot: Snapshot | None) -> dict[str, tuple[str, int, int, int]]:
-    """Path → (partition, rows, size, content) of the live files of a snapshot."""
-    found = {}
-    for manifest in snapshot.manifests(table.io) if snapshot else ():
-        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
-            file = entry.data_file
-            found[file.file_path] = (
-                _text(table.specs()[manifest.partition_spec_id], file.partition),
-                file.record_count,
-                file.file_size_in_bytes,
-                int(file.content),
-            )
-    return found
+def _entries(table: Table, snapshot: Snapshot | None) -> dict[str, tuple[int, Any, int]]:
+    """Path → (spec, partition values, size) of the live files of a snapshot."""
+    return {
+        entry.data_file.file_path: (
+            manifest.partition_spec_id,
+            entry.data_file.partition,
+            entry.data_file.file_size_in_bytes,
+        )
+        for manifest in (snapshot.manifests(table.io) if snapshot else ())
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)
+    }
 
 
-def _text(spec: Any, partition: Any) -> str:
-    """The first partition field as people write it."""
-    value = partition[0] if len(partition) else None
+class Partitions:
+    """How files and values say which partition of a product they are in, by the manifest's ``target`` of a run."""
+
+    def __init__(self, table: Table, target: Mapping[str, Any]) -> None:
+        self._table, self._width = table, WIDTHS.get(target["grain"])
+        # a column that was renamed since has its old name in an old schema
+        schemas = [table.schema(), *table.schemas().values()]
+        field = next(field for schema in schemas for field in schema.fields if field.name == target["column"])
+        self._source, self._kind = field.field_id, str(field.field_type)
+        self.names = {one.name for schema in schemas for one in schema.fields if one.field_id == self._source}
+
+    def of_file(self, spec_id: int, values: Any) -> str | None:
+        """The partition of a file; None when its spec does not say."""
+        texts = [
+            self._stored(str(part.transform), values[position])
+            for position, part in enumerate(self._table.specs()[spec_id].fields)
+            if part.source_id == self._source
+        ]
+        return max((text for text in texts if text is not None), key=len, default=None)
+
+    def _stored(self, transform: str, value: Any) -> str | None:
+        unit = "day" if transform == "identity" and self._kind == "date" else transform
+        if unit in WIDTHS:
+            if self._width is None or WIDTHS[unit] < self._width:
+                return None
+            return "null" if value is None else self._cut(_time_text(unit, int(value)), WIDTHS[unit])
+        return _value_text(value) if transform == "identity" else None
+
+    def of_value(self, value: Any) -> str:
+        """The partition of a row, by its value: days for a date, microseconds for an instant, else as it is."""
+        if value is None or self._width is None or self._kind == "string":
+            return _value_text(value)
+        unit, number = ("day", value) if self._kind == "date" else ("hour", value // 3_600_000_000)
+        return self._cut(_time_text(unit, number), WIDTHS[unit])
+
+    def _cut(self, text: str, width: int) -> str:
+        return text[: len(text) - max(0, width - (self._width or width))]
+
+
+def _time_text(unit: str, number: int) -> str:
+    """Hours, days, months or years since 1970, in any year, as Spark writes them."""
+    if unit in ("month", "year"):
+        year, month = divmod(number, 12) if unit == "month" else (number, 0)
+        return _year_text(1970 + year) + (f"-{month + 1:02d}" if unit == "month" else "")
+    days, hour = divmod(number, 24) if unit == "hour" else (number, 0)
+    cycles, rest = divmod(days, 146_097)  # days of 400 years, after which the calendar repeats
+    found = date(1970, 1, 1) + timedelta(days=rest)
+    return _year_text(found.year + 400 * cycles) + found.strftime("-%m-%d") + (f"T{hour:02d}" if unit == "hour" else "")
+
+
+def _year_text(year: int) -> str:
+    return f"{'+' if year > 9999 else '-' if year < 0 else ''}{abs(year):04d}"
+
+
+def _value_text(value: Any) -> str:
+    """A value as people write it; text that would read as NULL, or begins like a quoted one, is quoted."""
     if value is None:
         return "null"
-    match str(spec.fields[0].transform), value:
-        case "month", int():
-            return f"{1970 + value // 12:04d}-{value % 12 + 1:02d}"
-        case (("identity" | "day"), int()):
-            return (date(1970, 1, 1) + timedelta(days=value)).isoformat()
-        case _:
-            return str(value)
+    return json.dumps(value) if value in ("", "null") or str(value).startswith('"') else str(value)
 
 
 def _staged(db: sqlite3.Connection, table: Table, name: str) -> list[str]:
@@ -234,7 +282,8 @@ def _staged(db: sqlite3.Connection, table: Table, name: str) -> list[str]:
     return found
 
 
-def _publications(db: sqlite3.Connection, table: Table, name: str) -> list[str]:
+def publication_violations(db: sqlite3.Connection, table: Table, name: str) -> list[str]:
+    """What is wrong between the publications that the ledger knows and those that a table carries."""
     found = []
     carried: Counter[str] = Counter()
     snapshots = {}
@@ -285,10 +334,8 @@ def _one_publication(
         old, new = (_rows_outside(table, one.snapshot_id, target, scope) for one in (parent, snapshot))
         if old != new:
             found.append(f"I5 {pub} changed rows outside its scope: {old - new} became {new - old}")
-    moved = {path for path in {**before, **after} if (path in before) != (path in after)}
-    changed = {{**before, **after}[path][0] for path in moved - _outdated(table, parent, snapshot)}
-    if target.get("mode") != "rewrite" and len(table.spec().fields) == 1 and not changed <= scope:
-        found.append(f"I5 {pub} changed files of {sorted(changed - scope)}, outside its scope")
+    elif changed := _changed(table, target, before, after, _outdated(table, parent, snapshot)) - scope:
+        found.append(f"I5 {pub} changed files of {sorted(changed)}, outside its scope")
     made_at = snapshot.timestamp_ms / 1000
     for path in set(after) - set(before):
         place = _local(path)
@@ -309,19 +356,38 @@ def _outdated(table: Table, before: Snapshot, after: Snapshot) -> set[str]:
     return {path for path, age in ages[1].items() if age < oldest}
 
 
+def _changed(
+    table: Table, target: Mapping[str, Any], before: dict[str, Any], after: dict[str, Any], outdated: set[str]
+) -> set[str]:
+    """The partitions of files that came or went, as far as their specs say; outdated ones do not count."""
+    partitions = Partitions(table, target)
+    moved = {path: entry for path, entry in {**before, **after}.items() if (path in before) != (path in after)}
+    moved = {path: entry for path, entry in moved.items() if path not in outdated}
+    found = {partitions.of_file(spec, values) for spec, values, _ in moved.values()}
+    return {name for name in found if name is not None}
+
+
 def _rows_outside(table: Table, snapshot_id: int, target: Mapping[str, Any], scope: set[str]) -> Counter[str]:
     """Every row that is in none of the partitions, with all its columns, and how often it is there."""
-    width = {"hour": 13, "day": 10, "month": 7, "year": 4}.get(target["grain"])
+    partitions = Partitions(table, target)
     with suppress(ValueError):  # a deletion vector, which this reader does not know
-        rows = table.scan(snapshot_id=snapshot_id).to_arrow().to_pylist()
+        # times as numbers, because there are more of them than Python has dates
+        found = table.scan(snapshot_id=snapshot_id).to_arrow()
+        numbers = [field.with_type(_plain(field.type)) for field in found.schema]
+        rows = found.cast(pa.schema(numbers)).to_pylist()
+        column = next(name for name in found.schema.names if name in partitions.names)
         outside = Counter()
         for row in rows:
-            value = row[target["column"]]
-            text = "null" if value is None else str(value).replace(" ", "T")[:width]
-            if text not in scope:
+            if partitions.of_value(row[column]) not in scope:
                 outside[json.dumps(row, default=str, sort_keys=True)] += 1
         return outside
     return Counter()
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_date32(kind):
+        return pa.int32()
+    return pa.int64() if pa.types.is_timestamp(kind) else kind
 
 
 def _files_exist(table: Table) -> list[str]:
@@ -331,7 +397,7 @@ def _files_exist(table: Table) -> list[str]:
         if snapshot is None:
             found.append(f"I12 ref {name} points at a snapshot that is gone")
             continue
-        for path, (_, _, size, _) in _entries(table, snapshot).items():
+        for path, (_, _, size) in _entries(table, snapshot).items():
             there = _size(table, path)
             if there is None:
                 found.append(f"I12 {name}: {path} is live and gone")
