@@ -10,6 +10,7 @@ import pytest
 
 from errata.engines.spark.columns import in_partitions, partition_text, partition_unit
 from errata.errors import UsageError
+from errata.model.calendar import ordinal_at, stored_text
 from errata.model.partition import NULL, Grain, expand, from_ordinal, value_of, value_text
 from errata.model.within import within
 
@@ -59,6 +60,18 @@ def test_text_of_dates_and_numbers(spark: SparkSession) -> None:
     assert _texts(spark, [date(2026, 1, 3), None], "date", "date", Grain.DAY) == ["2026-01-03", "null"]
     assert _texts(spark, [date(2026, 1, 3), None], "date", "date", Grain.MONTH) == ["2026-01", "null"]
     assert _texts(spark, [-5, None], "bigint", "long", Grain.VALUE) == ["-5", "null"]
+
+
+def test_text_of_any_year_is_the_one_that_metadata_has(spark: SparkSession) -> None:
+    """Rows and files of years that no date can name have the same partition, whichever side looks."""
+    days = (20_454_000, 2_932_897, -719_600, -719_163)
+    for grain in GRAINS:
+        for kind, of in (("timestamptz", "timestamp_seconds(n * 86400L)"), ("date", "date_from_unix_date(n)")):
+            if grain is Grain.HOUR and kind == "date":
+                continue
+            rows = spark.createDataFrame([(n, day) for n, day in enumerate(days)], "at int, n int").orderBy("at")
+            found = rows.selectExpr("at", f"{of} p").select(partition_text("p", kind, grain)).collect()
+            assert [row[0] for row in found] == [stored_text(grain, ordinal_at(grain, day * 86_400)) for day in days]
 
 
 def test_contiguous_days_become_one_range() -> None:

@@ -36,7 +36,7 @@ class Context:
     clock: datetime
     partitions: tuple[str, ...]  # what this call may produce, oldest first
     start: datetime | None  # the publish interval [start, end) of these partitions; None for partitions by value
-    end: datetime | None
+    end: datetime | None  # of the last partition of the year 9999: the last instant that a datetime can hold
     config: Mapping[str, Any]
     version: str
     lineage: Mapping[str, str | None] = field(default_factory=dict)

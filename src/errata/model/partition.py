@@ -23,10 +23,10 @@ __all__ = [
     "Grain",
     "end_of",
     "expand",
-    "first_day",
     "fold",
     "fold_text",
     "from_ordinal",
+    "has_text",
     "list_text",
     "newest_first",
     "next_start",
@@ -36,6 +36,7 @@ __all__ = [
     "parse_list",
     "shift",
     "start_of",
+    "texts_of",
     "value_of",
     "value_text",
     "widen",
@@ -170,13 +171,18 @@ def ordinal(grain: Grain, text: str) -> int:
             raise UsageError("a partition by value has no place in time")
 
 
+def has_text(grain: Grain, number: int) -> bool:
+    """Whether the partition with this ordinal is in the years 0001 to 9999; see :mod:`errata.model.calendar`."""
+    return _FIRST[grain] <= number <= _LAST[grain]
+
+
 def from_ordinal(grain: Grain, number: int) -> str:
     """The inverse of :func:`ordinal`.
 
     >>> from_ordinal(Grain.HOUR, 5), from_ordinal(Grain.MONTH, 13)
     ('1970-01-01T05', '1971-02')
     """
-    if not _FIRST[grain] <= number <= _LAST[grain]:
+    if not has_text(grain, number):
         raise UsageError(f"a partition by {grain} outside the years 1 to 9999 was refused; no date can name it")
     match grain:
         case Grain.HOUR:
@@ -191,25 +197,9 @@ def from_ordinal(grain: Grain, number: int) -> str:
             raise UsageError("a partition by value has no place in time")
 
 
-def first_day(grain: Grain, number: int) -> int:
-    """Days from 1970-01-01 to the first day of the partition with this ordinal; also one after the year 9999.
-
-    >>> first_day(Grain.MONTH, 1), first_day(Grain.YEAR, -1), first_day(Grain.DAY, 3)
-    (31, -365, 3)
-    """
-    match grain:
-        case Grain.HOUR:
-            return number // 24
-        case Grain.DAY:
-            return number
-        case Grain.MONTH | Grain.YEAR:
-            year, month = divmod(number, 12) if grain is Grain.MONTH else (number, 0)
-            if year + 1970 > date.max.year:
-                # 400 years are always 146,097 days, so a year that no date can name is counted from one that can
-                return first_day(grain, number - (4800 if grain is Grain.MONTH else 400)) + 146_097
-            return date(year + 1970, month + 1, 1).toordinal() - _EPOCH_DAY
-        case Grain.VALUE:
-            raise UsageError("a partition by value has no place in time")
+def texts_of(grain: Grain, numbers: Iterable[int]) -> frozenset[str]:
+    """The partitions with these ordinals; those outside the years 0001 to 9999 are left out."""
+    return frozenset(from_ordinal(grain, n) for n in numbers if has_text(grain, n))
 
 
 def expand(grain: Grain, start: str, end: str) -> tuple[str, ...]:
@@ -361,4 +351,4 @@ def widen(grain: Grain, partitions: Sequence[str], back: int, ahead: int) -> tup
         return oldest_first(grain, set(partitions))
     numbers = {ordinal(grain, text) + step for text in partitions if text != NULL for step in range(-back, ahead + 1)}
     nulls = {NULL} & set(partitions)
-    return oldest_first(grain, nulls | {from_ordinal(grain, n) for n in numbers})
+    return oldest_first(grain, nulls | texts_of(grain, numbers))

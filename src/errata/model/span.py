@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from errata.errors import UsageError
-from errata.model.partition import NULL, Grain, from_ordinal, ordinal, parse, value_of, value_text
+from errata.model.calendar import stored_text
+from errata.model.partition import NULL, Grain, ordinal, parse, value_of, value_text
 
 __all__ = ["Span", "unit_transform"]
 
@@ -52,7 +53,7 @@ class Span:
         value = self.ends[0]
         if isinstance(value, bytes):
             return _canonical(self.grain, value.decode())
-        return from_ordinal(self.grain, value) if self.grain.is_time else str(value)
+        return stored_text(self.grain, value) if self.grain.is_time else str(value)
 
 
 def _canonical(grain: Grain, text: str) -> str | None:

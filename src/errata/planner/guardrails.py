@@ -15,7 +15,7 @@ from decimal import Decimal
 from errata.model.beside import is_beside
 from errata.model.duration import before
 from errata.model.manifest import Code, Estimate, Override
-from errata.model.partition import NULL, fold_text, parse_list, shift, start_of
+from errata.model.partition import NULL, end_of, fold_text, parse_list
 from errata.model.product import Limits, Product
 from errata.model.table import ROW_LINEAGE
 from errata.planner.ports import ActiveRun, Held, InputFacts, TargetFacts
@@ -23,6 +23,7 @@ from errata.planner.request import RULES, Request, input_partitions
 from errata.planner.restore import judge_restore
 from errata.planner.rewrite import judge_rewrite
 from errata.planner.schema import beside_problems, new_columns, schema_problems
+from errata.planner.unnameable import unnameable_note
 from errata.planner.verdict import Verdict
 
 __all__ = ["Verdict", "World", "is_refused", "judge", "used_overrides"]
@@ -94,6 +95,8 @@ def _range(world: World) -> Iterator[Verdict]:
         new = [name for name in world.partitions if name not in world.target.partitions]
         gap = f"; {len(new):,} not in the table yet: {world.folded(new)}" if new else ""
         yield Verdict("range", "ok", f"{count:,} ≤ {most:,}{gap}")
+    if told := unnameable_note(world.target, world.product.target.column):
+        yield Verdict("range", "warn", told)
 
 
 def _recent(world: World) -> Iterator[Verdict]:
@@ -103,7 +106,7 @@ def _recent(world: World) -> Iterator[Verdict]:
         return
     limit = before(protect, world.now)
     dated = [name for name in world.partitions if name != NULL]
-    hit = [name for name in dated if start_of(grain, shift(grain, name, 1)) > limit]
+    hit = [name for name in dated if end_of(grain, name) > limit]
     if hit:
         yield Verdict("recent", "refuse", f"{world.folded(hit)} closed less than {protect} ago (protect.recent)")
     else:

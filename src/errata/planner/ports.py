@@ -93,6 +93,7 @@ class TargetFacts:
     shared_rows: int = 0
     shared_bytes: int = 0
     unreadable_values: tuple[str, ...] = ()  # partition values that are no partition of this grain
+    unnameable: Mapping[str, str] = field(default_factory=dict)  # partitions outside years 1 to 9999 → one of its files
     properties: Mapping[str, str] = field(default_factory=dict)
     refs: Mapping[str, str] = field(default_factory=dict)
     last_column_id: int = 0  # the highest field id ever given, dropped columns included

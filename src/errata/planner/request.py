@@ -15,11 +15,11 @@ from errata.model.partition import (
     Grain,
     expand,
     fold_text,
-    from_ordinal,
     oldest_first,
     ordinal,
     parse,
     parse_list,
+    texts_of,
     widen,
 )
 from errata.model.product import Input, Product
@@ -210,7 +210,7 @@ def input_partitions(source: Input, grain: Grain, partitions: Sequence[str]) -> 
     if source.own:
         back = look(source, grain)[0]
         numbers = [ordinal(grain, name) for name in partitions if name != NULL]
-        return oldest_first(grain, {from_ordinal(grain, n) for at in numbers for n in range(at - back, at)})
+        return oldest_first(grain, texts_of(grain, {n for at in numbers for n in range(at - back, at)}))
     return widen(grain, partitions, *look(source, grain)) if source.partition else ()
 
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from errata.errors import UsageError
 from errata.model.manifest import Manifest
-from errata.model.partition import NULL, Grain, from_ordinal, ordinal, start_of
+from errata.model.partition import NULL, end_of
 from errata.model.product import Check, Metric
 from errata.validator.findings import OK, CheckResult, Numbers, shown, two_places, unmeasured
 from errata.validator.names import check_measure, is_across_partitions
@@ -80,13 +79,8 @@ _MICROSECOND = datetime.resolution
 
 def _end(manifest: Manifest, partitions: tuple[str, ...]) -> datetime:
     grain = manifest.target.grain
-    numbers = [ordinal(grain, name) for name in partitions if name != NULL] if grain is not Grain.VALUE else []
-    if not numbers:
-        return datetime.fromisoformat(manifest.as_of)
-    try:
-        return start_of(grain, from_ordinal(grain, max(numbers) + 1))
-    except UsageError:
-        return datetime.max.replace(tzinfo=UTC)  # 9999-12-31, a favourite for "never": nothing comes after it
+    named = [name for name in partitions if name != NULL] if grain.is_time else []
+    return end_of(grain, max(named)) if named else datetime.fromisoformat(manifest.as_of)
 
 
 def _instant(moment: datetime) -> str:

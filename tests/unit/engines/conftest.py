@@ -33,8 +33,12 @@ class Lake:
     catalog: Catalog
 
     @property
+    def tables(self) -> TableLoader:
+        return TableLoader({"lake": self.catalog})
+
+    @property
     def reader(self) -> IcebergMetadata:
-        return IcebergMetadata(TableLoader({"lake": self.catalog}))
+        return IcebergMetadata(self.tables)
 
     def create(
         self, name: str, *fields: tuple[str, Transform[Any, Any]], rows: list[Mapping[str, Any]] | None = None

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyiceberg.conversions import to_bytes
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.table import Table
 from pyiceberg.transforms import (
     BucketTransform,
     DayTransform,
@@ -19,10 +25,12 @@ from pyiceberg.typedef import Record
 
 from errata.canonical import digest_of
 from errata.engines.iceberg.entries import Entry, _applying, fingerprint
+from errata.engines.iceberg.history import IcebergHistory
 from errata.errors import NotFound, UsageError
+from errata.model.calendar import ordinal_at
 from errata.model.partition import NULL, Grain
 from errata.model.product import Input
-from unit.engines.conftest import Lake, append, on
+from unit.engines.conftest import Lake, append, data_file, on
 
 IDENTITY: Transform[Any, Any] = IdentityTransform()
 
@@ -72,6 +80,81 @@ def test_null_is_a_partition_value(lake: Lake):
     facts = lake.reader.read_target("lake.fin.t", "region", Grain.VALUE, [NULL])
     assert set(facts.partitions) == {NULL, '"null"'}
     assert [f.rows for f in facts.expected[NULL]] == [1]
+
+
+@pytest.mark.parametrize("late", [True, False])
+@pytest.mark.parametrize(
+    "column,transform,grain,asked",
+    [
+        ("day", IDENTITY, Grain.DAY, "2026-01-03"),
+        ("day", MonthTransform(), Grain.MONTH, "2026-01"),
+        ("day", YearTransform(), Grain.YEAR, "2026"),
+        ("at", HourTransform(), Grain.HOUR, "2026-01-03T05"),
+        ("at", HourTransform(), Grain.DAY, "2026-01-03"),
+        ("at", DayTransform(), Grain.DAY, "2026-01-03"),
+        ("at", MonthTransform(), Grain.MONTH, "2026-01"),
+        ("at", MonthTransform(), Grain.DAY, "2026-01-03"),
+        ("at", YearTransform(), Grain.YEAR, "2026"),
+    ],
+)
+def test_a_year_that_no_date_can_name_hides_no_other_partition(
+    lake: Lake, column: str, transform: Transform[Any, Any], grain: Grain, asked: str, late: bool
+):
+    """A row of the year 57971, or of the year 0, is told with its file; every other partition reads as without it."""
+    table = lake.create("t", (column, transform), rows=[on("2026-01-03T05:30:00", 7)])
+    sources = Input("raw", table="lake.fin.t", partition=column)
+    before = lake.reader.read_target("lake.fin.t", column, grain, [asked])
+    inputs = lake.reader.read_input(sources, grain, [asked])
+    path = strange_row(table, column, transform, 20_454_000 if late else -719_600)
+    after = lake.reader.read_target("lake.fin.t", column, grain, [asked])
+    (name,) = after.unnameable
+    assert after.unnameable == {name: path}
+    assert name.startswith("+57971" if late else "-0001")
+    assert (after.partitions, after.expected, after.shared_files) == (
+        before.partitions,
+        before.expected,
+        before.shared_files,
+    )
+    now = lake.reader.read_input(sources, grain, [asked])
+    assert (now.partitions, now.oldest) == (inputs.partitions, inputs.oldest)
+    history = IcebergHistory(lake.tables).commits("lake.fin.t", column, grain, [asked])
+    assert len(history.commits) == 1
+
+
+@contextmanager
+def appending(table: Table) -> Iterator[Any]:
+    with table.transaction() as tx, tx.update_snapshot().fast_append() as update:
+        yield update
+
+
+def strange_row(table: Table, column: str, transform: Transform[Any, Any], day: int) -> str:
+    """Metadata of one file with one row of this day since 1970, which may be in any year."""
+    unit = {"identity": Grain.DAY}.get(str(transform)) or Grain(str(transform))
+    field, spec = table.schema().find_field(column), table.spec()
+    path, value = f"{table.location()}/data/strange.parquet", day if column == "day" else day * 86_400_000_000
+    bound = to_bytes(field.field_type, value)
+    metrics = {
+        "value_counts": {field.field_id: 1},
+        "null_value_counts": {field.field_id: 0},
+        "lower_bounds": {field.field_id: bound},
+        "upper_bounds": {field.field_id: bound},
+    }
+    # pyiceberg writes the partition's path into the snapshot's summary and has none for such a year; others do
+    with mock.patch.object(PartitionSpec, "partition_to_path", return_value="strange"), appending(table) as update:
+        partition = (ordinal_at(unit, day * 86_400),) if spec.fields else ()
+        update.append_data_file(data_file(path, partition, 1, spec.spec_id, **metrics))
+    return path
+
+
+def test_a_file_without_a_partition_is_placed_by_its_bounds_in_any_year(lake: Lake):
+    """Bounds in the year 57971 put a file of an unpartitioned table outside every partition that can be chosen."""
+    for column, grain in (("day", Grain.MONTH), ("at", Grain.YEAR), ("at", Grain.HOUR)):
+        table = lake.create(f"{column}_{grain}", rows=[on("2026-01-03T05:30:00", 7)])
+        path = strange_row(table, column, DayTransform(), 20_454_000)
+        asked = {Grain.MONTH: "2026-01", Grain.YEAR: "2026", Grain.HOUR: "2026-01-03T05"}[grain]
+        facts = lake.reader.read_target(f"lake.fin.{column}_{grain}", column, grain, [asked])
+        assert list(facts.unnameable.values()) == [path]
+        assert (set(facts.partitions), facts.shared_files) == ({asked}, ())
 
 
 def test_a_table_without_snapshots_has_no_base(lake: Lake):

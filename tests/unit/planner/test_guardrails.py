@@ -30,6 +30,20 @@ from unit.planner.worlds import (
 OTHER = ActiveRun("bf-1", "d" * 64, "running", PRODUCT.target.table, frozenset({"2026-01-02", "2026-01-03"}))
 
 
+def test_partitions_outside_the_years_of_dates_are_named_and_block_nothing():
+    """The note says which, in which file, and gives a statement for each side of the calendar."""
+    strange = {"+57971-02-25": "s3://b/late.parquet", "-0044-03-15": "s3://b/early.parquet"}
+    made = plan(target=replace(TARGET, unnameable=strange))
+    (note,) = [verdict for verdict in made.verdicts if "outside the years" in verdict.message]
+    assert (note.rule, note.level) == ("range", "warn")
+    assert "2 partitions outside the years 0001 to 9999 cannot be chosen and are left alone" in note.message
+    assert "+57971-02-25 (in s3://b/late.parquet)" in note.message
+    column, table = PRODUCT.target.column, "`.`".join(PRODUCT.target.table.split("."))
+    where = f"`{column}` >= DATE'10000-01-01' OR `{column}` < DATE'0001-01-01'"
+    assert note.message.endswith(f"DELETE FROM `{table}` WHERE {where}")
+    assert made.manifest is not None
+
+
 def test_a_good_request_has_an_ok_from_every_rule():
     """Each rule speaks once and none refuses or warns."""
     made = plan()

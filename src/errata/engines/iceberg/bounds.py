@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.conversions import from_bytes
-from pyiceberg.transforms import parse_transform
 from pyiceberg.types import PrimitiveType
 
+from errata.model.calendar import ordinal_at
 from errata.model.partition import NULL, Grain
 from errata.model.span import Span, unit_transform
 
@@ -28,10 +28,8 @@ class Bounds:
         except ValueError:
             return
         kind = field.field_type
-        transform = unit_transform(str(kind), grain)
-        if transform is not None and isinstance(kind, PrimitiveType):
+        if unit_transform(str(kind), grain) is not None and isinstance(kind, PrimitiveType):
             self._field, self._type = field.field_id, kind
-            self._apply = parse_transform(transform).transform(kind)
 
     def span(self, file: Any) -> Span:
         """Between which values the file's rows are."""
@@ -41,7 +39,7 @@ class Bounds:
         if low is None or high is None:
             return Span(self._grain)
         nulls = (file.null_value_counts or {}).get(self._field)
-        ends = tuple(_value(self._apply(from_bytes(self._type, bound))) for bound in (low, high))
+        ends = tuple(self._value(from_bytes(self._type, bound)) for bound in (low, high))
         return Span(self._grain, ends, has_null=nulls != 0)
 
     def only(self, file: Any) -> str | None:
@@ -52,6 +50,10 @@ class Bounds:
                 return NULL
         return self.span(file).only
 
-
-def _value(value: Any) -> Any:
-    return value.encode() if isinstance(value, str) else value
+    def _value(self, value: Any) -> Any:
+        """By its partition's ordinal, which pyiceberg's transforms cannot give for years after 9999."""
+        if isinstance(value, str):
+            return value.encode()
+        if not self._grain.is_time:
+            return value
+        return ordinal_at(self._grain, value * 86_400 if str(self._type) == "date" else value // 1_000_000)

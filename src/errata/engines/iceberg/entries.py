@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from errata.engines.iceberg.bounds import Bounds
 from errata.engines.iceberg.fields import Place, place_in
+from errata.model.calendar import is_unnameable
 from errata.model.manifest import ExpectedFile
 from errata.model.partition import NULL, Grain
 from errata.planner.ports import PartitionSize
@@ -48,6 +49,7 @@ class LiveTarget:
     fingerprints: Mapping[str, str]
     shared: tuple[Entry, ...]  # data files that may hold the scope, and other partitions as well
     unreadable: tuple[str, ...]
+    unnameable: Mapping[str, str]  # partitions outside the years 1 to 9999, each with one of its files
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ def scan_target(
     shared: dict[str, tuple[Entry, tuple[str, ...]]] = {}
     elsewhere: list[Entry] = []  # delete files whose spec does not name a partition of this grain
     unreadable: set[str] = set()
+    unnameable: dict[str, str] = {}
     for manifest in snapshot.manifests(table.io) if snapshot else ():
         place = places.get(manifest.partition_spec_id)
         is_own = place is not None and own is not None and place.transform == own.transform and place.is_exact
@@ -110,7 +113,9 @@ def scan_target(
                     elsewhere.append(entry)
                 elif key is None and (names := bounds.span(file).among(inside)):
                     shared[entry.path] = (entry, names)
-            if key is not None:
+            if key is not None and is_unnameable(grain, key):
+                unnameable.setdefault(key, entry.path)
+            elif key is not None:
                 _count(totals, key, entry)
                 if key in found:
                     found[key].append(entry)
@@ -125,6 +130,7 @@ def scan_target(
         fingerprints={name: fingerprint((f.path, f.rows) for f in files) for name, files in expected.items()},
         shared=tuple(shared[path][0] for path in sorted(shared)),
         unreadable=tuple(sorted(unreadable)),
+        unnameable=unnameable,
     )
 
 
@@ -153,6 +159,8 @@ def scan_input(
             key = place.covering(key) if key else None
             if key is None:
                 shared.append((entry.path, entry.rows))
+                continue
+            if is_unnameable(grain, key):
                 continue
             oldest.see(key)
             if key in wanted:
@@ -272,7 +280,7 @@ def _is_outside(manifest: ManifestFile, place: Place, span: tuple[str, str] | No
         return False
     low = place.text(int.from_bytes(summary.lower_bound, "little", signed=True))
     high = place.text(int.from_bytes(summary.upper_bound, "little", signed=True))
-    if low is None or high is None:
+    if low is None or high is None or any(is_unnameable(place.wanted, text) for text in (low, high)):
         return False
     oldest.see(low)
     return high < place.covering(span[0]) or low > place.covering(span[1])

@@ -13,7 +13,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import FixedType, IcebergType, ListType, MapType, StructType, UUIDType
 
 from errata.errors import UsageError
-from errata.model.partition import NULL, Grain, from_ordinal, parse, value_text
+from errata.model.calendar import stored_text
+from errata.model.partition import NULL, Grain, parse, value_text
 from errata.planner.ports import Column, PartitionField
 
 __all__ = ["Place", "column_types", "columns", "field_of", "partition_fields", "place_in"]
@@ -58,7 +59,9 @@ class Place:
             return value_text(str(value))
         if self._is_text:
             return _canonical(self.wanted, str(value))
-        return from_ordinal(self.stored, int(value))[: _WIDTH[self.wanted]]
+        text = stored_text(self.stored, int(value))
+        # from the end, because a year may have five digits and a sign
+        return text[: len(text) - max(0, _WIDTH[self.stored] - _WIDTH[self.wanted])]
 
     def covering(self, partition: str) -> str:
         """The stored interval that a partition of the product lies in."""

@@ -16,9 +16,10 @@ from typing import Any
 
 from errata.engines.iceberg.catalogs import java_properties
 from errata.errors import EngineError, NotFound
+from errata.model.calendar import first_second, stored_text
 from errata.model.columns import TableColumn, TableSchema
 from errata.model.manifest import ExpectedFile, TargetPin
-from errata.model.partition import NULL, Grain, first_day, fold, from_ordinal, ordinal, value_of, value_text
+from errata.model.partition import NULL, Grain, fold, ordinal, value_of, value_text
 from errata.model.product import Catalog
 from errata.model.span import Span
 from errata.model.table import DataFile
@@ -30,7 +31,6 @@ _FIELD, _NONE, _BETWEEN = "\x1f", "\x00", "\x1e"
 _ESCAPED = {"\\": "\\", "n": "\n", "f": _FIELD, "0": _NONE}
 _ESCAPES = {ord(meant): f"\\{letter}" for letter, meant in _ESCAPED.items()}
 _ESCAPE = re.compile(r"\\([\\nf0])")
-_DAY_MICROS = 86_400_000_000
 _MOST_RANGES = 64
 CONTENT = {"POSITION_DELETES": "position_deletes", "EQUALITY_DELETES": "equality_deletes", "DATA": "data"}
 
@@ -200,7 +200,7 @@ def partition_text(target: TargetPin, raw: str) -> str | None:
     if target.transform == "identity" and target.column_type != "date":
         return value_text(value)
     grain = Grain.DAY if target.transform == "identity" else Grain(target.transform)
-    return from_ordinal(grain, int(value))
+    return stored_text(grain, int(value))
 
 
 def _data_file(target: TargetPin, row: list[str], partitions: Sequence[str]) -> DataFile:
@@ -235,16 +235,14 @@ def _ranges(target: TargetPin, partitions: Sequence[str]) -> Iterator[tuple[str,
         for value in sorted(values, key=int if is_number else None):
             yield ("#" if is_number else "'", value, value)
         return
-    unit = 1 if kind == "date" else _DAY_MICROS
+    # a day of seconds, or a second of microseconds
+    divided, times = (86_400, 1) if kind == "date" else (1, 1_000_000)
     for first, last in fold(grain, partitions):
         if kind == "string":
             yield ("'", first, last)  # canonical time text sorts as time does
-        elif grain is Grain.HOUR:
-            hour = _DAY_MICROS // 24
-            yield ("#", ordinal(grain, first) * hour, (ordinal(grain, last) + 1) * hour - 1)
         else:
-            start, end = first_day(grain, ordinal(grain, first)), first_day(grain, ordinal(grain, last) + 1)
-            yield ("#", start * unit, end * unit - 1)
+            low, end = first_second(grain, ordinal(grain, first)), first_second(grain, ordinal(grain, last) + 1)
+            yield ("#", low // divided * times, end // divided * times - 1)
 
 
 def _joined(ranges: Sequence[tuple[str, Any, Any]]) -> Iterator[tuple[str, str, str]]:

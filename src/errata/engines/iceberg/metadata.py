@@ -187,6 +187,7 @@ class IcebergMetadata:
             shared_rows=sum(entry.rows for entry in live.shared),
             shared_bytes=sum(entry.size for entry in live.shared),
             unreadable_values=live.unreadable,
+            unnameable=live.unnameable,
             properties=dict(found.properties),
             refs={name: str(ref.snapshot_id) for name, ref in found.metadata.refs.items()},
             last_column_id=found.metadata.last_column_id,

@@ -17,8 +17,9 @@ from errata.engines.iceberg.metadata import TableLoader
 from errata.errors import EngineError, NotFound, UsageError
 from errata.executor.ports import Correction, Key, Origin, RowReader
 from errata.model.beside import CORRECTION_COLUMNS
+from errata.model.calendar import first_second
 from errata.model.manifest import TargetPin
-from errata.model.partition import NULL, Grain, shift, start_of, value_of
+from errata.model.partition import NULL, Grain, ordinal, value_of
 
 if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
@@ -128,13 +129,12 @@ def _scope(target: TargetPin, partition: str) -> BooleanExpression:
     if target.column_type in ("string", "int", "long"):
         value = value_of(partition) if target.grain is Grain.VALUE else partition
         return _predicate("==", column, _whole(column, value or "") if target.column_type in ("int", "long") else value)
-    start, end = (start_of(target.grain, text) for text in (partition, shift(target.grain, partition, 1)))
+    number = ordinal(target.grain, partition)
+    # as numbers, because after 9999-12-31 comes a day that no Python date can be
+    low, high = (first_second(target.grain, n) for n in (number, number + 1))
     if target.column_type == "date":
-        low, high = start.date().isoformat(), end.date().isoformat()
-        return And(_predicate(">=", column, low), _predicate("<", column, high))
-    zone = "+00:00" if target.column_type == "timestamptz" else ""
-    low, high = (moment.replace(tzinfo=None).isoformat() + zone for moment in (start, end))
-    return And(_predicate(">=", column, low), _predicate("<", column, high))
+        return And(_predicate(">=", column, low // 86_400), _predicate("<", column, high // 86_400))
+    return And(_predicate(">=", column, low * 1_000_000), _predicate("<", column, high * 1_000_000))
 
 
 def _whole(column: str, text: str) -> int:

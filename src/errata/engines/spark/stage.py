@@ -30,7 +30,7 @@ from errata.errors import EngineError, ErrataError, SourceChanged, TransformFail
 from errata.executor.ports import TRIAL, ChunkEngine, ChunkWork
 from errata.failpoints import failpoint
 from errata.model.context import Context, Mode
-from errata.model.partition import fold_text, oldest_first, shift, start_of
+from errata.model.partition import end_of, fold_text, oldest_first, start_of
 from errata.model.product import Merge
 from errata.model.refs import run_branch
 
@@ -203,7 +203,7 @@ def context_for(work: ChunkWork, aside: Aside) -> Context:
         clock=datetime.fromisoformat(manifest.as_of),
         partitions=partitions,
         start=start_of(grain, timed[0]) if timed else None,
-        end=start_of(grain, shift(grain, timed[-1], 1)) if timed else None,
+        end=end_of(grain, timed[-1]) if timed else None,
         config=manifest.code.config,
         version=manifest.code.version,
         lineage=lineage_values(work.run_id, manifest, work.chunk),
