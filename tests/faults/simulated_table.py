@@ -192,6 +192,7 @@ class Version:
     commit_on: Callable[[str, PublicationCommit], str] | None = None
     table_uuid: str = "uuid"
     spec_id: int = 0
+    column: str = PIN.column
 
     @property
     def snapshot_id(self) -> str:

@@ -15,7 +15,7 @@ from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
 from errata.executor.suppressing import kept, require_no_earlier, require_no_return
 from errata.executor.sweeping import sweep
-from errata.ledger import PartitionState, RunRecord
+from errata.ledger import PartitionState, PublicationRecord, RunRecord
 from errata.model.audit import Actor
 from errata.model.beside import beside_table, is_beside
 from errata.model.duration import days
@@ -162,7 +162,24 @@ def _undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]
         own=frozenset(desk.ledger.committed_on(run.table)),
         known_content=_measured_content(desk, run, scope),
         rewrite=rewrite,
+        instead=_restoring(run, manifest, {pub.pub_id: pub for pub in publications}, by_publication, refs),
     )
+
+
+def _restoring(
+    run: RunRecord,
+    manifest: Manifest,
+    publications: Mapping[str, PublicationRecord],
+    by_publication: Mapping[str, Sequence[str]],
+    refs: Mapping[str, str],
+) -> str:
+    """The commands that put back the rows of before each publication, for a table whose files cannot be exchanged."""
+    found = []
+    for pub_id, names in by_publication.items():
+        before = pre_tag(pub_id) if pre_tag(pub_id) in refs else publications[pub_id].base_snapshot_id
+        listed = list_text(manifest.target.grain, names)
+        found.append(f'errata plan {run.product} --partitions {listed} --restore {before} --reason "…"')
+    return "; ".join(found)
 
 
 def _files(listed: Mapping[str, Sequence[Sequence[Any]]], names: Sequence[str]) -> FileSets:

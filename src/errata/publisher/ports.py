@@ -113,6 +113,10 @@ class TableVersion(Protocol):
         """The current partition spec."""
 
     @property
+    def column(self) -> str | None:
+        """What the target's partition column is called by now; None: it was dropped."""
+
+    @property
     def refs(self) -> frozenset[str]:
         """Names of all branches and tags."""
 

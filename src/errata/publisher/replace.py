@@ -13,7 +13,8 @@ from typing import Any
 
 from errata.errors import EngineError, ErrataError, PublishConflict
 from errata.failpoints import failpoint
-from errata.model.columns import columns_to_add, planned_schema
+from errata.model.columns import columns_to_add
+from errata.model.human import plural
 from errata.model.manifest import TargetPin
 from errata.model.refs import GUARD, rows_branch, undo_branch
 from errata.model.table import Commit, DataFile, FileSets, by_partition
@@ -32,8 +33,9 @@ from errata.publisher.ports import (
     scope_of,
 )
 from errata.publisher.remembering import RememberedContent
+from errata.publisher.shape import need_partition_column, need_planned_shape
 from errata.publisher.unrecorded import find_unrecorded, landed_by_files
-from errata.publisher.wording import conflict_error, contention_error, drift_error, unrecorded_error
+from errata.publisher.wording import conflict_error, contention_error, drift_error, shape_error, unrecorded_error
 
 __all__ = [
     "Examined",
@@ -78,6 +80,7 @@ class Replacement:
     rebased: Mapping[str, str | None] = field(default_factory=dict)  # partition → a later base of its own
     marks: tuple[str, ...] = ()
     """Snapshots beside main that were made right before the expected state: their place in time outlives the base."""
+    instead: str = ""  # of a rollback: the commands that put the same rows back when files cannot
 
     def by_base(self, partitions: Sequence[str]) -> dict[str | None, list[str]]:
         """Partitions by the snapshot that their expected files were read at."""
@@ -132,15 +135,16 @@ class Replaced:
 def examine(order: Replacement, version: TableVersion, content: ContentPort) -> Examined:
     """Compare one version with what was promised; raises ``PublishConflict`` naming partitions, commits, writers."""
     target = order.target
-    if version.table_uuid != target.table_uuid:
-        raise drift_error(order.run_id, target.table, "table", target.table_uuid, version.table_uuid)
-    if order.kind == "publish" and columns_to_add(target, version.schema) is None:
-        raise drift_error(order.run_id, target.table, "", planned_schema(target), version.schema)
-    if version.spec_id != target.spec_id:
-        raise drift_error(order.run_id, target.table, "partition spec id", target.spec_id, version.spec_id)
+    if order.kind == "publish":
+        need_planned_shape(order.run_id, target, version)
+    else:
+        need_partition_column(order.run_id, target, version)
     files = version.live(order.partitions)
     partial = [file for file in files if file.partition is None]
     if partial and not shares_files(target):
+        if order.kind == "rollback":
+            why = f"{plural(len(partial), 'file')} written since under another partition spec may hold rows of others"
+            raise shape_error(order.run_id, target.table, why, order.instead)
         raise drift_error(order.run_id, target.table, "files by partition", 0, f"{len(partial)} of another spec")
     live = by_partition(files, order.partitions)
     if order.only_into_empty and files:
@@ -156,6 +160,9 @@ def examine(order: Replacement, version: TableVersion, content: ContentPort) -> 
         history = version.history(base, names)
         verdict = verdict.and_of(judge(names, history, order.own, shares_files=shares_files(target)))
     verdict = verdict.overruled(deleted)
+    if (verdict.unclear or shares_files(target)) and version.column != target.column:
+        why = f"its partition column {target.column} is now {version.column}, so that rows written since cannot be read"
+        raise shape_error(order.run_id, target.table, why, order.instead)
     compared = compare_content(order, version, verdict.unclear, content) if verdict.unclear else Compared()
     verdict = verdict.settled(compared.same)
     if verdict.written:

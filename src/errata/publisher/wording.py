@@ -10,7 +10,15 @@ from errata.model.partition import Grain, list_text, oldest_first
 from errata.model.table import Commit
 from errata.publisher.ports import IntentLog
 
-__all__ = ["conflict_error", "contention_error", "drift_error", "told_error", "unrecorded_error"]
+__all__ = [
+    "conflict_error",
+    "contention_error",
+    "drift_error",
+    "dropped_error",
+    "shape_error",
+    "told_error",
+    "unrecorded_error",
+]
 
 _VERBS = {"append": "appended", "overwrite": "overwritten", "delete": "deleted", "replace": "rewritten"}
 _UNTOUCHED = "main is unchanged; the staged output is kept"
@@ -118,6 +126,28 @@ def told_error(run_id: str, table: str, publication_id: str) -> PublishConflict:
         f'--supersede {run_id} --reason "…"',
         run_id=run_id,
         publications=[publication_id],
+    )
+
+
+def shape_error(run_id: str, table: str, why: str, instead: str) -> PublishConflict:
+    """A rollback whose files cannot be exchanged any more, because the table's partitions are others by now."""
+    return PublishConflict(
+        f"rollback of {run_id} was refused; {table}: {why}",
+        state=_UNTOUCHED,
+        hint=f"put the rows back instead of the files: {instead}",
+        run_id=run_id,
+        table=table,
+    )
+
+
+def dropped_error(run_id: str, table: str, column: str) -> PublishConflict:
+    """A rollback of partitions by a column that the table no longer has."""
+    return PublishConflict(
+        f"rollback of {run_id} was refused; column {column} of {table}, which its partitions are of, was dropped",
+        state=_UNTOUCHED,
+        hint='name another partition column in the product file and compute again: errata plan PRODUCT … --reason "…"',
+        run_id=run_id,
+        table=table,
     )
 
 

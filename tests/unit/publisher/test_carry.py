@@ -81,6 +81,7 @@ class Version:
     files: dict[str, Rows]
     table_uuid: str = "uuid"
     spec_id: int = 0
+    column: str = PIN.column
     refs: frozenset[str] = frozenset()
 
     @property

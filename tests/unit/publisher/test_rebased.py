@@ -29,6 +29,7 @@ class Version:
     snapshot_id: str = "9"
     table_uuid: str = "uuid"
     spec_id: int = 0
+    column: str = PIN.column
     refs: frozenset[str] = frozenset()
     schema: TableSchema = field(default_factory=lambda: TableSchema(0, 1, {"d": "date"}, {"d": 1}))
 

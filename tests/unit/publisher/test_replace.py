@@ -36,6 +36,8 @@ class Table:
     schema_id: int = 0
     table_uuid: str = "uuid"
     spec_id: int = 0
+    column: str | None = PIN.column
+    partition: str | None = DAY  # of every file
     commits: list[PublicationCommit] = field(default_factory=list)
     last_column_id: int = 1
     columns: dict[str, str] = field(default_factory=lambda: {"d": "date"})
@@ -104,8 +106,12 @@ class Version:
         ids = {"d": 1} if schema_id == PIN.schema_id else self.table.field_ids
         return tuple(TableColumn(number, name, self.table.defaults.get(name)) for name, number in ids.items())
 
+    @property
+    def column(self) -> str | None:
+        return self.table.column
+
     def live(self, _partitions: Sequence[str]) -> tuple[DataFile, ...]:
-        return tuple(DataFile(path, 1, 1, DAY, self.table.attached) for path in self.files)
+        return tuple(DataFile(path, 1, 1, self.table.partition, self.table.attached, (DAY,)) for path in self.files)
 
     def history(self, _base: str | None, _partitions: Sequence[str]) -> History:
         return History(tuple(self.table.writes), complete=self.table.complete)
@@ -275,13 +281,51 @@ def test_compaction_between_check_and_commit_renews_the_undo_set() -> None:
     assert found.compacted == (DAY,)
 
 
-@pytest.mark.parametrize("changed", [{"schema_id": 1}, {"spec_id": 1}, {"table_uuid": "another"}], ids=str)
+@pytest.mark.parametrize(
+    "changed",
+    [{"schema_id": 1}, {"spec_id": 1}, {"table_uuid": "another"}, {"column": "renamed"}, {"column": None}],
+    ids=str,
+)
 def test_a_table_that_is_not_the_planned_one_is_refused_before_anything_is_intended(changed: dict[str, Any]) -> None:
     """Table, schema and partition spec are requirements of the commit."""
     table, log = Table(**changed), Log()
     with pytest.raises(PublishConflict):
         carry_out(ORDER, table, SameContent(), log)
     assert log.events == []
+
+
+ROLLBACK = replace(ORDER, kind="rollback", instead="errata plan fin.sales --partitions 2026-01-01 --restore 7")
+
+
+@pytest.mark.parametrize("changed", [{"spec_id": 1}, {"schema_id": 1}, {"column": "renamed"}], ids=str)
+def test_a_rollback_needs_the_partitions_files_and_not_the_planned_spec_or_names(changed: dict[str, Any]) -> None:
+    """What was published is taken out and what was there put back, file by file, whatever the spec is by now."""
+    table, log = Table(**changed), Log()
+    carry_out(ROLLBACK, table, SameContent(), log)
+    assert table.files == {"new"}
+
+
+def test_a_rollback_over_files_of_another_spec_names_the_command_that_restores() -> None:
+    """A file that may hold other partitions is not taken out; the hint is the whole command."""
+    table, log = Table(spec_id=1, partition=None), Log()
+    with pytest.raises(PublishConflict, match="written since under another partition spec") as refused:
+        carry_out(ROLLBACK, table, SameContent(), log)
+    assert "errata plan fin.sales --partitions 2026-01-01 --restore 7" in refused.value.hint
+    assert (log.events, table.files) == ([], {"old"})
+
+
+def test_a_rollback_after_a_rename_reads_no_rows_by_the_old_name() -> None:
+    """Where only content could tell, it is refused with the command that restores."""
+    table, log = Table(column="renamed", files={"rewritten"}), Log()
+    with pytest.raises(PublishConflict, match="its partition column d is now renamed") as refused:
+        carry_out(ROLLBACK, table, SameContent(), log)
+    assert "--restore 7" in refused.value.hint
+
+
+def test_a_rollback_by_a_column_that_was_dropped_is_refused_in_a_sentence() -> None:
+    """Nothing says any more which rows are of a partition."""
+    with pytest.raises(PublishConflict, match=r"column d of lake\.t, which its partitions are of, was dropped"):
+        carry_out(ROLLBACK, Table(column=None), SameContent(), Log())
 
 
 def test_a_commit_touches_every_ref_it_relies_on() -> None:

@@ -15,7 +15,6 @@ import org.apache.iceberg.SnapshotUpdate;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.UpdateSchema;
-import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.spark.FileRewriteCoordinator;
 import org.apache.iceberg.types.Types;
@@ -121,7 +120,7 @@ public class ErrataCommit {
   }
 
   /** Take out the listed files of a snapshot; answers how many of them were found. */
-  public int remove(long snapshotId, Expression scope, String paths) throws Exception {
+  public int remove(long snapshotId, String scope, String paths) throws Exception {
     Collection files = ErrataFiles.files(table, snapshotId, scope, paths, false);
     for (Iterator i = files.iterator(); i.hasNext(); ) {
       ((OverwriteFiles) pending).deleteFile((DataFile) i.next());
@@ -130,7 +129,7 @@ public class ErrataCommit {
   }
 
   /** Put in the listed files of a snapshot, with statistics; answers how many of them were found. */
-  public int add(Table holder, long snapshotId, Expression scope, String paths) throws Exception {
+  public int add(Table holder, long snapshotId, String scope, String paths) throws Exception {
     Collection files = ErrataFiles.placedFiles(table, holder, snapshotId, scope, paths);
     put(files);
     return files.size();

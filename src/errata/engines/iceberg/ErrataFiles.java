@@ -40,6 +40,7 @@ import org.apache.iceberg.types.Conversions;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.SerializableFunction;
+import org.apache.iceberg.util.SnapshotUtil;
 
 /**
  * File lists in bulk, inside the JVM.
@@ -59,12 +60,11 @@ public class ErrataFiles {
    * each delete file. Files whose partition is known and not among the wanted values are left out; no wanted values:
    * none is. Nothing but the answer is kept.
    */
-  public String live(Table table, long snapshotId, Expression scope, int sourceId, String transform, String wanted)
+  public String live(Table table, long snapshotId, String scope, int sourceId, String transform, String wanted)
       throws Exception {
     Set values = wanted.isEmpty() ? null : new HashSet(Arrays.asList(wanted.split("\n")));
-    String column = table.schema().findColumnName(sourceId);
     StringBuilder out = new StringBuilder();
-    CloseableIterable planned = plan(table, snapshotId, scope, column == null ? Collections.emptySet() : Collections.singleton(column));
+    CloseableIterable planned = plan(table, snapshotId, scope, Collections.singleton(Integer.valueOf(sourceId)));
     try {
       for (Iterator i = planned.iterator(); i.hasNext(); ) {
         FileScanTask task = (FileScanTask) i.next();
@@ -142,7 +142,7 @@ public class ErrataFiles {
   }
 
   /** Stage the scan of the listed files, with their deletes, for Spark to read under a name. */
-  public void stage(Table table, String name, long snapshotId, Expression scope, String paths) throws Exception {
+  public void stage(Table table, String name, long snapshotId, String scope, String paths) throws Exception {
     SparkTableCache.get().add(name, table);
     ScanTaskSetManager.get().stageTasks(table, name, tasks(table, snapshotId, scope, paths, null));
   }
@@ -165,16 +165,21 @@ public class ErrataFiles {
   }
 
   /**
-   * A predicate on a column: "n" for NULL, else the first value, the value after the last, and how both are written.
+   * A scope as a predicate: the field id of the column, then a line each: "n" for NULL, else how values are written, the
+   * first value and the last; "*" for every row.
    *
    * <p>A balanced tree, because one that leans to a side overflows the stack at some thousand ranges; ranges and never
    * {@code in}, which Iceberg 1.11.0 answers on text beside a NULL partition with a NullPointerException, and which finds
    * no file at all of a transform.
    */
-  public Expression scope(String column, String ranges) {
+  private static Expression filter(Schema schema, String scope) {
+    if (scope.equals("*")) {
+      return Expressions.alwaysTrue();
+    }
     List found = new ArrayList();
-    String[] lines = ranges.split("\n");
-    for (int n = 0; n < lines.length; n += 1) {
+    String[] lines = scope.split("\n");
+    String column = schema.findColumnName(Integer.parseInt(lines[0]));
+    for (int n = 1; n < lines.length; n += 1) {
       String[] range = lines[n].split(FIELD, -1);
       if (range[0].equals("n")) {
         found.add(Expressions.isNull(column));
@@ -487,7 +492,7 @@ public class ErrataFiles {
   }
 
   /** The listed files of a snapshot; with statistics when they are to be added somewhere, or they are lost for good. */
-  static List files(Table table, long snapshotId, Expression scope, String paths, boolean statistics) throws Exception {
+  static List files(Table table, long snapshotId, String scope, String paths, boolean statistics) throws Exception {
     List files = new ArrayList();
     List found = tasks(table, snapshotId, scope, paths, statistics ? null : Collections.emptySet());
     for (Iterator i = found.iterator(); i.hasNext(); ) {
@@ -497,7 +502,7 @@ public class ErrataFiles {
   }
 
   /** The listed files of a holder's snapshot as files of a table; those of a spec it lacks get its current one. */
-  static List placedFiles(Table table, Table holder, long snapshotId, Expression scope, String paths) throws Exception {
+  static List placedFiles(Table table, Table holder, long snapshotId, String scope, String paths) throws Exception {
     List files = new ArrayList();
     for (Iterator i = tasks(holder, snapshotId, scope, paths, null).iterator(); i.hasNext(); ) {
       FileScanTask task = (FileScanTask) i.next();
@@ -508,12 +513,12 @@ public class ErrataFiles {
     return files;
   }
 
-  /** Scan tasks of the listed files; statistics of these columns, of all when null. */
-  private static List tasks(Table table, long snapshotId, Expression scope, String paths, Collection columns)
+  /** Scan tasks of the listed files; statistics of these fields, of all when null. */
+  private static List tasks(Table table, long snapshotId, String scope, String paths, Collection fields)
       throws Exception {
     Set wanted = new HashSet(Arrays.asList(paths.split("\n")));
     List found = new ArrayList();
-    CloseableIterable planned = plan(table, snapshotId, scope, columns);
+    CloseableIterable planned = plan(table, snapshotId, scope, fields);
     try {
       for (Iterator i = planned.iterator(); i.hasNext(); ) {
         FileScanTask task = (FileScanTask) i.next();
@@ -527,14 +532,21 @@ public class ErrataFiles {
     return found;
   }
 
-  private static CloseableIterable plan(Table table, long snapshotId, Expression scope, Collection columns) {
+  /** Plan a scan with statistics of these fields; of all when null. A snapshot is scanned by its own schema's names. */
+  private static CloseableIterable plan(Table table, long snapshotId, String scope, Collection fields) {
+    Schema schema = SnapshotUtil.schemaFor(table, snapshotId);
     TableScan scan = table.newScan().useSnapshot(snapshotId);
-    scan = (TableScan) scan.filter(scope);
-    if (columns == null) {
-      scan = (TableScan) scan.includeColumnStats();
-    } else if (!columns.isEmpty()) {
-      scan = (TableScan) scan.includeColumnStats(columns);
+    scan = (TableScan) scan.filter(filter(schema, scope));
+    if (fields == null) {
+      return ((TableScan) scan.includeColumnStats()).planFiles();
     }
-    return scan.planFiles();
+    Set columns = new HashSet();
+    for (Iterator i = fields.iterator(); i.hasNext(); ) {
+      String column = schema.findColumnName(((Integer) i.next()).intValue());
+      if (column != null) {
+        columns.add(column);
+      }
+    }
+    return (columns.isEmpty() ? scan : (TableScan) scan.includeColumnStats(columns)).planFiles();
   }
 }

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from errata.engines.iceberg.java import JavaIceberg, java_paths, rows_of
+from errata.engines.iceberg.java import EVERYTHING, JavaIceberg, java_paths, rows_of
 from errata.engines.iceberg.refs import DAY_MS, main_head, marked, open_branch, ref_of, retrying
 from errata.errors import EngineError
 from errata.model.refs import pub_tag, rows_branch
@@ -71,7 +71,7 @@ class IcebergBeside:
             files = self._files(handle, head)
             commit.startAppend(None)
             if files:
-                commit.add(handle, int(head), self._java.everything, java_paths(row[0] for row in files))
+                commit.add(handle, int(head), EVERYTHING, java_paths(row[0] for row in files))
             for key, value in properties.items():
                 commit.set(key, value)
             made = str(commit.finish())
@@ -100,7 +100,7 @@ class IcebergBeside:
     def _files(self, handle: Any, snapshot_id: str) -> list[list[str]]:
         # no partition is asked for, so any field will do
         java = self._java
-        return list(rows_of(java.bulk.live(handle, int(snapshot_id), java.everything, 1, "identity", "")))
+        return list(rows_of(java.bulk.live(handle, int(snapshot_id), EVERYTHING, 1, "identity", "")))
 
 
 _conforms: type[BesideTable] = IcebergBeside

@@ -24,7 +24,7 @@ from errata.model.product import Catalog
 from errata.model.span import Span
 from errata.model.table import DataFile
 
-__all__ = ["CONTENT", "JavaIceberg", "java_paths", "java_words", "partition_text", "rows_of", "span_of"]
+__all__ = ["CONTENT", "EVERYTHING", "JavaIceberg", "java_paths", "java_words", "partition_text", "rows_of", "span_of"]
 
 _ABSENT = frozenset({"NoSuchTableException", "NoSuchNamespaceException"})
 _FIELD, _NONE, _BETWEEN = "\x1f", "\x00", "\x1e"
@@ -32,6 +32,8 @@ _ESCAPED = {"\\": "\\", "n": "\n", "f": _FIELD, "0": _NONE}
 _ESCAPES = {ord(meant): f"\\{letter}" for letter, meant in _ESCAPED.items()}
 _ESCAPE = re.compile(r"\\([\\nf0])")
 _MOST_RANGES = 64
+EVERYTHING = "*"
+"""The scope that every row is in."""
 CONTENT = {"POSITION_DELETES": "position_deletes", "EQUALITY_DELETES": "equality_deletes", "DATA": "data"}
 
 
@@ -102,21 +104,16 @@ class JavaIceberg:
             self._open[name] = self.jvm.org.apache.iceberg.CatalogUtil.buildIcebergCatalog(name, properties, conf)
         return self._open[name]
 
-    def scope(self, table: Any, target: TargetPin, partitions: Sequence[str]) -> Any:
-        """A predicate that every row of the partitions meets; it prunes by any transform of their column.
+    def scope(self, table: Any, target: TargetPin, partitions: Sequence[str]) -> str:
+        """A predicate that every row of the partitions meets, as ``ErrataFiles`` reads it; it prunes by any transform.
 
-        Scattered partitions are joined into at most 64 ranges, so it may be met by others as well: whoever lists files
-        by it says which partitions, or which paths, are wanted.
+        It names the column by field id, because each snapshot is scanned under the names of its own schema. Scattered
+        partitions are joined into at most 64 ranges, so others may meet it as well: callers that list files by it say
+        which partitions, or which paths, are wanted.
         """
-        ranges = [*_ranges(target, [name for name in partitions if name != NULL])]
-        lines = [_FIELD.join(_escaped(part) for part in each) for each in _joined(ranges)]
-        lines += ["n"] * (NULL in partitions)
-        return self.bulk.scope(str(table.schema().findColumnName(self.field(table, target)[0])), "\n".join(lines))
-
-    @property
-    def everything(self) -> Any:
-        """The predicate that every row meets."""
-        return self.jvm.org.apache.iceberg.expressions.Expressions.alwaysTrue()
+        ranges = _joined([*_ranges(target, [name for name in partitions if name != NULL])])
+        lines = [_FIELD.join(_escaped(part) for part in each) for each in ranges]
+        return "\n".join([str(self.field(table, target)[0]), *lines, *(["n"] if NULL in partitions else [])])
 
     def live(self, table: Any, snapshot_id: str, target: TargetPin, partitions: Sequence[str]) -> tuple[DataFile, ...]:
         """Data files of a snapshot that hold rows of the partitions, wholly or in part."""
@@ -125,10 +122,10 @@ class JavaIceberg:
 
     def all_live(self, table: Any, snapshot_id: str, target: TargetPin) -> tuple[DataFile, ...]:
         """Every data file of a snapshot."""
-        return self._described(table, snapshot_id, self.everything, target, (), "")
+        return self._described(table, snapshot_id, EVERYTHING, target, (), "")
 
     def _described(
-        self, table: Any, snapshot_id: str, scope: Any, target: TargetPin, partitions: Sequence[str], wanted: str
+        self, table: Any, snapshot_id: str, scope: str, target: TargetPin, partitions: Sequence[str], wanted: str
     ) -> tuple[DataFile, ...]:
         source, transform = self.field(table, target)
         rows = rows_of(self.bulk.live(table, int(snapshot_id), scope, source, transform, wanted))
@@ -151,7 +148,15 @@ class JavaIceberg:
 
     def field(self, table: Any, target: TargetPin) -> tuple[int, str]:
         """Source id and transform of the partition field: how it is found in any spec, at any position."""
-        return table.schema().findField(target.column).fieldId(), target.transform
+        planned = table.schemas().get(target.schema_id)
+        # by the schema of the plan, because the column may have been renamed since
+        found = (planned and planned.findField(target.column)) or table.schema().findField(target.column)
+        return int(found.fieldId()), target.transform
+
+    def column_now(self, table: Any, target: TargetPin) -> str | None:
+        """What the partition column is called by now; None: it was dropped."""
+        name = table.schema().findColumnName(self.field(table, target)[0])
+        return None if name is None else str(name)
 
 
 _compiling = threading.Lock()

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from errata.engines.iceberg.java import CONTENT, JavaIceberg, java_paths, partition_text, rows_of, span_of
+from errata.engines.iceberg.java import CONTENT, EVERYTHING, JavaIceberg, java_paths, partition_text, rows_of, span_of
 from errata.engines.iceberg.refs import (
     DAY_MS,
     age_for,
@@ -86,6 +86,11 @@ class IcebergVersion:
     def spec_id(self) -> int:
         """The current partition spec."""
         return int(self._table.spec().specId())
+
+    @property
+    def column(self) -> str | None:
+        """What the partition column is called by now."""
+        return self._java.column_now(self._table, self._target)
 
     @property
     def refs(self) -> frozenset[str]:
@@ -173,7 +178,7 @@ class IcebergVersion:
             added += commit.add(holder, int(source), scope, java_paths(publication.add))
         if publication.carried:
             paths = java_paths(publication.carried)
-            added += commit.add(table, int(publication.carried_from), java.everything, paths)
+            added += commit.add(table, int(publication.carried_from), EVERYTHING, paths)
         adding = len(publication.add) + len(publication.carried)
         if removed != len(publication.remove) or added != adding:
             raise EngineError(
