@@ -15,6 +15,7 @@ from errata.errors import PublishConflict, PublishHeld
 from errata.model.refs import undo_branch
 from spark import test_modes as modes
 from support.clock import later
+from support.ids import numbered
 from support.world import PRODUCT_FILE, TABLE, TRANSFORM, World
 
 Make = Callable[..., World]
@@ -78,7 +79,9 @@ def _events(world: World) -> Rows:
         "SELECT partition, account, get_json_object(new, '$.gross') gross, row_number() OVER "
         f"(PARTITION BY partition, account ORDER BY at DESC) newest, publication_id FROM {modes.CORRECTIONS}"
     )
-    return sorted((r.partition, r.account, r.gross) for r in rows if r.newest == 1 and "-p" in r.publication_id[-4:])
+    return sorted(
+        (r.partition, r.account, r.gross) for r in rows if r.newest == 1 and "-p" in numbered(r.publication_id)[-4:]
+    )
 
 
 def _told(world: World, days: tuple[str, ...]) -> Rows:
