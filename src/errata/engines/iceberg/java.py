@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from errata.engines.iceberg.catalogs import java_properties
+from errata.engines.iceberg.clocks import need_clock
 from errata.errors import EngineError, NotFound
 from errata.model.calendar import first_second, stored_text
 from errata.model.columns import TableColumn, TableSchema
@@ -86,9 +87,13 @@ class JavaIceberg:
 
     @contextmanager
     def commit(self, table: str) -> Iterator[Any]:
-        """An ``ErrataCommit``: the newest metadata version of a table and the one commit that may follow it."""
+        """An ``ErrataCommit``: the newest metadata version of a table and the one commit that may follow it.
+
+        Raises ``EngineError`` when the table is dated ahead and would take no commit now.
+        """
         begun = self.bulk.begin(self.load(table))
         try:
+            need_clock(begun.table())
             yield begun
         finally:
             begun.close()

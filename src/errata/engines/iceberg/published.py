@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from errata.engines.iceberg.clocks import need_clock
 from errata.engines.iceberg.java import CONTENT, EVERYTHING, JavaIceberg, java_paths, partition_text, rows_of, span_of
 from errata.engines.iceberg.refs import (
     DAY_MS,
@@ -148,6 +149,7 @@ class IcebergVersion:
         """New columns, one overwrite, two tags and a touch of every ref relied on, in one compare-and-swap."""
         try:
             head = self.snapshot_id
+            need_clock(self._table)
             self._need_refs(publication)
             self._add_columns(publication)
             made = self._overwrite(publication, head)
@@ -311,7 +313,8 @@ class IcebergPublishing:
         return made
 
     def ensure_guard(self, target: TargetPin) -> tuple[str, bool]:
-        """The guard's snapshot id, and whether it had to be made."""
+        """The guard's snapshot id, and whether it had to be made; raises when the table would take no commit now."""
+        need_clock(self._java.load(target.table))
         return ensure_guard(self._java, target.table)
 
     def rewrite(self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str]) -> str:
