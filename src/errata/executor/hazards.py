@@ -12,13 +12,13 @@ from errata.ledger import HazardRecord, PublicationRecord
 from errata.model.audit import Actor
 from errata.model.beside import beside_table
 from errata.model.human import plural
-from errata.model.manifest import Manifest
+from errata.model.manifest import Manifest, TargetPin
 from errata.model.partition import fold_text
 from errata.model.refs import GUARD
 from errata.model.views import HazardView
 from errata.publisher.rewriting import rewrite_call
 
-__all__ = ["open_hazards", "watch_guard"]
+__all__ = ["open_hazards", "record_guard", "watch_guard"]
 
 
 def open_hazards(desk: Desk, manifest: Manifest, run_id: str) -> tuple[HazardView, ...]:
@@ -30,6 +30,12 @@ def open_hazards(desk: Desk, manifest: Manifest, run_id: str) -> tuple[HazardVie
             call = rewrite_call(manifest.target, rollback.partitions)
             found.append(HazardView(hazard.pub_id, hazard.table, rollback.partitions, hazard.opened_at, call))
     return tuple(found)
+
+
+def record_guard(desk: Desk, actor: Actor, target: TargetPin) -> None:
+    """See to the guard of a table and keep which one it is: one that is made again later is another."""
+    guard, _ = desk.engines.publishing.ensure_guard(target)
+    desk.ledger.record_guard(target.table_uuid, guard, actor, target.table)
 
 
 def watch_guard(desk: Desk, actor: Actor, table: str | None = None) -> None:
@@ -51,8 +57,7 @@ def watch_guard(desk: Desk, actor: Actor, table: str | None = None) -> None:
             desk.ledger.close_hazard(hazard.pub_id, over, actor)
         if guard:
             continue
-        made, _ = desk.engines.publishing.ensure_guard(manifest.target)
-        desk.ledger.record_guard(manifest.target.table_uuid, made, actor, hazard.table)
+        record_guard(desk, actor, manifest.target)
         desk.narrate(
             f"WARNING: branch {GUARD} of {hazard.table} was gone and has been put back; an expiry by another tool in "
             "between may have removed files that the rollback brought back: errata doctor looks for each of them"

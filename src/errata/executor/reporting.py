@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from errata.errors import ErrataError
@@ -91,18 +91,7 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
             or _going_on(run, groups)
             or next_command(run, counts, _last_move(desk, run))
         ),
-        warnings=unknown
-        + tuple(one.told for one in set_back)
-        + tuple(
-            f"{p.kind} {p.pub_id} is open since {p.intended_at}"
-            for p in publications
-            if p.state is PublicationState.INTENDED
-        )
-        + tuple(
-            f"{pub_id} landed, and what follows it is not done yet: {', '.join(owed)}"
-            for run_id, pub_id, owed in desk.ledger.debts(run.table)
-            if run_id == run.run_id
-        ),
+        warnings=(*unknown, *(one.told for one in set_back), *_left_open(desk, run, publications)),
         cost=cost_view(desk, manifest, attempts, facts),
         canary=facts.get("canary"),
         determinism=facts.get("determinism"),
@@ -125,6 +114,16 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         live_writes=live_writes_of(desk, run),
         late_inputs=late_inputs_of(desk, run),
     )
+
+
+def _left_open(desk: Desk, run: RunRecord, publications: Iterable[PublicationRecord]) -> Iterator[str]:
+    """Publications that nobody has settled, and what follows those that landed."""
+    for one in publications:
+        if one.state is PublicationState.INTENDED:
+            yield f"{one.kind} {one.pub_id} is open since {one.intended_at}"
+    for run_id, pub_id, owed in desk.ledger.debts(run.table):
+        if run_id == run.run_id:
+            yield f"{pub_id} landed, and what follows it is not done yet: {', '.join(owed)}"
 
 
 def _set_back(desk: Desk, run: RunRecord) -> tuple[tuple[SetBackView, ...], tuple[str, ...]]:

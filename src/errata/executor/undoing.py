@@ -10,7 +10,7 @@ from errata.errors import PublishConflict, RunExpired, StateRefused, UsageError
 from errata.executor.beside import take_back_beside
 from errata.executor.desk import Desk
 from errata.executor.following import follow_up, owed_by
-from errata.executor.hazards import open_hazards
+from errata.executor.hazards import open_hazards, record_guard
 from errata.executor.scope import chosen, conflicts_told
 from errata.executor.settling import LedgerLog, settle_open
 from errata.executor.suppressing import kept, require_no_earlier, require_no_return
@@ -70,13 +70,10 @@ def rollback(
         last_look=lambda: order and require_no_return(desk, actor, run, manifest, order, mark),
     )  # fmt: skip
     with conflicts_told(desk, actor, run, "rollback"), log.kept_alive():
-        if order is not None:
-            # whether the guard was there all the time is judged by this one
-            guard, _ = desk.engines.publishing.ensure_guard(manifest.target)
-            desk.ledger.record_guard(manifest.target.table_uuid, guard, actor, run.table)
         if order is None:
             done = take_back_beside(desk, run, manifest, scope, reason, log)
         else:
+            record_guard(desk, actor, manifest.target)
             done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
     for warning in follow_up(desk, actor, run.table):
         desk.narrate(f"WARNING: {warning}")
