@@ -107,7 +107,7 @@ def test_a_run_that_is_under_way_keeps_its_refs(place: Place):
 def test_while_a_publication_can_be_undone_nothing_of_its_run_is_swept(place: Place):
     """The undo branch lives for the whole rollback window; after it the run's refs go together."""
     pub = place.published()
-    own = {run_branch(place.run), candidate_branch(place.run, 1), undo_branch(pub), pre_tag(pub)}
+    own = {run_branch(place.run), candidate_branch(place.run, 1, "5d41402a"), undo_branch(pub), pre_tag(pub)}
     place.there(*own)
     place.days_later(29)
     place.sweep()
