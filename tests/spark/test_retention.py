@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from pyiceberg.table.refs import SnapshotRef
+
 from errata.model.refs import (
     GUARD,
     base_pin,
-    candidate_branch,
     pre_tag,
     pub_tag,
     rest_branch,
@@ -18,6 +19,7 @@ from errata.model.refs import (
     run_branch,
     undo_branch,
 )
+from support.ids import plain_ref
 from support.world import TABLE, World
 
 Make = Callable[..., World]
@@ -57,10 +59,15 @@ def _age_guard(world: World, days: int) -> None:
 
 def _days_left(world: World) -> dict[str, float]:
     """For how many days from now an expiry would keep each ref."""
-    table = world.table()
+    metadata = world.table().metadata
+
+    def ends(ref: SnapshotRef) -> float:
+        snapshot = metadata.snapshot_by_id(ref.snapshot_id)
+        return ((snapshot.timestamp_ms if snapshot else 0) + (ref.max_ref_age_ms or 0)) / DAY_MS
+
     return {
-        name: (table.snapshot_by_id(ref.snapshot_id).timestamp_ms + ref.max_ref_age_ms) / DAY_MS - time.time() / 86_400  # type: ignore[union-attr]
-        for name, ref in table.metadata.refs.items()
+        plain_ref(name): ends(ref) - time.time() / 86_400
+        for name, ref in metadata.refs.items()
         if name not in ("main", GUARD)
     }
 
@@ -80,7 +87,7 @@ def test_a_ref_lives_for_its_window_however_old_the_guard_is(make_world: Make) -
     _age_guard(world, 365)
     run = world.to("validated", reason="again")
     left = _days_left(world)
-    promised = {run_branch(run): 45, candidate_branch(run, 1): 7, base_pin(run): 45}
+    promised = {run_branch(run): 45, f"errata_{run}_c1": 7, base_pin(run): 45}
     world.client.publish(run, as_="bo")
     world.client.rollback(run, reason="undo", as_="bo")
     left |= _days_left(world)

@@ -15,7 +15,7 @@ from errata.executor.cleaning import removable
 from errata.executor.sweeping import find_leftovers, find_unknown_refs, sweep
 from errata.ledger import owner_is_dead, this_owner
 from errata.model.manifest import Chunk
-from errata.model.refs import GUARD, base_pin, candidate_branch, pre_tag, run_branch, undo_branch
+from errata.model.refs import GUARD, base_pin, pre_tag, run_branch, undo_branch
 from errata.model.run import AttemptState, RunState
 from unit.executor.office import ANA, DAYS, Office, office
 
@@ -56,6 +56,10 @@ class Place:
 
     def left(self) -> set[str]:
         return set(self.refs.held[TABLE]) - {"main", GUARD, FOREIGN}
+
+    def candidates(self) -> tuple[str, ...]:
+        """The candidate branches of the run, as the ledger knows them."""
+        return tuple(candidate.branch for candidate in self.house.ledger.candidates(self.run))
 
     def published(self) -> str:
         """A publication of everything, just now."""
@@ -107,7 +111,7 @@ def test_a_run_that_is_under_way_keeps_its_refs(place: Place):
 def test_while_a_publication_can_be_undone_nothing_of_its_run_is_swept(place: Place):
     """The undo branch lives for the whole rollback window; after it the run's refs go together."""
     pub = place.published()
-    own = {run_branch(place.run), candidate_branch(place.run, 1, "5d41402a"), undo_branch(pub), pre_tag(pub)}
+    own = {run_branch(place.run), *place.candidates(), undo_branch(pub), pre_tag(pub)}
     place.there(*own)
     place.days_later(29)
     place.sweep()
