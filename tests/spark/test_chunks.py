@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from errata.errors import RunFailed, StateRefused, UsageError, ValidationRejected
+from spark.test_shapes import BY_ACCOUNT
 from support.world import TABLE, TRANSFORM, World, write_raw
 
 Make = Callable[..., World]
@@ -141,3 +142,43 @@ def test_zombie_output_is_never_adopted(make_world: Make) -> None:
     world.client.validate(run, as_="ana")
     world.client.publish(run, as_="bo")
     assert world.rows() == world.expected()
+
+
+BROKEN = {
+    "divides by zero": ('withColumn("n", F.expr("bigint(1 / (n - n))"))', "DIVIDE_BY_ZERO"),
+    "a function raises": ('withColumn("n", F.udf(lambda n: [][n], "bigint")("n"))', "PythonException"),
+    "the code itself raises": ("nothing_of_the_kind()", "AttributeError"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_an_error_of_the_transform_is_told_as_its_own(make_world: Make, name: str) -> None:
+    """Wherever it comes to light, in Python, in a worker or in Spark, and it is not tried again."""
+    call, cause = BROKEN[name]
+    world = make_world(days=1, transform=TRANSFORM.rstrip() + f".{call}\n")
+    run = world.to("approved")
+    with pytest.raises(RunFailed) as failed:
+        world.client.run(run, as_="ana")
+    failure = failed.value.fields["run"].failures[0]
+    assert failure["code"] == "transform-failed"
+    assert cause in str(failure)
+
+
+def test_an_error_of_iceberg_is_not_blamed_on_the_transform(make_world: Make) -> None:
+    """Iceberg 1.11 fails while it plans a scan for IN on a text column beside a NULL partition: the engine's defect."""
+    transform = "def build(ctx, raw):\n    return raw.where(raw.account.isin('a0', 'a1'))\n"
+    world = make_world(
+        days=1, spec="account", product=BY_ACCOUNT, transform=transform, project="chunks: {attempts: 1}\n"
+    )
+    world.sql(
+        "CREATE TABLE lake.fin.events (day date, account string, gross decimal(12,2), n bigint) USING iceberg "
+        "PARTITIONED BY (account)"
+    )
+    rows = ", ".join(f"(date'2026-01-01', {account}, 5, 1)" for account in ("'a0'", "'a1'", "null"))
+    world.sql(f"INSERT INTO lake.fin.events VALUES {rows}")
+    run = world.to("approved", "null,a0")
+    with pytest.raises(RunFailed) as failed:
+        world.client.run(run, as_="ana")
+    failure = failed.value.fields["run"].failures[0]
+    assert failure["code"] == "engine"
+    assert "in the engine and not in the transform: java.lang.NullPointerException" in str(failure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
 
 import pytest
 from py4j.protocol import Py4JNetworkError
@@ -11,11 +12,24 @@ from errata.engines.spark.causes import cause_of, chain, meaning
 from errata.errors import EngineError, OutOfMemory, StorageRefused, WorkerDied
 
 
+class Frame:
+    """One element of a Java stack trace."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def getClassName(self) -> str:  # noqa: N802
+        return self._name
+
+
 class Thrown:
     """A Java throwable as py4j shows it."""
 
-    def __init__(self, text: str, cause: Thrown | None = None) -> None:
-        self._text, self._cause = text, cause
+    def __init__(self, text: str, cause: Thrown | None = None, frames: Sequence[str] = ()) -> None:
+        self._text, self._cause, self._frames = text, cause, frames
+
+    def getStackTrace(self) -> list[Frame]:  # noqa: N802
+        return [Frame(name) for name in self._frames]
 
     def toString(self) -> str:  # noqa: N802
         return self._text
@@ -27,11 +41,11 @@ class Thrown:
 class FromJava(Exception):
     """An exception that carries a Java one."""
 
-    def __init__(self, *texts: str) -> None:
+    def __init__(self, *texts: str, frames: Sequence[str] = ()) -> None:
         super().__init__(texts[0])
-        self.java_exception: Thrown | None = None
-        for text in reversed(texts):
-            self.java_exception = Thrown(text, self.java_exception)
+        self.java_exception = Thrown(texts[-1], None, frames)
+        for text in reversed(texts[:-1]):
+            self.java_exception = Thrown(text, self.java_exception, ["org.apache.spark.sql.Dataset"])
 
 
 STAGE = "org.apache.spark.SparkException: Job aborted due to stage failure"
@@ -65,6 +79,44 @@ def test_the_innermost_cause_decides(cause: str, kind: type[EngineError]) -> Non
 def test_what_is_none_of_these_is_the_transforms_own(text: str) -> None:
     """It is not tried again."""
     assert meaning(FromJava(STAGE, text), "chunk c001", None) is None
+
+
+SCAN = ["java.util.Objects", "org.apache.iceberg.expressions.Evaluator", "org.apache.spark.sql.Dataset"]
+PYTHON = "org.apache.spark.api.python.PythonException: Traceback\nValueError: bad day"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FromJava("org.apache.spark.SparkException: [INTERNAL_ERROR] optimizer", "java.lang.NullPointerException"),
+        FromJava("java.lang.NullPointerException", frames=SCAN),
+        FromJava(STAGE, "org.apache.iceberg.exceptions.ValidationException: Missing file", frames=SCAN[1:]),
+        FromJava(STAGE, "java.lang.IllegalStateException: closed", frames=["org.sqlite.core.DB"]),
+    ],
+    ids=str,
+)
+def test_what_iceberg_or_a_driver_throws_is_never_blamed_on_the_transform(error: FromJava) -> None:
+    """By where it was thrown, whatever its type; the cause is told."""
+    found = meaning(error, "chunk c001", None)
+    assert type(found) is EngineError
+    assert "failed in the engine and not in the transform" in found.message
+    assert cause_of(error) in found.message
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FromJava(STAGE, PYTHON, frames=["org.apache.spark.scheduler.Task"]),
+        FromJava(STAGE, "org.apache.spark.SparkRuntimeException: [CAST_INVALID_INPUT] x", frames=SCAN),
+        FromJava(STAGE, "java.lang.IllegalArgumentException: bad", frames=["com.example.Udf", *SCAN]),
+        FromJava(STAGE, "java.lang.ArithmeticException", frames=["org.apache.spark.sql.catalyst.expressions.Divide"]),
+        ValueError("org.apache.iceberg.exceptions.ValidationException"),
+    ],
+    ids=str,
+)
+def test_what_the_transforms_own_code_or_expressions_throw_stays_its_own(error: Exception) -> None:
+    """A Python worker, a wrong value, a function in Java, an expression: the engine only carried it."""
+    assert meaning(error, "chunk c001", None) is None
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EDQUOT])

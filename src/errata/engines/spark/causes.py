@@ -1,8 +1,10 @@
 """What an exception of Spark, Java or the operating system means for a chunk and for its worker.
 
 Told by the types and texts along the chain of causes: no room or no permission, no memory, a JVM that is gone, a commit
-or a network that may do better next time. Whatever is none of these is the transform's own. Texts count where Java or
-the operating system wrote them: what a transform raises by itself is not read for words that sound like trouble.
+or a network that may do better next time; and by where Java threw it: in Iceberg, a file format, a database driver or
+Spark's own machinery, none of which is the transform's fault. Whatever is none of these is the transform's own. Texts
+count where Java or the operating system wrote them: what a transform raises by itself is not read for words that sound
+like trouble.
 """
 
 from __future__ import annotations
@@ -62,6 +64,33 @@ _PASSES = (
 )
 _UNREADABLE = re.compile(r"\[FAILED_READ_FILE\.(?!FILE_NOT_EXIST)\w+\] [^\n]*? file (\S.*?)\.(?=\s|$)", re.MULTILINE)
 """What Spark says when a file that is there cannot be read, with its name."""
+_RUNTIME = ("java.", "javax.", "jdk.", "sun.", "com.sun.", "scala.")
+"""Frames that say nothing of who called them."""
+_MACHINERY = (
+    "org.apache.iceberg.",
+    "org.apache.parquet.",
+    "org.apache.avro.",
+    "org.apache.orc.",
+    "org.apache.hadoop.",
+    "org.apache.http.",
+    "org.apache.hc.",
+    "org.postgresql.",
+    "org.sqlite.",
+    "com.zaxxer.hikari.",
+    "software.amazon.",
+    "org.apache.spark.sql.connector.",
+    "org.apache.spark.sql.execution.datasources.v2.",
+    "org.apache.spark.scheduler.",
+    "org.apache.spark.storage.",
+    "org.apache.spark.shuffle.",
+    "org.apache.spark.network.",
+    "org.apache.spark.rpc.",
+)
+"""Code that no expression of a transform runs in: what it throws is its own failure."""
+_ABOUT_AN_EXPRESSION = re.compile(r"^[\w.$]+: \[(?!INTERNAL_ERROR)[A-Z][A-Z0-9_.]+\]")
+"""How Spark writes that an expression, a type or a value of the query is wrong."""
+_DEFECT_OF_SPARK = "[INTERNAL_ERROR"
+_FRAMES = 60
 _OUT_OF_MEMORY_EXITS = {3, 52, 137, -9}
 """ExitOnOutOfMemoryError, Spark's own handler, and the kernel's."""
 
@@ -97,7 +126,40 @@ def meaning(error: BaseException, where: str, exit_code: int | None) -> ErrataEr
             f"{where} failed in a way that may pass: {cause_of(error)}",
             state="nothing of this chunk was adopted; main is unchanged",
         )
-    return corrupt(error, where)
+    return corrupt(error, where) or _of_the_engine(error, where)
+
+
+def _of_the_engine(error: BaseException, where: str) -> EngineError | None:
+    """A failure inside the engine, with its cause; None where the transform may have brought it about."""
+    java = next((found for one in _python_chain(error) if (found := _java(one)) is not None), None)
+    if java is None:
+        return None
+    is_defect = False
+    while True:
+        text = str(java.toString())
+        is_defect = is_defect or _DEFECT_OF_SPARK in text.partition("\n")[0]
+        cause = java.getCause()
+        if cause is None:
+            break
+        java = cause
+    if _FROM_PYTHON.search(text) or _ABOUT_AN_EXPRESSION.match(text):
+        return None
+    thrower = next((name for name in _frames(java) if not name.startswith(_RUNTIME)), "")
+    if not is_defect and not thrower.startswith(_MACHINERY):
+        return None
+    place = f", thrown in {thrower}" if thrower else ""
+    return EngineError(
+        f"{where} failed in the engine and not in the transform: {cause_of(error)}{place}",
+        state="nothing of this chunk was adopted; main is unchanged",
+    )
+
+
+def _frames(java: Any) -> Iterator[str]:
+    """The classes that a throwable passed through, innermost first."""
+    for n, frame in enumerate(java.getStackTrace()):
+        if n == _FRAMES:
+            return
+        yield str(frame.getClassName())
 
 
 def corrupt(error: BaseException, where: str) -> SourceCorrupt | None:

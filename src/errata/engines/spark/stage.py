@@ -178,6 +178,8 @@ class SparkChunks:
                 raise broken from error
             if known := meaning(error, where, self._runtime.exit_code):
                 raise known from error
+            if work.manifest.restored is not None and isinstance(error, Exception):  # no transform had a part in it
+                raise self.explain(work, error) from error
             raise TransformFailed(
                 f"{where} failed in {work.manifest.code.call}: {cause_of(error)}",
                 state="nothing of this chunk was staged; main is unchanged",
