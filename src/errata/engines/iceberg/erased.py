@@ -60,8 +60,10 @@ class IcebergErased:
             stop=stop_after_attempt(_TRIES),
             reraise=True,
         )
+        added: set[str] = set()
         try:
-            return again(self._append, subjects)
+            again(self._append, subjects, added)
+            return len(added)
         except ErrataError:
             raise
         except Exception as error:
@@ -72,17 +74,18 @@ class IcebergErased:
                 hint="errata erase add with the same FILE adds those who are missing",
             ) from error
 
-    def _append(self, subjects: Collection[str]) -> int:
+    def _append(self, subjects: Collection[str], added: set[str]) -> None:
+        """Add who is missing; ``added`` keeps them over tries, because one without an answer may have landed."""
         import pyarrow as pa
 
         table = self._tables.load(self.table)
         hashed = self._hasher(table)
         known = set(table.scan(selected_fields=(SUBJECT,)).to_arrow()[SUBJECT].to_pylist())
         new = sorted({hashed(subject) for subject in subjects} - known)
+        added.update(new)
         if new:
             kind = pa.schema([pa.field(SUBJECT, pa.string(), nullable=False)])
             table.append(pa.table({SUBJECT: new}, schema=kind))
-        return len(new)
 
     def _hasher(self, table: Table) -> Callable[[str], str]:
         key, found = self._key(), table.properties.get(KEY_CHECK)
