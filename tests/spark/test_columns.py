@@ -151,19 +151,20 @@ SCATTERED = {
 }
 
 
+@pytest.mark.parametrize("many", [100, MANY])
 @pytest.mark.parametrize("name", SCATTERED)
-def test_thousands_of_scattered_partitions_are_taken_exactly(spark: SparkSession, name: str) -> None:
-    """Where ranges only cover the partitions, those in between are still left out, and NULL stays a choice."""
+def test_many_scattered_partitions_are_taken_exactly(spark: SparkSession, name: str, many: int) -> None:
+    """In groups, and where ranges only cover them: the partitions in between are left out, and NULL stays a choice."""
     kind, grain, text, sql = SCATTERED[name]
     first = -1900 if grain is Grain.YEAR else -MANY
-    wanted = [text(n) for n in range(MANY)]
+    wanted = [text(n) for n in range(many)]
     # each value that is asked for, and the one beside it that is not
-    rows = spark.range(first, first + 2 * MANY).selectExpr("cast(id as int) n").selectExpr("n", f"{sql} p")
+    rows = spark.range(first, first + 2 * many).selectExpr("cast(id as int) n").selectExpr("n", f"{sql} p")
     rows = rows.union(spark.sql("SELECT null, null"))
     found = rows.where(in_partitions("p", kind, grain, wanted))
-    assert sorted(row["n"] for row in found.collect()) == list(range(first, first + 2 * MANY, 2))
+    assert sorted(row["n"] for row in found.collect()) == list(range(first, first + 2 * many, 2))
     with_null = rows.where(in_partitions("p", kind, grain, [*wanted, NULL]))
-    assert with_null.count() == MANY + 1
+    assert with_null.count() == many + 1
 
 
 def test_fifty_thousand_scattered_partitions_are_one_readable_plan(spark: SparkSession) -> None:
@@ -186,7 +187,12 @@ def test_values_can_be_read_beside_a_null_partition(spark: SparkSession, spec: s
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.beside_null")
     spark.sql(f"CREATE OR REPLACE TABLE lake.beside_null.t (a string) USING iceberg PARTITIONED BY ({spec})")
     spark.sql("INSERT INTO lake.beside_null.t VALUES ('a0xx'), ('a1'), ('a2'), (null)")
-    for wanted in (["a0xx", "a1"], ["a0xx", "a1", NULL], [f"a{n}" for n in range(MANY)], ["a1", NULL]):
+    for wanted in (
+        ["a0xx", "a1"],
+        ["a0xx", "a1", NULL],
+        ["a1", NULL],
+        *([f"a{n}" for n in range(many)] for many in (100, MANY)),
+    ):
         rows = spark.table("lake.beside_null.t").where(in_partitions("a", "string", Grain.VALUE, wanted)).collect()
         held = {"a0xx", "a1", "a2", None} & {value_of(text) for text in wanted}
         assert {row["a"] for row in rows} == held

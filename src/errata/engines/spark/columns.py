@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from heapq import nlargest
 from itertools import pairwise
+from math import isqrt
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
@@ -46,8 +47,10 @@ _ORDINALS = {
     Grain.MONTH: "((year({0}) - 1970) * 12 + month({0}) - 1)",
     Grain.YEAR: "(year({0}) - 1970)",
 }
+_IN_A_ROW = 32
+"""Iceberg evaluates range after range for every file: with 400 of them it planned a scan of 100,000 files in 18 s."""
 _MOST_RANGES = 512
-"""Iceberg evaluates every range for every file. More than the largest chunk has: what a chunk reads is cut exactly."""
+"""Spark analyses every range. More than the largest chunk has: what a chunk reads is cut exactly."""
 _SPARK_TYPES = {
     "date": "date",
     "timestamp": "timestamp_ntz",
@@ -105,12 +108,15 @@ def in_partitions(column: str, column_type: str, grain: Grain, partitions: Itera
     _refuse_mismatch(column, column_type, grain)
     wanted = set(partitions)
     pieces = runs(column_type, grain, wanted - {NULL})
-    if len(pieces) <= _MOST_RANGES:
+    if len(pieces) <= _IN_A_ROW:
         condition = within(column, column_type, grain, wanted)
     else:
-        ranges = (range_sql(column, column_type, grain, *one) for one in _cover(column_type, grain, pieces))
-        exact = _is_member(quoted(column), column_type, grain, wanted - {NULL})
-        condition = f"({' OR '.join(ranges)}) AND {exact}"
+        is_exact = len(pieces) <= _MOST_RANGES
+        condition = _searched(
+            column, column_type, grain, pieces if is_exact else list(_cover(column_type, grain, pieces))
+        )
+        if not is_exact:
+            condition = f"({condition}) AND {_is_member(quoted(column), column_type, grain, wanted - {NULL})}"
         condition = f"{quoted(column)} IS NULL OR ({condition})" if NULL in wanted else condition
     if column_type == "string" and grain.is_time:
         # between two days there are texts that are no day
@@ -159,6 +165,19 @@ def _json_text(value: Column) -> Column:
 
     units = F.transform(F.sequence(F.lit(0), (F.length(hexed) / 4 - 1).cast("int")), escape)
     return F.concat(F.lit('"'), F.array_join(units, ""), F.lit('"'))
+
+
+def _searched(column: str, column_type: str, grain: Grain, pieces: Sequence[tuple[str, str]]) -> str:
+    """Ranges in groups, each behind the range that holds all of it: for most files a group is one comparison."""
+    size = isqrt(len(pieces)) + 1
+    groups = [pieces[start : start + size] for start in range(0, len(pieces), size)]
+
+    def term(first: str, last: str) -> str:
+        return range_sql(column, column_type, grain, first, last)
+
+    return " OR ".join(
+        f"({term(group[0][0], group[-1][1])} AND ({' OR '.join(term(*one) for one in group)}))" for group in groups
+    )
 
 
 def _cover(column_type: str, grain: Grain, pieces: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
