@@ -109,6 +109,7 @@ ALLOWED: dict[Finding, str] = {
     Finding("cli/render_dark.py", "dark_lines", "SQL by f-string"): "a statement to copy; shown, not run",
     Finding("model/accepted.py", "accepted_sql", "SQL by f-string"): "quoted names, escaped literals; a view is text",
     Finding("model/accepted.py", "swapped_sql", "SQL by f-string"): "quoted names, escaped literals; a view is text",
+    Finding("planner/unnameable.py", "unnameable_note", "SQL by f-string"): "quoted names, for people to run",
     Finding(
         "model/beside.py", "_create", "SQL by f-string"
     ): "quoted names; the plan shows it and the manifest holds it",

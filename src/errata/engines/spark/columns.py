@@ -42,10 +42,10 @@ _TEXT_SHAPES = {
     Grain.YEAR: "[0-9]{4}",
 }
 _ORDINALS = {
-    Grain.HOUR: "CAST(floor(unix_seconds(CAST({0} AS TIMESTAMP_LTZ)) / 3600) AS BIGINT)",
-    Grain.DAY: "unix_date(CAST({0} AS DATE))",
-    Grain.MONTH: "((year({0}) - 1970) * 12 + month({0}) - 1)",
-    Grain.YEAR: "(year({0}) - 1970)",
+    Grain.HOUR: "CAST(floor(unix_seconds(CAST(? AS TIMESTAMP_LTZ)) / 3600) AS BIGINT)",
+    Grain.DAY: "unix_date(CAST(? AS DATE))",
+    Grain.MONTH: "((year(?) - 1970) * 12 + month(?) - 1)",
+    Grain.YEAR: "(year(?) - 1970)",
 }
 _IN_A_ROW = 32
 """Iceberg evaluates range after range for every file: with 400 of them it planned a scan of 100,000 files in 18 s."""
@@ -196,7 +196,7 @@ def _is_member(name: str, column_type: str, grain: Grain, partitions: Iterable[s
     """Exact membership by a computed value: one look into a set, and no ``IN`` on a column for Iceberg to evaluate."""
     if grain.is_time and column_type != "string":
         listed = ", ".join(str(ordinal(grain, text)) for text in partitions)
-        return f"{_ORDINALS[grain].format(name)} IN ({listed})"
+        return f"{_ORDINALS[grain].replace("?", name)} IN ({listed})"
     texts = (text if grain.is_time else value_of(text) or "" for text in partitions)
     # as hexadecimal digits no value needs quoting
     return f"hex(CAST({name} AS STRING)) IN ({', '.join(repr(text.encode().hex().upper()) for text in texts)})"
