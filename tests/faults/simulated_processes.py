@@ -22,6 +22,7 @@ from errata.errors import (
     ErrataError,
     LedgerUnavailable,
     PublishConflict,
+    RunExpired,
     ScopeLocked,
     StateRefused,
 )
@@ -30,7 +31,7 @@ from errata.executor.settling import LedgerLog
 from errata.ledger import Owner, PartitionState
 from errata.model.audit import Actor
 from errata.model.manifest import ExpectedFile
-from errata.model.refs import undo_branch
+from errata.model.refs import pre_tag, undo_branch
 from errata.model.run import ChunkState, PublicationState, RunState
 from errata.model.table import by_partition
 from errata.publisher.replace import Replacement, carry_out, settle
@@ -46,10 +47,11 @@ BO = Actor("bo", "bo-os", "desk")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Something outside the process; ``do`` has its effect and answers."""
+    """Something outside the process; ``do`` has its effect and answers. A commit says which refs it relies on."""
 
     name: str
     do: Callable[[], Any]
+    relied_on: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,8 @@ def replayed(work: Callable[[Callable[..., Any]], Any]) -> Steps:
     while True:
         known = iter(answers)
 
-        def io(name: str, do: Callable[[], Any], known: Any = known) -> Any:
-            answer, error = next(known, (None, _NotAsked(Request(name, do))))
+        def io(name: str, do: Callable[[], Any], relied_on: tuple[str, ...] = (), known: Any = known) -> Any:
+            answer, error = next(known, (None, _NotAsked(Request(name, do, relied_on))))
             if error is not None:
                 raise error.with_traceback(None)
             return answer
@@ -223,6 +225,9 @@ def publisher(world: World, me: Process) -> Steps:
         scope = left if world.chance.random() < 0.7 else left[: world.chance.randint(1, len(left))]
         candidates = yield ask(world, "candidates", me.run_id)
         branch = next(one.branch for one in candidates if one.n == verdict.candidate_n)
+        if branch not in world.catalog.refs:
+            yield from validator(world, me)  # which is what people are told to do: it is assembled again
+            continue
         order = _publication(world, run, branch, scope)
         release = {"verdict": verdict.audit_seq, "candidate": verdict.candidate_n}
         if (yield from _tried(world, me, order, release)):
@@ -310,6 +315,7 @@ def _undo(world: World, run: Any, scope: tuple[str, ...]) -> Steps:
     accepted = yield ask(world, "accepted", TABLE, scope)
     expected: dict[str, Any] = {}
     add: dict[str, Any] = {}
+    refs, sources, rewrite = world.catalog.refs, list[str](), dict[str, tuple[str, ...]]()
     by_publication: dict[str, list[str]] = {}
     for name in scope:
         by_publication.setdefault(accepted[name].origin_pub_id or accepted[name].pub_id, []).append(name)
@@ -317,19 +323,24 @@ def _undo(world: World, run: Any, scope: tuple[str, ...]) -> Steps:
     for pub_id, names in by_publication.items():
         detail = yield ask(world, "publication_detail", pub_id)
         publications.append((yield ask(world, "publication", pub_id)))
-        for name in names:
-            for into, listed in ((expected, detail["add"]), (add, detail["remove"])):
-                into[name] = tuple(ExpectedFile(path, rows, content) for content, path, rows in listed.get(name, ()))
+        anew = tuple(name for name in names if name in detail["with_deletes"])
+        whole = [name for name in names if name not in anew]
+        if (whole and undo_branch(pub_id) not in refs) or (anew and pre_tag(pub_id) not in refs):
+            raise RunExpired(f"what {pub_id} took out is not kept any more")
+        for into, listed, of in ((expected, detail["add"], names), (add, detail["remove"], whole)):
+            into |= {name: tuple(ExpectedFile(p, n, kind) for kind, p, n in listed.get(name, ())) for name in of}
+        sources += [refs[undo_branch(pub_id)]] if whole else []
+        rewrite |= {refs[pre_tag(pub_id)]: anew} if anew else {}
     own = set()
     for known in world.plans:
         found = yield ask(world, "publications", known)
         own |= {one.pub_id for one in found if one.state is PublicationState.COMMITTED}
-    branches = [undo_branch(pub_id) for pub_id in by_publication]
+    branches = [name for pub_id in by_publication if (name := undo_branch(pub_id)) in refs]
     return Replacement(
         "rollback", run.run_id, run.manifest_digest, PIN, scope, expected,
         min(publications, key=lambda one: one.settled_at or "").result_snapshot_id, add,
-        tuple(world.catalog.refs[name] for name in branches), 30, dict.fromkeys(branches, 30), ("d",),
-        own=frozenset(own),
+        tuple(sources), 30, dict.fromkeys(branches, 30), ("d",),
+        own=frozenset(own), rewrite=rewrite, marks=tuple(refs[name] for name in branches),
     )  # fmt: skip
 
 

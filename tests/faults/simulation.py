@@ -1,11 +1,11 @@
 """A deterministic simulation: a real ledger and a real publisher, simulated processes, a catalog in memory, one seed.
 
 Nothing runs by itself. A scheduler with one source of chance decides who makes the next request, and what becomes of
-it: done, refused, done with the answer lost, held back and delivered later, or the process dies before or after it.
-Processes freeze past their leases and wake up; the clock jumps; others write to the table; the ledger is put back from
-an older copy of itself. Time is the database's time,
-and the database's time is the simulation's: SQLite's own functions for it are replaced on every connection, so the
-ledger's statements stay as they are.
+it: done, refused, done with the answer lost, done and sent again so that the answer is a conflict with itself, held
+back and delivered later, or the process dies before or after it. Processes freeze past their leases and wake up; the
+clock jumps; others write to the table, delete from it, set it back and drop refs; the ledger is put back from an older
+copy of itself. Time is the database's time, and the database's time is the simulation's: SQLite's own functions for it
+are replaced on every connection, so the ledger's statements stay as they are.
 
 First faults, then none: every run must come to an end or to a person in bounded time.
 """
@@ -30,6 +30,7 @@ from errata.model.manifest import Chunk
 from errata.model.refs import base_pin
 from errata.model.run import RunState
 from faults.simulated_clock import START_MS, Clock
+from faults.simulated_others import drop_what_it_relies_on, others_at_work
 from faults.simulated_processes import (
     Process,
     Request,
@@ -52,6 +53,17 @@ KINDS = {
 S = RunState
 _ENDS = frozenset({S.PUBLISHED, S.ROLLED_BACK, S.SUPERSEDED, S.CANCELLED})
 _STEPS = 220
+OFTEN = {
+    "live delete": [0.0, 0.01],
+    "main set back": [0.0, 0.01],
+    "ref dropped": [0.0, 0.05, 0.4],
+    "no clear answer": [0.0, 0.05, 0.3],
+    "sent twice": [0.0, 0.1],
+    "held back": [0.0, 0.1],
+}
+"""How likely faults of the table are in a step or a request of their kind, each of which a seed takes one of."""
+_BRANCHES = frozenset({"table.guard", "table.stage", "table.assemble", "table.undo", "table.rewrite", "table.fence"})
+"""Commits that change refs beside main."""
 _PUBLICATIONS = "SELECT pub_id, partitions FROM publication"
 LIVENESS_MS = 4 * 3600 * 1000
 """Once faults stop: leases of one and two minutes, waits of a chunk of up to ten, and the way through the states."""
@@ -130,6 +142,7 @@ class World:
     intended: dict[str, int] = field(default_factory=dict)  # publication → how many commits main had by then
     lost: dict[str, list[str]] = field(default_factory=dict)  # publications of replaced ledgers → their partitions
     last: str = "rollback"  # the kind of process after which nothing follows
+    often: dict[str, float] = field(default_factory=dict)  # faults that happen more often than by chance of the seed
     _states: dict[str, RunState] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -138,6 +151,8 @@ class World:
         self.storm = self.chance.choice([0.02, 0.06, 0.15])
         self.writes = self.chance.choice([0.0, 0.004, 0.02])
         self.disaster = random.Random(f"ledger {self.seed}")  # noqa: S311  of its own, so that other histories stay
+        self.others = random.Random(f"others {self.seed}")  # noqa: S311
+        self.rates = {what: self.others.choice(rates) for what, rates in OFTEN.items()} | self.often
         self.restores = self.seed % 4 == 1
 
     def sees_dead(self, me: Process, owner: Owner) -> bool:
@@ -196,6 +211,7 @@ class World:
             self._request(process, process.waiting)
 
     def _request(self, process: Process, request: Request) -> None:
+        drop_what_it_relies_on(self, request)
         fault = self._fault(request)
         if fault:
             self.count(fault)
@@ -211,17 +227,29 @@ class World:
             case "held back":
                 self.held.append(request)
                 return self._resume(process, None, _trouble(request))
-        answer, error = self._done(process, request)
+        is_done = fault != "no clear answer" or self.others.random() < 0.5
+        answer, error = self._done(process, request) if is_done else (None, None)
         if fault == "killed after":
             return self._end(process, "is dead")
-        if fault == "answer lost":
+        if fault in ("answer lost", "no clear answer"):
             return self._resume(process, None, _trouble(request))
+        if fault == "sent twice":
+            landed = error is None
+            answer, error = self._done(process, request)
+            self.count("landed and told a conflict" if landed and error else "sent twice and refused twice")
         return self._resume(process, answer, error)
 
     def _fault(self, request: Request) -> str:
+        if self.is_healed:
+            return ""
+        if request.name in _BRANCHES and self.others.random() < self.rates["no clear answer"]:
+            return "no clear answer"
+        for fault in ("sent twice", "held back"):
+            if request.name == "table.commit" and self.others.random() < self.rates[fault]:
+                return fault
         # what is lost at the commit is what matters most
         likely = 0.4 if request.name == "table.commit" else self.storm
-        if self.is_healed or self.chance.random() >= likely:
+        if self.chance.random() >= likely:
             return ""
         faults = ["killed before", "killed after", "frozen", "frozen", "failed", "answer lost"]
         return self.chance.choice([*faults, *["held back"] * 4] if request.name == "table.commit" else faults)
@@ -250,16 +278,7 @@ class World:
             self.count("clock jumps")
         if self.held and chance.random() < 0.1:
             self.deliver(self.held.pop(chance.randrange(len(self.held))))
-        if chance.random() < self.writes:
-            day, operation = chance.choice(DAYS), chance.choice(["append", "append", "overwrite"])
-            self._note(f"live {operation}", self.catalog.write(operation, day, f"live {self.catalog.files} {day}"), day)
-        if chance.random() < 0.015:
-            day = chance.choice(DAYS)
-            self._note("compaction", self.catalog.write("replace", day, None), day)
-        if chance.random() < 0.01:
-            self.catalog.expire()
-            self._note("expiry", self.catalog.main, "")
-
+        others_at_work(self)
         if self.restores and self.disaster.random() < (0.1 if self.copy is None else 0.01):
             self.put_back() if self.copy else self.copy_ledger()
 
@@ -267,7 +286,7 @@ class World:
         """A backup of the ledger."""
         self.copy = sqlite3.connect(":memory:")
         self.rows.backup(self.copy)
-        self._note("ledger copied", "", "")
+        self.note("ledger copied", "", "")
 
     def put_back(self) -> None:
         """The backup instead of the ledger. Processes are stopped for that; what they sent may arrive all the same."""
@@ -278,18 +297,18 @@ class World:
         for process in self.processes:
             if not process.is_dead:
                 self._end(process, "is stopped")
-        self._note("ledger put back", "", "")
+        self.note("ledger put back", "", "")
 
-    def _note(self, what: str, snapshot: str, day: str) -> None:
+    def note(self, what: str, snapshot: str, day: str) -> None:
         self.count(what)
         self.say(f"{what} {day} → {snapshot}")
 
     def deliver(self, late: Request) -> None:
         """A commit that was held back reaches the catalog after all."""
         try:
-            self._note("late commit lands", late.do(), "")
+            self.note("late commit lands", late.do(), "")
         except CommitFailed as error:
-            self._note("late commit refused", str(error), "")
+            self.note("late commit refused", str(error), "")
 
     def supervise(self) -> None:
         """Start what a run needs next, as people and schedulers do; in a storm sometimes twice."""
@@ -356,11 +375,12 @@ def _trouble(request: Request) -> Exception:
 
 
 def simulate(
-    ledger: Ledger, clock: Clock, ground: Ground, seed: int, rows: sqlite3.Connection, trace: list[str]
-) -> World:
+    ledger: Ledger, clock: Clock, ground: Ground, seed: int, rows: sqlite3.Connection, trace: list[str],
+    often: dict[str, float],
+) -> World:  # fmt: skip
     """Faults for a number of steps, then none until every run is at its end; raises when that takes too long."""
     clock.now_ms = ground.now_ms
-    world = World(ledger, clock, seed, rows, deepcopy(ground.catalog), dict(ground.plans), trace=trace)
+    world = World(ledger, clock, seed, rows, deepcopy(ground.catalog), dict(ground.plans), trace=trace, often=often)
     for _ in range(_STEPS):
         world.surroundings()
         world.supervise()

@@ -30,6 +30,8 @@ def violations(world: World, db: sqlite3.Connection) -> list[str]:
         *_carried(world, db),
         *_believed(world, db),
         *_contents(world, db),
+        *_deleted(world, db),
+        *_kept(world),
         *_accepted(world, db),
         *_at_rest(db),
     ]
@@ -124,6 +126,42 @@ def _contents(world: World, db: sqlite3.Connection) -> list[str]:
                 expected = (new, stack.pop() if stack else frozenset())
             found += _rows(pub, name, (before.rows(name), made.rows(name)), expected)
             found += _twice(made, name, pub)
+    return found
+
+
+def _deleted(world: World, db: sqlite3.Connection) -> list[str]:
+    """I4: no commit of ours goes over a delete file that came after the state it was made for."""
+    scopes, found = _scopes(world, db), list[str]()
+    made_on: dict[tuple[str, str], list[int]] = {}  # run and partition → ages of the states it was published on
+    for made in world.catalog.landed:
+        run_id, pub = made.summary.get("errata.run", ""), made.summary.get("errata.publication", "")
+        for name in scopes.get(pub, ()):
+            if made.summary["errata.kind"] == "publish":
+                since = int(world.plans[run_id].base)
+                made_on.setdefault((run_id, name), []).append(int(made.id))
+            else:
+                since = made_on[run_id, name].pop()
+            later = [one.row for one in made.deletes.values() if one.partition == name and one.added > since]
+            found += [f"I4 {pub} {name}: goes over deletes of {later}"] if later else []
+    return found
+
+
+def _kept(world: World) -> list[str]:
+    """I12: when a commit of ours landed, a branch held what it put in, another exactly what it took out, and the guard
+    was there; an expiry takes what nothing holds."""
+    found, by_id = list[str](), {s.id: s for s in world.catalog.landed}
+    for made in (one for one in world.catalog.landed if one.summary):
+        pub, run_id, before = made.summary["errata.publication"], made.summary["errata.run"], by_id[made.parent or ""]
+        stood, removed = world.catalog.stood[pub], before.files.keys() - made.files.keys()
+        # staged output is on no branch of the commit's; the tags on main are not about files
+        of = ("_undo", "_rows1") if made.summary["errata.kind"] == "rollback" else ()
+        holders = [files for ref, files in stood.items() if ref.startswith(f"errata_{run_id}_c") or ref.endswith(of)]
+        if not made.files.keys() - before.files.keys() <= frozenset().union(*holders):
+            found.append(f"I12 {pub} put in files that no branch held")
+        if stood.get(f"errata_{pub}_undo") != removed:
+            found.append(f"I12 {pub} took out {sorted(removed)}, kept are {stood.get(f'errata_{pub}_undo')}")
+        if "errata_guard" not in stood:
+            found.append(f"I12 {pub} landed without a guard")
     return found
 
 

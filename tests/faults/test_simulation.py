@@ -22,6 +22,14 @@ from support.memory import in_memory
 SEEDS = amount("SEEDS", 2000)
 FIRST = amount("SEED", 0)
 IN_CI = 32
+FREQUENT = {
+    "live delete": {"live delete": 0.02},
+    "main set back": {"main set back": 0.05},
+    "ref dropped": {"ref dropped": 0.7},
+    "no clear answer": {"no clear answer": 0.4, "held back": 0.6},
+    "sent twice": {"sent twice": 0.7},
+}
+OF_ONE = 10
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +41,7 @@ def grounds() -> Iterator[tuple[Ground, ...]]:
         yield (approved, *[validated_ground(approved, Path(made) / "validated.db")] * 2)
 
 
-def run_seed(grounds: tuple[Ground, ...], seed: int) -> World:
+def run_seed(grounds: tuple[Ground, ...], seed: int, **often: float) -> World:
     """One history; a failure prints its trace."""
     ground = grounds[seed % len(grounds)]
     database = Path(shutil.copy(ground.database, ground.database.with_name(f"{seed}.db")))
@@ -44,7 +52,7 @@ def run_seed(grounds: tuple[Ground, ...], seed: int) -> World:
         closing(sqlite3.connect(database)) as rows,
     ):
         try:
-            world = simulate(ledger, clock, ground, seed, rows, trace)
+            world = simulate(ledger, clock, ground, seed, rows, trace, often)
             found = violations(world, rows)
             assert not found, "\n".join(found)
         except BaseException:
@@ -68,10 +76,20 @@ def test_the_invariants_hold_in_simulated_histories(grounds: tuple[Ground, ...])
     """Every fault happened, publications landed, were refused and were taken back; nothing was lost or doubled."""
     figures = several(grounds, range(IN_CI))
     expected = {"killed before", "killed after", "frozen", "failed", "answer lost", "held back", "late commit refused"}
-    expected |= {"ledger put back"}
+    expected |= {"ledger put back", "live delete", "main set back", "ref dropped", "no clear answer", "sent twice"}
     assert not expected - set(figures), "the histories are too tame to prove anything"
     assert figures["publish committed"] >= IN_CI
     assert figures["rollback committed"] >= 1
+
+
+@pytest.mark.parametrize("fault", FREQUENT, ids=lambda fault: fault.replace(" ", "-"))
+def test_the_invariants_hold_where_one_fault_is_frequent(grounds: tuple[Ground, ...], fault: str) -> None:
+    """Faults of the table that are rare by chance, each in histories of publishing that are full of it."""
+    figures: Counter[str] = Counter()
+    for seed in range(OF_ONE):
+        figures.update(run_seed(grounds[1:], seed, **FREQUENT[fault]).figures)
+    assert figures[fault] >= OF_ONE / 2
+    assert figures["publish committed"] >= 1
 
 
 def test_a_seed_is_a_history(grounds: tuple[Ground, ...]) -> None:
@@ -86,3 +104,4 @@ def test_the_invariants_hold_in_many_simulated_histories(grounds: tuple[Ground, 
     figures = several(grounds, range(FIRST, FIRST + SEEDS))
     assert figures["late commit lands"]
     assert figures["late commit refused"]
+    assert figures["landed and told a conflict"]

@@ -335,6 +335,16 @@ def test_a_commit_touches_every_ref_it_relies_on() -> None:
     assert set(table.commits[-1].keep_refs) == {"errata_run_c1", "errata_p1_undo", "errata_guard"}
 
 
+def test_rows_that_are_written_anew_hang_on_a_branch_that_the_commit_touches() -> None:
+    """Nothing else holds their files: without the branch an expiry takes them, and main would be left with holes."""
+    table = Table(past={"pre": ("old",), "rows": ("anew",)})
+    table.rewrite = lambda *_: "rows"  # type: ignore[method-assign]
+    order = replace(ORDER, kind="rollback", add={}, add_from=(), rewrite={"pre": (DAY,)})
+    carry_out(order, table, SameContent(), Log())
+    assert table.commits[-1].add == ("anew",)
+    assert set(table.commits[-1].keep_refs) == {"errata_p1_rows1", "errata_p1_undo", "errata_guard"}
+
+
 def test_main_before_is_kept_for_the_window_where_the_old_files_carry_deletes() -> None:
     """Their rows can only be read from that version; elsewhere the undo branch has the files, and three days do."""
     gone = ExpectedFile("gone", 1, "position_deletes")
@@ -376,6 +386,19 @@ def test_settling_fences_before_it_says_no_and_finds_what_landed_meanwhile() -> 
     assert settle(PIN, "p1", (DAY,), quiet, log, reason="gone") is None
     assert quiet.tag == "guard"
     assert log.events == ["abandoned"]
+
+
+def test_without_a_clear_answer_to_the_fence_nothing_is_concluded() -> None:
+    """The intent stays open: a commit that is on its way could still land."""
+    table, log = Table(), Log()
+
+    def no_clear_answer(*_: Any) -> None:
+        raise RuntimeError("504")
+
+    table.fence = no_clear_answer  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError, match="504"):
+        settle(PIN, "p1", (DAY,), table, log, reason="gone")
+    assert log.events == []
 
 
 def test_a_publication_that_another_process_closed_is_not_tried_any_more() -> None:
