@@ -56,25 +56,35 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def base_spark(warehouse: Path) -> Iterator[SparkSession]:
-    """The session; catalog ``lake`` is an empty Iceberg catalog."""
-    pyspark_sql = pytest.importorskip("pyspark.sql")
+def gateway() -> Any:
+    """The JVM of the tests, with Spark and Iceberg in it and no session: enough for whatever is about metadata."""
+    pyspark = pytest.importorskip("pyspark")
     try:
         # all that any suite needs: the class path is fixed when the JVM starts
         jars = [*require(), *extra_jars.there(*extra_jars.EXTRA)]
     except SetupError as error:
         pytest.skip(f"{error.message}; {error.hint}")
-    lake = "spark.sql.catalog.lake"
     settings = {
         # the file system of local paths is needed before spark.jars would be loaded
         "spark.driver.extraClassPath": ":".join(str(jar) for jar in jars),
+        "spark.driver.memory": "1g",
+        # tests end before the optimising compiler pays for itself
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    pyspark.SparkContext._ensure_initialized(conf=pyspark.SparkConf(loadDefaults=False).setAll(settings.items()))
+    return pyspark.SparkContext._gateway
+
+
+@pytest.fixture(scope="session")
+def base_spark(gateway: Any, warehouse: Path) -> Iterator[SparkSession]:
+    """The session; catalog ``lake`` is an empty Iceberg catalog."""
+    pyspark_sql = pytest.importorskip("pyspark.sql")
+    lake = "spark.sql.catalog.lake"
+    settings = {
         "spark.ui.enabled": "false",
         # tests count jobs, so none may be forgotten
         "spark.ui.retainedJobs": "100000",
         "spark.ui.retainedStages": "100000",
-        "spark.driver.memory": "1g",
-        # tests end before the optimising compiler pays for itself
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.sql.shuffle.partitions": "2",
