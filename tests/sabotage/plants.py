@@ -6,7 +6,10 @@ the code has outgrown is repaired and not skipped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sabotage.plant import Plant
+from sabotage.plants_in_iceberg import IN_ICEBERG
+
+__all__ = ["PLANTS", "Plant"]
 
 CONTRACT = "tests/unit/ledger/test_contract.py::TestLedger::test_"
 REPLACE = "tests/unit/publisher/test_replace.py::test_"
@@ -15,18 +18,10 @@ CARRY = "tests/unit/publisher/test_carry.py::test_"
 GROUPING = "tests/unit/executor/test_grouping.py::"
 REBASED = "tests/unit/publisher/test_rebased.py::test_"
 FREEZES = "tests/unit/ledger/test_freezes.py::"
-
-
-@dataclass(frozen=True, slots=True)
-class Plant:
-    """What is changed where, and who must notice."""
-
-    name: str
-    file: str  # below src/errata
-    find: str
-    put: str
-    noticed_by: tuple[str, ...]
-
+SWEEPING = "tests/unit/executor/test_sweeping.py::test_"
+NOTICING = "tests/unit/executor/test_noticing.py::test_"
+LATE = "tests/unit/executor/test_late_inputs.py::test_"
+SIMULATED = "tests/faults/test_simulation.py::test_the_invariants_hold_where_one_fault_is_frequent"
 
 PLANTS = (
     # ----------------------------------------------------------------------------------------------------- attempts
@@ -80,6 +75,76 @@ PLANTS = (
         "found.setdefault(self.base_snapshot_id, []).append(name)",
         (f"{REBASED}what_live_wrote_before_the_rebase_is_no_conflict_and_compaction_after_it_is_none",),
     ),
+    Plant(
+        "a delete file of live is no write",
+        "publisher/replace.py",
+        "    deleted = _deleted(order, version)\n",
+        "    deleted: dict[str, tuple[Commit, ...]] = {}\n",
+        (f"{SIMULATED}[live-delete]",),
+    ),
+    Plant(
+        "a delete file is weighed against the content of its partition",
+        "publisher/replace.py",
+        "    verdict = verdict.overruled(deleted)\n",
+        "    verdict = verdict.overruled({n: c for n, c in deleted.items() if n not in changed})\n",
+        (f"{REPLACE}a_delete_file_decides_before_content_is_read",),
+    ),
+    Plant(
+        "delete files count from the plan where live won",
+        "publisher/replace.py",
+        "    for base, names in order.by_base(order.partitions).items():\n",
+        "    for base, names in {order.base_snapshot_id: order.partitions}.items():\n",
+        (f"{REBASED}delete_files_count_from_a_partition_s_own_base",),
+    ),
+    Plant(
+        "an equality delete of no partition hits none",
+        "publisher/conflict.py",
+        '        if delete.partition is None and delete.content == "position_deletes":\n',
+        "        if delete.partition is None:\n",
+        (f"{CONFLICT}an_equality_delete_that_cannot_be_placed_hits_all_that_it_may_be_about",),
+    ),
+    Plant(
+        "what live wrote into a column that the plan lacks is nothing",
+        "publisher/content.py",
+        "content.filled(target, head, partitions, since.added) if since.added else {}",
+        "{}",
+        (f"{REPLACE}a_column_added_since_that_holds_values_is_a_live_write[shared files]",),
+    ),
+    Plant(
+        "content is compared under the names of the plan",
+        "publisher/content.py",
+        "[since.names.get(name, name) for name in order.content_columns]",
+        "order.content_columns",
+        (f"{REPLACE}content_is_compared_under_the_names_of_now",),
+    ),
+    Plant(
+        "status tells the same live write each time",
+        "executor/noticing.py",
+        "new = [one for one in found if one.snapshot_id not in known]",
+        "new = list(found)",
+        (f"{NOTICING}status_records_each_commit_once_whoever_saw_it_first",),
+    ),
+    Plant(
+        "whoever approves is not told what live wrote",
+        "executor/deciding.py",
+        '        notice_live_writes(desk, actor, run, manifest, "approve")\n',
+        "        pass\n",
+        (f"{NOTICING}whoever_approves_is_told_of_a_live_write_and_it_is_on_the_record",),
+    ),
+    Plant(
+        "a rewrite of source files is late data",
+        "executor/late_inputs.py",
+        'if commit.operation != "replace":',
+        "if True:",
+        (f"{LATE}a_commit_into_a_partition_that_the_run_reads_is_named_and_recorded_once",),
+    ),
+    Plant(
+        "late data in the days around the scope is not told",
+        "executor/late_inputs.py",
+        "asked = widen(grain, names, pin.lookback, pin.lookahead)",
+        "asked = tuple(names)",
+        (f"{LATE}only_what_the_published_partitions_read_is_looked_at_with_their_look_back",),
+    ),
     # -------------------------------------------------------------------------------------------------- publications
     Plant(
         "the undo set is not written",
@@ -129,6 +194,20 @@ PLANTS = (
         '        failpoint("settle.after_fence")\n        found = table.look(target, publication_id)\n',
         '        failpoint("settle.after_fence")\n',
         (f"{REPLACE}settling_fences_before_it_says_no_and_finds_what_landed_meanwhile",),
+    ),
+    Plant(
+        "a fence counts although the catalog gave no clear answer",
+        "publisher/replace.py",
+        "        table.fence(target, publication_id)\n",
+        '        with __import__("contextlib").suppress(Exception): table.fence(target, publication_id)\n',
+        (f"{REPLACE}without_a_clear_answer_to_the_fence_nothing_is_concluded",),
+    ),
+    Plant(
+        "a main that was set back counts as compaction",
+        "publisher/conflict.py",
+        "        if shares_files or not history.complete or not commits:\n",
+        "        if shares_files:\n",
+        (f"{SIMULATED}[main-set-back]",),
     ),
     Plant(
         "partitions found in the data are replaced, not those declared",
@@ -208,6 +287,70 @@ PLANTS = (
         "            if False:\n",
         ("tests/unit/executor/test_dark.py::test_a_name_that_says_otherwise_than_the_gate_is_withdrawn[False]",),
     ),
+    # ------------------------------------------------------------------------------------------------- what is kept
+    Plant(
+        "what a commit put in hangs on no branch",
+        "publisher/replace.py",
+        "            **order.keep_refs,\n",
+        "",
+        (f"{SIMULATED}[ref-dropped]",),
+    ),
+    Plant(
+        "what a commit took out hangs on no branch",
+        "publisher/replace.py",
+        "            undo_branch(publication_id): order.undo_days,\n",
+        "",
+        (f"{SIMULATED}[ref-dropped]",),
+    ),
+    Plant(
+        "a commit lands without the guard",
+        "publisher/replace.py",
+        "            GUARD: _FOR_EVER_DAYS,\n",
+        "",
+        (f"{SIMULATED}[ref-dropped]",),
+    ),
+    Plant(
+        "rows that are written anew hang on no branch",
+        "publisher/replace.py",
+        "        refs[branch] = ROWS_DAYS\n",
+        "",
+        (f"{REPLACE}rows_that_are_written_anew_hang_on_a_branch_that_the_commit_touches",),
+    ),
+    Plant(
+        "main before a publication goes before the undo that needs it",
+        "publisher/replace.py",
+        "        pre_days=order.undo_days if found.with_deletes else 3,\n",
+        "        pre_days=3,\n",
+        (f"{REPLACE}main_before_is_kept_for_the_window_where_the_old_files_carry_deletes",),
+    ),
+    Plant(
+        "cleaning up leaves the tags of a rebase",
+        "executor/cleaning.py",
+        "    drop += [tag for rebase in rebases_of(desk, run.run_id) for tag in tags(run.run_id, run.table, rebase)]\n",
+        "",
+        ("tests/unit/executor/test_cleaning.py::test_cleanup_drops_the_tags_of_a_rebase_with_the_rest_of_a_finished_run",),
+    ),
+    Plant(
+        "a worker that is late by a moment loses its branch",
+        "executor/cleaning.py",
+        "attempt.lease_until + _GRACE_MS > now",
+        "attempt.lease_until > now",
+        (f"{SWEEPING}a_dead_worker_process_does_not_end_the_wait_for_its_branch",),
+    ),
+    Plant(
+        "a branch is dropped under a worker that writes to it",
+        "executor/cleaning.py",
+        "    if any(attempt.state is AttemptState.RUNNING for attempt in desk.ledger.attempts(run_id)):\n",
+        "    if False:\n",
+        (f"{SWEEPING}a_branch_goes_only_after_the_fence_of_its_last_attempt_is_retired",),
+    ),
+    Plant(
+        "refs of a publication that can be undone are swept",
+        "executor/sweeping.py",
+        " or is_undoable(desk, run):",
+        ":",
+        (f"{SWEEPING}while_a_publication_can_be_undone_nothing_of_its_run_is_swept",),
+    ),
     # ------------------------------------------------------------------------------------------------------ decisions
     Plant(
         "an approval is not compared with the digest",
@@ -251,6 +394,20 @@ PLANTS = (
         "    if True:\n",
         ("tests/unit/ledger/test_releases.py::test_a_publication_under_an_overtaken_release_is_refused[sqlite]",),
     ),
+    Plant(
+        "a cost cap without a price holds",
+        "planner/guardrails.py",
+        "    if most is not None and Decimal(world.core_hour_usd) <= 0:\n",
+        "    if most is not None and Decimal(world.core_hour_usd) < 0:\n",
+        ("tests/unit/planner/test_guardrails.py::test_a_cost_cap_without_a_price_is_refused[0]",),
+    ),
+    Plant(
+        "a kind that promises to publish nothing is planned",
+        "planner/request.py",
+        "        if self.kind in RESERVED:\n",
+        "        if self.kind in ():\n",
+        ("tests/unit/planner/test_request.py::test_a_kind_that_promises_to_publish_nothing_is_refused",),
+    ),
     # ---------------------------------------------------------------------------------------------- numbers and proof
     Plant(
         "what cannot be audited is done all the same",
@@ -288,4 +445,5 @@ PLANTS = (
         "",
         ("tests/unit/engines/test_content.py::test_a_row_s_hash_is_also_over_which_columns_are_null",),
     ),
+    *IN_ICEBERG,
 )  # fmt: skip

@@ -61,13 +61,18 @@ def spoilt(plant: Plant) -> str:
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name.replace(" ", "-"))
 def test_a_plant_fits_the_source(plant: Plant) -> None:
     """Whoever changes a sabotaged line brings its plant along; what is planted can be compiled; its tests are there."""
-    compile(spoilt(plant), plant.file, "exec")
+    text = spoilt(plant)
+    if plant.file.endswith(".java"):
+        # the JVM compiles it, and whether it does is seen when it is planted
+        assert [text.count(sign) for sign in "{(["] == [text.count(sign) for sign in "})]"]
+    else:
+        compile(text, plant.file, "exec")
     for test in plant.noticed_by:
         file, _, name = test.partition("::")
         name = name.rpartition("::")[2].partition("[")[0]
         is_contract = file.endswith("test_contract.py")
         text = (ROOT / (file.replace("test_contract", "contract") if is_contract else file)).read_text()
-        assert f"def {name}" in text or not name, f"{test} is not there"
+        assert f"def {name}(" in text or not name, f"{test} is not there"
 
 
 @pytest.mark.chaos
@@ -90,5 +95,6 @@ def test_a_planted_bug_is_noticed(copy: Copy, plant: Plant) -> None:
         done = copy.run(*plant.noticed_by)
     finally:
         shutil.copyfile(SOURCE / "errata" / plant.file, file)
+    assert "CompileException" not in done.stdout, f"{plant.name}: what is planted is no Java\n{done.stdout[-3000:]}"
     (copy.noticed if done.returncode == _FAILED else copy.survived).append(plant.name)
     assert done.returncode == _FAILED, f"{plant.name}: not noticed\n{done.stdout[-3000:]}"
