@@ -81,15 +81,15 @@ IN_ICEBERG = (
     Plant(
         "the NULL partition is not in the scope",
         JAVA,
-        '        lines += ["n"] * (NULL in partitions)\n',
+        ', *(["n"] if NULL in partitions else [])',
         "",
         (f"{TABLE}null_is_a_partition_like_others",),
     ),
     Plant(
         "an hour ends with its first microsecond",
         JAVA,
-        "(ordinal(grain, last) + 1) * hour - 1)",
-        "ordinal(grain, last) * hour)",
+        "end // divided * times - 1)",
+        "low // divided * times)",
         (f"{TABLE}an_hour_reaches_from_its_first_microsecond_to_its_last[59]",),
     ),
     Plant(
