@@ -196,7 +196,8 @@ def _is_member(name: str, column_type: str, grain: Grain, partitions: Iterable[s
     """Exact membership by a computed value: one look into a set, and no ``IN`` on a column for Iceberg to evaluate."""
     if grain.is_time and column_type != "string":
         listed = ", ".join(str(ordinal(grain, text)) for text in partitions)
-        return f"{_ORDINALS[grain].replace('?', name)} IN ({listed})"
+        number = _ORDINALS[grain].replace("?", name)
+        return f"{number} IN ({listed})"
     texts = (text if grain.is_time else value_of(text) or "" for text in partitions)
     # as hexadecimal digits no value needs quoting
     return f"hex(CAST({name} AS STRING)) IN ({', '.join(repr(text.encode().hex().upper()) for text in texts)})"
