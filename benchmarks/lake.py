@@ -102,7 +102,7 @@ class Lake:
 
     def bare(self, days: Iterable[str] | None = None) -> None:
         """The same transform as one job, with the same write options, over all days or these."""
-        from errata.engines.spark.stage import WRITE_OPTIONS
+        from errata.engines.spark.write import WRITE_OPTIONS
 
         self.build(self.spark, days).writeTo(TABLE).options(**WRITE_OPTIONS).overwritePartitions()
 
