@@ -380,6 +380,7 @@ def simulate(
 ) -> World:  # fmt: skip
     """Faults for a number of steps, then none until every run is at its end; raises when that takes too long."""
     clock.now_ms = ground.now_ms
+    random.seed(seed)  # the product rolls dice for how long a chunk waits
     world = World(ledger, clock, seed, rows, deepcopy(ground.catalog), dict(ground.plans), trace=trace, often=often)
     for _ in range(_STEPS):
         world.surroundings()
