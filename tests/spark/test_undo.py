@@ -187,8 +187,8 @@ def test_a_hazard_during_which_the_guard_was_missing_is_closed_with_that(make_wo
     world.client.status()
     assert any("was gone and has been put back" in line for line in world.said)
     checks = {check.name: check for check in world.client.doctor()}
-    assert checks[f"files {run}-r2"].ok
-    assert checks[f"files {run}-r2"].found == f"all 2 of {world.days[0]} … {world.days[1]} are there"
+    assert checks[f"files {world.publication(run, 2)}"].ok
+    assert checks[f"files {world.publication(run, 2)}"].found == f"all 2 of {world.days[0]} … {world.days[1]} are there"
     assert _hazards_closed(world) == []
     world.client.status()
     (why,) = _hazards_closed(world)
@@ -220,7 +220,7 @@ def test_files_that_an_expiry_took_are_named_and_the_hazard_stays_open(make_worl
     for _ in range(2):
         world.client.status()
     assert any("1 of 2 files" in line and "are gone" in line for line in world.said)
-    check = next(check for check in world.client.doctor() if check.name == f"files {run}-r2")
+    check = next(check for check in world.client.doctor() if check.name == f"files {world.publication(run, 2)}")
     assert not check.ok
     assert lost in check.found
     assert check.hint.startswith("errata plan fin.sales --partitions ")
