@@ -210,6 +210,13 @@ PLANTS = (
         (f"{SIMULATED}[main-set-back]",),
     ),
     Plant(
+        "a schema that changed with the commit is no alarm",
+        "executor/publishing.py",
+        "warnings = _changed_since(version, manifest, snapshot_id)",
+        "warnings = ()",
+        ("tests/spark/test_table_rules.py::test_a_schema_or_spec_that_changed_with_the_commit_is_an_alarm",),
+    ),
+    Plant(
         "partitions found in the data are replaced, not those declared",
         "publisher/replace.py",
         "        remove=found.paths,\n",
