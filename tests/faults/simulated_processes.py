@@ -341,6 +341,7 @@ def _undo(world: World, run: Any, scope: tuple[str, ...]) -> Steps:
         min(publications, key=lambda one: one.settled_at or "").result_snapshot_id, add,
         tuple(sources), 30, dict.fromkeys(branches, 30), ("d",),
         own=frozenset(own), rewrite=rewrite, marks=tuple(refs[name] for name in branches),
+        rebased={name: one.result_snapshot_id for one in publications for name in by_publication[one.pub_id]},
     )  # fmt: skip
 
 

@@ -97,6 +97,12 @@ def test_a_seed_is_a_history(grounds: tuple[Ground, ...]) -> None:
     assert run_seed(grounds, 7).trace == run_seed(grounds, 7).trace
 
 
+@pytest.mark.parametrize("seed", [899])
+def test_histories_that_went_wrong_once_do_not_again(grounds: tuple[Ground, ...], seed: int) -> None:
+    """899: a rollback of two publications, of which the owner had taken back the second with main."""
+    run_seed(grounds, seed)
+
+
 @pytest.mark.chaos
 @pytest.mark.timeout(7200)
 def test_the_invariants_hold_in_many_simulated_histories(grounds: tuple[Ground, ...]) -> None:

@@ -159,6 +159,8 @@ def _undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]
         own=frozenset(desk.ledger.committed_on(run.table)),
         known_content=_measured_content(desk, run, scope),
         rewrite=rewrite,
+        # each partition is held against what its own publication left: an earlier snapshot may have held other rows
+        rebased={name: pub.result_snapshot_id for pub in publications for name in by_publication[pub.pub_id]},
         instead=_restoring(run, manifest, {pub.pub_id: pub for pub in publications}, by_publication, refs),
     )
 

@@ -11,6 +11,7 @@ from errata.cli.render_release import rollback_lines
 from errata.errors import PermissionRefused, StateRefused
 from errata.executor import undoing
 from errata.model.audit import Actor
+from errata.model.refs import undo_branch
 from unit.executor.office import DAYS, PEOPLE, Office, office
 from unit.ledger.steps import publish, roll_back
 
@@ -70,6 +71,20 @@ def test_a_repeated_rollback_names_the_run_that_is_on_top_by_now(desk: Office, t
     taken_back(desk, other.run.run_id, DAYS[:1])
     assert desk.client.rollback(run, reason="wrong", as_="bo").later == {}
     other.ledger.close()
+
+
+def test_a_rollback_holds_each_partition_against_its_own_publication(desk: Office):
+    """What an earlier publication left of a day that a later one published says nothing about who wrote since."""
+    first, second = (publish(desk.ledger, desk.run.run_id, (day,)) for day in DAYS[:2])
+    inner = desk.client._desk
+    refs = {undo_branch(one.pub_id): f"undo of {one.n}" for one in (first, second)}
+    inner.engines.pins.refs = lambda _table: refs  # type: ignore[method-assign]
+    run, manifest = desk.ledger.run(desk.run.run_id), desk.ledger.manifest(desk.run.run_id)
+    order = undoing._undo(inner, run, manifest, DAYS[:2])
+    assert order.by_base(DAYS[:2]) == {
+        desk.ledger.publication(one.pub_id).result_snapshot_id: [day]
+        for one, day in zip((first, second), DAYS[:2], strict=True)
+    }
 
 
 def taken_back(desk: Office, run_id: str, days: tuple[str, ...] = DAYS) -> None:

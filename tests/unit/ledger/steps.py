@@ -107,7 +107,7 @@ def intend(
         table=TABLE,
         person="bo",
         reason="because",
-        detail={"remove": {}, "add": {day: [] for day in days}},
+        detail={"remove": {}, "add": {day: [] for day in days}, "with_deletes": []},
         lease_seconds=lease,
         actor=BO,
         release=release or ({"snapshot_id": "1"} if kind == "publish" else None),
