@@ -147,6 +147,14 @@ PLANTS = (
     ),
     # -------------------------------------------------------------------------------------------------- publications
     Plant(
+        "a rollback holds every partition against its earliest publication",
+        "executor/undoing.py",
+        "        rebased={name: pub.result_snapshot_id for pub in publications "
+        "for name in by_publication[pub.pub_id]},\n",
+        "",
+        ("tests/unit/executor/test_undoing.py::test_a_rollback_holds_each_partition_against_its_own_publication",),
+    ),
+    Plant(
         "the undo set is not written",
         "publisher/replace.py",
         "            table.write_undo(\n",
