@@ -121,7 +121,7 @@ public class ErrataCommit {
 
   /** Take out the listed files of a snapshot; answers how many of them were found. */
   public int remove(long snapshotId, String scope, String paths) throws Exception {
-    Collection files = ErrataFiles.files(table, snapshotId, scope, paths, false);
+    Collection files = ErrataFiles.files(table, snapshotId, scope, paths);
     for (Iterator i = files.iterator(); i.hasNext(); ) {
       ((OverwriteFiles) pending).deleteFile((DataFile) i.next());
     }

@@ -491,10 +491,10 @@ public class ErrataFiles {
     return out.toString();
   }
 
-  /** The listed files of a snapshot; with statistics when they are to be added somewhere, or they are lost for good. */
-  static List files(Table table, long snapshotId, String scope, String paths, boolean statistics) throws Exception {
+  /** The listed files of a snapshot, to be taken out: without statistics, which nothing needs of them any more. */
+  static List files(Table table, long snapshotId, String scope, String paths) throws Exception {
     List files = new ArrayList();
-    List found = tasks(table, snapshotId, scope, paths, statistics ? null : Collections.emptySet());
+    List found = tasks(table, snapshotId, scope, paths, Collections.emptySet());
     for (Iterator i = found.iterator(); i.hasNext(); ) {
       files.add(((FileScanTask) i.next()).file());
     }
