@@ -460,5 +460,12 @@ PLANTS = (
         "",
         ("tests/unit/engines/test_content.py::test_a_row_s_hash_is_also_over_which_columns_are_null",),
     ),
+    Plant(
+        "values are put in the order of their names",
+        "model/within.py",
+        "sorted(partitions, key=lambda text: value_of(text) or \"\")",
+        "sorted(partitions)",
+        ("tests/spark/test_columns.py::test_values_whose_text_is_quoted_are_found_among_many_others",),
+    ),
     *IN_ICEBERG,
 )  # fmt: skip

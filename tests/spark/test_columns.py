@@ -167,6 +167,15 @@ def test_many_scattered_partitions_are_taken_exactly(spark: SparkSession, name: 
     assert with_null.count() == many + 1
 
 
+@pytest.mark.parametrize("many", [50, 600])
+def test_values_whose_text_is_quoted_are_found_among_many_others(spark: SparkSession, many: int) -> None:
+    """A range of values begins and ends by value: ``null`` and ``""`` have quoted names, which sort elsewhere."""
+    values = [*AWKWARD, *(f"{letter}{n}" for n in range(many // 2) for letter in "Az")]
+    rows = spark.createDataFrame([(value,) for value in [*values, "between"]], "p string")
+    found = rows.where(in_partitions("p", "string", Grain.VALUE, [value_text(value) for value in values])).collect()
+    assert sorted(row["p"] for row in found) == sorted(values)
+
+
 def test_fifty_thousand_scattered_partitions_are_one_readable_plan(spark: SparkSession) -> None:
     """A scope of every other day or of 50,000 values is parsed, planned and read in seconds, not minutes."""
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.scattered")

@@ -31,9 +31,14 @@ def runs(column_type: str, grain: Grain, partitions: Iterable[str]) -> tuple[tup
 
     >>> runs("int", Grain.VALUE, ["10", "9", "-1", "11"])
     (('-1', '-1'), ('9', '11'))
+    >>> runs("string", Grain.VALUE, ['"null"', "a", "z"])
+    (('a', 'a'), ('"null"', '"null"'), ('z', 'z'))
     """
-    if grain.is_time or column_type not in ("int", "long"):
+    if grain.is_time:
         return fold(grain, partitions)
+    if column_type not in ("int", "long"):
+        # by the value and not by its text, which may be quoted: callers join neighbours to a range of values
+        return tuple((text, text) for text in sorted(partitions, key=lambda text: value_of(text) or ""))
     try:
         numbers = sorted({int(text) for text in partitions})
     except ValueError as error:
