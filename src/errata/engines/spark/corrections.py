@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 from pyspark.sql import types as T  # noqa: N812
 
 from errata.engines.iceberg.beside import ROWS
+from errata.engines.iceberg.refs import retrying
 from errata.engines.spark.columns import JSON, in_partitions, partition_text, quoted, table_name
 from errata.engines.spark.content import comparable
 from errata.engines.spark.inputs import snapshot_frame, with_later_columns
@@ -46,7 +47,7 @@ class SparkBeside:
     def create(self, statements: Sequence[str]) -> None:
         """See the port; the statements are those that the plan showed."""
         for statement in statements:
-            self._session.sql(statement)
+            self._repeat(statement)
 
     def corrections(
         self,
@@ -115,11 +116,15 @@ class SparkBeside:
 
     def show(self, view: str, query: str) -> None:
         """See the port."""
-        self._session.sql(f"CREATE OR REPLACE VIEW {table_name(view)} AS {query}")
+        self._repeat(f"CREATE OR REPLACE VIEW {table_name(view)} AS {query}")
 
     def drop_view(self, view: str) -> None:
         """See the port."""
-        self._session.sql(f"DROP VIEW IF EXISTS {table_name(view)}")
+        self._repeat(f"DROP VIEW IF EXISTS {table_name(view)}")
+
+    def _repeat(self, statement: str) -> None:
+        """Run a statement that changes nothing the second time, until the catalog answers clearly."""
+        retrying(lambda: self._session.sql(statement))
 
 
 def _of_partitions(partitions: Sequence[str]) -> Column:
