@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from errata.engines.iceberg.java import JavaIceberg
+from errata.engines.iceberg.refs import retrying
 from errata.errors import EngineError, NotFound, RunExpired
 from errata.model.columns import columns_to_add, planned_schema
 from errata.model.manifest import NewColumn, TargetPin
@@ -38,8 +39,6 @@ _PLACES = ("write.data.path", "write.metadata.path", "write.object-storage.path"
 
 def ensure_shadow(java: JavaIceberg, target: TargetPin, run_id: str) -> None:
     """Make the shadow unless it is there; safe to repeat, also by several workers at once."""
-    from py4j.protocol import Py4JJavaError
-
     if target.shadow is None or _found(java, target.shadow):
         return
     table = java.load(target.table)
@@ -58,13 +57,7 @@ def ensure_shadow(java: JavaIceberg, target: TargetPin, run_id: str) -> None:
     made = finer_metadata(made, *java.field(table, target))
     place = f"{location}/metadata/00000-{uuid.uuid4()}.metadata.json"
     parser.write(parser.fromJson(place, json.dumps(made)), table.io().newOutputFile(place))
-    catalog, identifier = java.place(target.shadow)
-    try:
-        catalog.registerTable(identifier, place)
-    except Py4JJavaError:
-        # another worker may have been faster, and either of the two tables does
-        if not _found(java, target.shadow):
-            raise
+    retrying(lambda: _register(java, target.shadow or "", place))
 
 
 def drop_shadow(java: JavaIceberg, target: TargetPin) -> bool:
@@ -143,3 +136,18 @@ def _found(java: JavaIceberg, table: str) -> Any:
         return java.load(table)
     except NotFound:
         return None
+
+
+def _register(java: JavaIceberg, shadow: str, place: str) -> None:
+    """One try; safe to repeat, because every try names the same metadata."""
+    from py4j.protocol import Py4JJavaError
+
+    if _found(java, shadow):
+        return
+    catalog, identifier = java.place(shadow)
+    try:
+        catalog.registerTable(identifier, place)
+    except Py4JJavaError:
+        # another worker may have been faster, and either of the two tables does
+        if not _found(java, shadow):
+            raise
