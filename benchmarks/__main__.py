@@ -73,7 +73,7 @@ def _iceberg() -> str:
 
 
 def _answer(name: str, *, quick: bool) -> None:
-    from errata.wiring.archive import prepare_archive
+    from errata.wiring.class_archive import prepare_archive
 
     prepare_archive()  # as `make setup` does; other checkouts on the machine may have pushed it out since
     with tempfile.TemporaryDirectory(prefix=f"errata-bench-{name}-") as place:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import errata
 from benchmarks import product
-from errata.model.views import PlanView
+from errata.views import PlanView
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -102,7 +102,7 @@ class Lake:
 
     def bare(self, days: Iterable[str] | None = None) -> None:
         """The same transform as one job, with the same write options, over all days or these."""
-        from errata.engines.spark.write import WRITE_OPTIONS
+        from errata.engines.spark.write.append import WRITE_OPTIONS
 
         self.build(self.spark, days).writeTo(TABLE).options(**WRITE_OPTIONS).overwritePartitions()
 

@@ -109,11 +109,11 @@ class _Log:
 
 
 def _answer(root: Path, case: Case) -> dict[str, float]:
-    from errata.engines.iceberg.java import JavaIceberg
-    from errata.engines.iceberg.published import IcebergPublishing
-    from errata.engines.iceberg.refs import ensure_guard, open_branch
-    from errata.engines.iceberg.staged import IcebergStaging
-    from errata.engines.spark.jvm import start_jvm
+    from errata.engines.iceberg.commits.java import JavaIceberg
+    from errata.engines.iceberg.commits.publish import IcebergPublishing
+    from errata.engines.iceberg.commits.refs import ensure_guard, open_branch
+    from errata.engines.iceberg.commits.staging import IcebergStaging
+    from errata.engines.spark.runtime.jvm import start_jvm
     from errata.jars import require
     from errata.model.partition import Grain
     from errata.model.product import Catalog
@@ -169,7 +169,7 @@ def _answer(root: Path, case: Case) -> dict[str, float]:
 def _replaced(kind: str, target: Any, days: tuple[str, ...], source: str, publishing: Any, log: _Log) -> Any:
     """What publishing and rolling back do, from what is live now to the files of a snapshot."""
     from errata.model.table import by_partition
-    from errata.publisher.replace import Replacement, carry_out
+    from errata.publishing.replacement import Replacement, carry_out
 
     version = publishing.version(target)
     order = Replacement(

@@ -17,9 +17,9 @@ from typing import Any
 import typer
 
 from errata.cli.main import build
+from errata.gate.rules.functions import AGGREGATES, ROW_FUNCTIONS
+from errata.gate.rules.patterns import PII_PATTERNS
 from errata.model.run import ACTIVE, ATTEMPT_MOVES, CHUNK_MOVES, PUBLICATION_MOVES, RUN_MOVES
-from errata.validator.functions import AGGREGATES, ROW_FUNCTIONS
-from errata.validator.patterns import PII_PATTERNS
 
 HERE = Path(__file__).resolve().parent
 SHARED = ("directory", "person", "json_", "yes")

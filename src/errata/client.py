@@ -1,6 +1,6 @@
 """The Client: every command as a method; it receives its ports and knows no adapter.
 
-A method checks who asks, puts the steps in order through :mod:`errata.executor`, and answers a frozen view whose
+A method checks who asks, puts the steps in order through :mod:`errata.commands`, and answers a frozen view whose
 fields are those of ``--json``. ``as_`` is the person who acts.
 """
 
@@ -15,38 +15,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
 
+from errata.approval import authorization
+from errata.commands.compute import control, run
+from errata.commands.look import history, quarantine, status, why
+from errata.commands.plan import approve, plan
+from errata.commands.plan.try_ import try_out
+from errata.commands.publish import preview, publish, publish_wait, release, rollback, validate
+from errata.commands.publish.diff import diff
+from errata.commands.publish.report import review
+from errata.commands.upkeep import cleanup, erase, evidence
 from errata.errors import UsageError
-from errata.executor import (
-    cleaning,
-    cooperating,
-    dark,
-    deciding,
-    erasing,
-    explaining,
-    exporting,
-    histories,
-    planning,
-    publishing,
-    quarantining,
-    releasing,
-    reporting,
-    stepping,
-    undoing,
-    validating,
-    warranting,
-    witnessing,
-    working,
-)
-from errata.executor.desk import Desk
-from errata.executor.differing import DiffView, diff
-from errata.executor.hazards import watch_guard
-from errata.executor.noticing import notice_live_writes
-from errata.executor.reviewing import review
-from errata.executor.trying import TryView, try_out
+from errata.evidence import head_export
+from errata.live_writers import lease
 from errata.model.audit import Actor, AuditEntry
 from errata.model.duration import instant
 from errata.model.manifest import Override
-from errata.model.views import (
+from errata.planning.request import Request
+from errata.publishing.hazards import watch_guard
+from errata.publishing.live_writes import notice_live_writes
+from errata.text.escape import said, visible
+from errata.views import (
     AuditView,
     CleanupView,
     CommitsView,
@@ -68,9 +56,10 @@ from errata.model.views import (
     ValidateView,
     WhyView,
 )
-from errata.model.visible import said, visible
-from errata.planner.request import Request
-from errata.report.view import ReportView
+from errata.views.diff import DiffView
+from errata.views.report import ReportView
+from errata.views.run import TryView
+from errata.workspace import Desk
 
 __all__ = ["Client", "DoctorCheck", "FileProblem", "ProjectTools"]
 
@@ -166,7 +155,7 @@ class Client:
             tuple(Override(rule, said(f"--override {rule}", why)) for rule, why in (overrides or {}).items()),
             prove_determinism, deadline, restore,
         )  # fmt: skip
-        return planning.make_plan(self._desk, actor, request, dry_run=dry_run)
+        return plan.make_plan(self._desk, actor, request, dry_run=dry_run)
 
     def try_out(
         self, product: str, partitions: str | Sequence[str], *, sample: int = 10, as_: str | None = None
@@ -176,7 +165,7 @@ class Client:
 
     def show(self, run_id: str) -> PlanView:
         """A plan again, from the ledger."""
-        return reporting.show(self._desk, self._actor(None), run_id)
+        return status.show(self._desk, self._actor(None), run_id)
 
     def manifest_bytes(self, run_id: str) -> bytes:
         """The exact bytes that were sealed."""
@@ -188,31 +177,31 @@ class Client:
         """A second person's yes over the digest; ``break_glass`` is why one person has to do."""
         actor = self._actor(as_)
         alone = None if break_glass is None else said("--break-glass", break_glass)
-        return deciding.approve(self._desk, actor, run_id, digest, break_glass=alone, note=said("--note", note))
+        return approve.approve(self._desk, actor, run_id, digest, break_glass=alone, note=said("--note", note))
 
     def decline(self, run_id: str, *, note: str, as_: str | None = None) -> DecisionView:
         """A person's no, for good."""
-        return deciding.decline(self._desk, self._actor(as_), run_id, said("--note", note))
+        return approve.decline(self._desk, self._actor(as_), run_id, said("--note", note))
 
     def run(self, run_id: str, *, parallel: int = 2, max_chunks: int | None = None, as_: str | None = None) -> RunView:
         """Work on a run until nothing is left."""
-        return working.run_chunks(self._desk, self._actor(as_), run_id, parallel=parallel, max_chunks=max_chunks)
+        return run.run_chunks(self._desk, self._actor(as_), run_id, parallel=parallel, max_chunks=max_chunks)
 
     def pause(self, run_id: str, *, as_: str | None = None) -> StateView:
         """No new chunk is claimed."""
-        return deciding.pause(self._desk, self._actor(as_), run_id)
+        return control.pause(self._desk, self._actor(as_), run_id)
 
     def resume(self, run_id: str, *, as_: str | None = None) -> StateView:
         """Chunks may be claimed again."""
-        return deciding.resume(self._desk, self._actor(as_), run_id)
+        return control.resume(self._desk, self._actor(as_), run_id)
 
     def cancel(self, run_id: str, *, now: bool = False, as_: str | None = None) -> StateView:
         """End a run that is not published; ``now`` stops chunks under way too."""
-        return deciding.cancel(self._desk, self._actor(as_), run_id, now=now)
+        return control.cancel(self._desk, self._actor(as_), run_id, now=now)
 
     def retry(self, run_id: str, *, chunk: str | None = None, as_: str | None = None) -> StateView:
         """Failed chunks may be claimed again."""
-        return deciding.retry(self._desk, self._actor(as_), run_id, chunk)
+        return control.retry(self._desk, self._actor(as_), run_id, chunk)
 
     def validate(
         self,
@@ -228,7 +217,7 @@ class Client:
         """
         accepted = {check: said(f"--accept {check}", why) for check, why in (accept or {}).items()}
         because = None if thresholds is None else said("--thresholds", thresholds)
-        return validating.validate(self._desk, self._actor(as_), run_id, accepted, because)
+        return validate.validate(self._desk, self._actor(as_), run_id, accepted, because)
 
     def diff(self, run_id: str, *, partitions: Partitions = None, sample: int = 10) -> DiffView:
         """The candidate against what was accepted before."""
@@ -240,11 +229,11 @@ class Client:
 
     def quarantine(self, run_id: str, *, sample: int = 3) -> QuarantineView:
         """Rows that a run set aside, by reason, with samples."""
-        return quarantining.quarantine(self._desk, self._actor(None), run_id, sample)
+        return quarantine.quarantine(self._desk, self._actor(None), run_id, sample)
 
     def release(self, run_id: str, *, digest: str | None = None, note: str = "", as_: str | None = None) -> ReleaseView:
         """A person's yes over candidate, verdict and accepted warnings; after it a service account may publish."""
-        return releasing.release(self._desk, self._actor(as_), run_id, digest, said("--note", note))
+        return release.release(self._desk, self._actor(as_), run_id, digest, said("--note", note))
 
     def publish(
         self,
@@ -271,14 +260,14 @@ class Client:
         sooner = None if early is None else said("--early", early)
 
         def once() -> PublishView:
-            return publishing.publish(
+            return publish.publish(
                 self._desk, actor, run_id, partitions,
                 digest=digest, break_glass=alone, by_itself=by_itself, early=sooner,
             )  # fmt: skip
 
         if not wait:
             return once()
-        return stepping.publish_in_steps(self._desk, actor, run_id, once, holds=early is None)
+        return publish_wait.publish_in_steps(self._desk, actor, run_id, once, holds=early is None)
 
     def dark(
         self,
@@ -294,21 +283,21 @@ class Client:
         ``rejected``: also one that did not pass its gate, under a name that says so.
         """
         actor = self._actor(as_)
-        return dark.publish_dark(self._desk, actor, run_id, name, compare=compare, rejected=rejected)
+        return preview.publish_dark(self._desk, actor, run_id, name, compare=compare, rejected=rejected)
 
     def publishes_itself(self, run_id: str, *, as_: str | None = None) -> bool:
         """Whether a validated run needs no person any more, and whoever acts may publish it."""
-        return warranting.goes_on(self._desk, self._actor(as_), run_id)
+        return authorization.goes_on(self._desk, self._actor(as_), run_id)
 
     def require_unattended(self, run_id: str, *, as_: str | None = None) -> None:
         """Refuse before any work what could not publish by itself at the end."""
-        warranting.require_unattended(self._desk, self._actor(as_), run_id)
+        authorization.require_unattended(self._desk, self._actor(as_), run_id)
 
     def rollback(
         self, run_id: str, *, partitions: Partitions = None, reason: str, as_: str | None = None
     ) -> RollbackView:
         """Restore what the partitions held before."""
-        return undoing.rollback(self._desk, self._actor(as_), run_id, partitions, said("--reason", reason))
+        return rollback.rollback(self._desk, self._actor(as_), run_id, partitions, said("--reason", reason))
 
     def status(self, run_id: str | None = None) -> StatusView:
         """All runs, or one."""
@@ -321,7 +310,7 @@ class Client:
             self._heads[run.run_id] = notice_live_writes(
                 self._desk, actor, run, manifest, "status", known_head=known
             )  # fmt: skip
-        return reporting.status(self._desk, actor, run_id)
+        return status.status(self._desk, actor, run_id)
 
     def runs(
         self,
@@ -336,51 +325,51 @@ class Client:
         if accepted_at is not None:
             if states or person or since:
                 raise UsageError("--accepted-at with another filter was refused; expected a product or table at most")
-            return histories.accepted_at(self._desk, instant(accepted_at), what)
-        return histories.runs(self._desk, what, states, person, instant(since) if since else None)
+            return history.accepted_at(self._desk, instant(accepted_at), what)
+        return history.runs(self._desk, what, states, person, instant(since) if since else None)
 
-    def history(self, table: str, partition: str, *, most: int = histories.MOST_COMMITS) -> CommitsView:
+    def history(self, table: str, partition: str, *, most: int = history.MOST_COMMITS) -> CommitsView:
         """Who wrote to a partition, newest first; each with the snapshot that a restore would name."""
-        return histories.commits(self._desk, table, partition, most)
+        return history.commits(self._desk, table, partition, most)
 
     def why(self, table: str, partition: str, *, key: Mapping[str, str] | None = None) -> WhyView:
         """Who changed this number, when and why."""
-        return explaining.why(self._desk, self._actor(None), table, partition, key or {})
+        return why.why(self._desk, self._actor(None), table, partition, key or {})
 
-    def frozen(self, table: str, partitions: cooperating.Partitions = None, *, wait: str | None = None) -> FrozenView:
+    def frozen(self, table: str, partitions: lease.Partitions = None, *, wait: str | None = None) -> FrozenView:
         """What is frozen of these partitions of a governed table; with ``wait`` raises when that does not end."""
         if wait is None:
-            return cooperating.frozen(self._desk, table, partitions)
-        return cooperating.may_write(self._desk, table, partitions, wait)
+            return lease.frozen(self._desk, table, partitions)
+        return lease.may_write(self._desk, table, partitions, wait)
 
     def writing(
         self,
         table: str,
-        partitions: cooperating.Partitions = None,
+        partitions: lease.Partitions = None,
         *,
         wait: str = "0s",
         name: str | None = None,
         as_: str | None = None,
-    ) -> AbstractContextManager[cooperating.Lease]:
+    ) -> AbstractContextManager[lease.Lease]:
         """The lease of a live job that writes these partitions: no run freezes them while it is held."""
         job = None if name is None else said("name", name, MAX_NAME)
-        return cooperating.writing(self._desk, self._actor(as_), table, partitions, wait=wait, name=job)
+        return lease.writing(self._desk, self._actor(as_), table, partitions, wait=wait, name=job)
 
     def audit_verify(self, *, heads: Sequence[str | Path] = (), keys: Sequence[str | Path] = ()) -> AuditView:
         """Recheck the chain, against heads in these files and directories, else in ``evidence.heads``."""
-        return witnessing.verify(self._desk, tuple(map(Path, heads)), tuple(map(Path, keys)))
+        return head_export.verify(self._desk, tuple(map(Path, heads)), tuple(map(Path, keys)))
 
     def audit_head(self, output: str | Path | None = None) -> HeadView:
         """Sign where the chain stands, and keep it in ``evidence.heads`` and in a new file."""
-        return witnessing.export(self._desk, None if output is None else Path(output))
+        return head_export.export(self._desk, None if output is None else Path(output))
 
     def erase_person(self, name: str, *, reason: str, as_: str | None = None) -> ErasedView:
         """Forget the name behind a pseudonym and what they wrote; the chain stays valid."""
-        return erasing.erase_person(self._desk, self._actor(as_), said("NAME", name), said("--reason", reason))
+        return erase.erase_person(self._desk, self._actor(as_), said("NAME", name), said("--reason", reason))
 
     def erase(self, subjects: Collection[str], *, reason: str, as_: str | None = None) -> ListedView:
         """Put subjects on the list of those whose rows are neither published nor brought back."""
-        return erasing.list_subjects(self._desk, self._actor(as_), subjects, said("--reason", reason))
+        return erase.list_subjects(self._desk, self._actor(as_), subjects, said("--reason", reason))
 
     def audit_log(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
         """Entries of the chain, oldest first."""
@@ -389,13 +378,13 @@ class Client:
 
     def evidence(
         self, run_id: str, *, with_diff: bool = True, as_: str | None = None
-    ) -> tuple[exporting.EvidenceView, bytes]:
+    ) -> tuple[evidence.EvidenceView, bytes]:
         """Everything that proves a run, as the bytes of one signed file; ``errata evidence verify`` judges it."""
-        return exporting.export(self._desk, self._actor(as_), run_id, with_diff=with_diff)
+        return evidence.export(self._desk, self._actor(as_), run_id, with_diff=with_diff)
 
     def cleanup(self, run_id: str | None = None, *, dry_run: bool = False, as_: str | None = None) -> CleanupView:
         """Remove branches and tags that nothing needs any more."""
-        return cleaning.cleanup(self._desk, self._actor(as_), run_id, dry_run=dry_run)
+        return cleanup.cleanup(self._desk, self._actor(as_), run_id, dry_run=dry_run)
 
     def doctor(self, *, deep: bool = False) -> tuple[DoctorCheck, ...]:
         """Java, jars, catalogs, ledger, guards."""

@@ -18,8 +18,6 @@ from pathlib import Path
 
 from errata.errors import EngineError, UsageError
 
-__all__ = ["NAMES", "arm", "failpoint"]
-
 NAMES = (
     "ledger.before_commit",
     "ledger.after_commit",

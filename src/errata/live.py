@@ -21,8 +21,8 @@ from errata.errors import Frozen
 
 if TYPE_CHECKING:
     from errata.client import Client
-    from errata.executor.cooperating import Lease, Partitions
-    from errata.model.views import FreezeView
+    from errata.live_writers.lease import Lease, Partitions
+    from errata.views import FreezeView
 
 __all__ = ["Frozen", "frozen", "writing"]
 

@@ -107,7 +107,7 @@ def test_a_worker_whose_heart_stopped_learns_it_and_its_spark_jobs_are_cancelled
     world = make_world(days=1, transform=SLOW_ONCE.replace("FLAG", str(slow)))
     run = world.to("approved")
     for module in ("attempting", "looping"):
-        monkeypatch.setattr(f"errata.executor.{module}.LEASE_SECONDS", 1.0)
+        monkeypatch.setattr(f"errata.commands.{module}.LEASE_SECONDS", 1.0)
     slow.touch()
     frozen = threading.Event()
     tracker = world.spark.sparkContext.statusTracker()

@@ -358,7 +358,7 @@ class TestWorkshop:
 
 def write_chain(path: Path, *, entries: int) -> None:
     """A log as Errata writes it, hashed by Errata's own code."""
-    from errata.ledger.audit import entry_hash
+    from errata.ledger.audit.chain import entry_hash
     from errata.model.audit import GENESIS, Actor, AuditEntry
 
     with sqlite3.connect(path) as db:

@@ -26,15 +26,15 @@ from errata.errors import (
     ScopeLocked,
     StateRefused,
 )
-from errata.executor.retrying import after_error, after_loss
-from errata.executor.settling import LedgerLog
 from errata.ledger import Owner, PartitionState
 from errata.model.audit import Actor
 from errata.model.manifest import ExpectedFile
 from errata.model.refs import pre_tag, undo_branch
 from errata.model.run import ChunkState, PublicationState, RunState
 from errata.model.table import by_partition
-from errata.publisher.replace import Replacement, carry_out, settle
+from errata.publishing.recovery import LedgerLog
+from errata.publishing.replacement import Replacement, carry_out, settle
+from errata.worker.retry import after_error, after_loss
 from faults.simulated_table import PIN, TABLE, Client
 
 if TYPE_CHECKING:

@@ -14,12 +14,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from errata.errors import RunExpired
-from errata.model.columns import TableColumn, TableSchema
 from errata.model.manifest import ExpectedFile, TargetPin
 from errata.model.partition import Grain
 from errata.model.refs import GUARD, pre_tag, pub_tag, undo_branch
-from errata.model.table import Commit, DataFile, History, NewDelete, Touch
-from errata.publisher.ports import Landed, Outcome, PublicationCommit
+from errata.model.table import Commit, DataFile, History, NewDelete, TableColumn, TableSchema, Touch
+from errata.ports.publish import Landed, Outcome, PublicationCommit
 
 TABLE = "lake.fin.daily_revenue"
 DAYS = ("2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04", "2026-01-05")

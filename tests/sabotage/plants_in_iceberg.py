@@ -10,11 +10,19 @@ TABLE = "tests/spark/test_table_metadata.py::test_"
 PUBLICATION = "tests/spark/test_publication_metadata.py::test_"
 RULES = "tests/spark/test_table_rules.py::test_"
 REFS = "tests/unit/engines/test_iceberg_refs.py::test_"
-PINS = "tests/unit/engines/test_iceberg_pins.py::test_"
+PINS = "tests/unit/engines/test_iceberg_tags.py::test_"
 SHADOW = "tests/unit/engines/test_iceberg_shadow.py::test_"
-COMMIT_JAVA, FILES_JAVA = "engines/iceberg/ErrataCommit.java", "engines/iceberg/ErrataFiles.java"
-JAVA, REFS_PY, PUBLISHED = "engines/iceberg/java.py", "engines/iceberg/refs.py", "engines/iceberg/published.py"
-STAGED, BESIDE, PINS_PY = "engines/iceberg/staged.py", "engines/iceberg/beside.py", "engines/iceberg/pins.py"
+COMMIT_JAVA, FILES_JAVA = "engines/iceberg/commits/ErrataCommit.java", "engines/iceberg/commits/ErrataFiles.java"
+JAVA, REFS_PY, PUBLISHED = (
+    "engines/iceberg/commits/java.py",
+    "engines/iceberg/commits/refs.py",
+    "engines/iceberg/commits/publish.py",
+)
+STAGED, BESIDE, PINS_PY = (
+    "engines/iceberg/commits/staging.py",
+    "engines/iceberg/commits/side_tables.py",
+    "engines/iceberg/metadata/tags.py",
+)
 SCATTERED = f"{TABLE}files_are_listed_by_partition_however_many_and_scattered_the_partitions_are"
 GUARD = f"{TABLE}the_guard_is_an_empty_root_and_main_stays"
 BRANCH = f"{TABLE}a_branch_holds_what_is_written_to_it_and_an_expiry_keeps_every_snapshot_of_it"
@@ -293,14 +301,14 @@ IN_ICEBERG = (
     ),
     Plant(
         "an expiry of the shadow takes files of the target",
-        "engines/iceberg/shadow.py",
+        "engines/iceberg/commits/shadow.py",
         '{"gc.enabled": "false", "errata.run": run_id}',
         '{"errata.run": run_id}',
         (f"{SHADOW}no_expiry_and_no_purge_of_the_shadow_may_delete_data",),
     ),
     Plant(
         "chunks are written with a file open for each partition",
-        "engines/spark/write.py",
+        "engines/spark/write/append.py",
         '{"fanout-enabled": "false", ',
         "{",
         (f"{RULES}chunks_are_written_in_order_of_their_partitions_and_not_with_a_file_open_for_each",),

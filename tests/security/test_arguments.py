@@ -173,7 +173,7 @@ def test_a_range_of_all_time_is_refused_before_it_fills_the_memory(lab: Lab):
 @pytest.mark.parametrize("name", ["errata.yaml", ".errata/ledger.db", "products/sales.yaml", ".", "no/such/dir/x.html"])
 def test_a_report_replaces_reports_only(lab: Lab, tmp_path: Path, name: str):
     """``-o`` writes a new file or a report of before; a ledger or a project file is not lost to a slip."""
-    from errata.cli.writing import write_whole
+    from errata.cli.app.output_files import write_whole
     from errata.errors import UsageError
 
     place = lab.root / name

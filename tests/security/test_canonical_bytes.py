@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from errata.canonical import canonical_bytes, digest_of, sha256, strict_json
-from errata.cli.session import json_text
+from errata.cli.app.session import json_text
 from errata.errors import UsageError
 from errata.ledger import Ledger
 from errata.model.audit import Actor

@@ -9,11 +9,11 @@ import sqlglot
 from sqlglot import exp
 
 from errata.errors import UsageError
-from errata.model.eras import RowRule
-from errata.validator.expressions import aggregate, row_condition, row_value
-from errata.validator.row_rules import row_rule_sql
+from errata.gate.rules.expressions import aggregate, row_condition, row_value
+from errata.gate.rules.row_rules import row_rule_sql
+from errata.model.product.eras import RowRule
 from security.corpus import CORPUS, label
-from unit.validator.manifests import COLUMNS
+from unit.gate.manifests import COLUMNS
 
 PIECES = (
     "gross", "currency", "is_open", "business_date", "`gross`", "`a``b`", "1", "0.5", "'x'", "'it\\'s'", "''", "null",

@@ -157,8 +157,8 @@ def test_a_ledger_that_is_no_ledger_is_told_in_a_sentence(tmp_path: Path):
     """Another file in its place, a directory, a database of someone else: nothing is created or changed."""
     import io
 
+    from errata.cli.app.session import World
     from errata.cli.main import main
-    from errata.cli.session import World
 
     root = make_project(tmp_path / "project")
     make_tables(root)
@@ -189,7 +189,7 @@ def test_the_starter_project_has_no_secret_to_forget():
     """No default password, key or token anywhere in what ``errata init`` writes."""
     from importlib.resources import files
 
-    from errata.model.secrets import is_secret_name, looks_like
+    from errata.text.secrets import is_secret_name, looks_like
 
     for template in (files("errata.project") / "templates").iterdir():
         for line in template.read_text().splitlines():

@@ -20,11 +20,11 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DecimalType, NestedField, StringType
 
 import errata
+from errata.cli.app.session import World as Outside
 from errata.cli.main import main
-from errata.cli.session import World as Outside
 from errata.model.partition import value_text
-from errata.model.visible import is_plain
 from errata.report.page import page
+from errata.text.escape import is_plain
 from security.conftest import PROJECT, Kept, make_project
 from security.corpus import (
     CONTROLS,

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from errata.errors import EngineError, ErrataError, PublishConflict, TransformFailed
-from errata.model.human import value
-from errata.model.visible import said, visible
-from errata.report.markup import el, join
+from errata.report.html import el, join
 from errata.report.page import page
+from errata.text.escape import said, visible
+from errata.text.numbers import value
 from security.corpus import BROKEN, CONTROLS, FORMULAS, LOOKALIKES, MARKUP, TEMPLATES, assert_harmless, hidden_in, label
 from unit.cli import samples
 from unit.cli.desk import FakeClient, errata

@@ -157,8 +157,8 @@ def test_a_refusal_shows_what_was_found_without_obeying_it(tmp_path: Path, place
     """What errata check prints about hostile files can be shown on any terminal."""
     import io
 
+    from errata.cli.app.session import World
     from errata.cli.main import main
-    from errata.cli.session import World
 
     for payload in some(place):
         _load(tmp_path, {**NAMES, **TEXTS}[place], payload)
@@ -173,8 +173,8 @@ def test_a_file_whose_name_is_hostile_is_named_harmlessly(tmp_path: Path):
     """File names are text of others, too."""
     import io
 
+    from errata.cli.app.session import World
     from errata.cli.main import main
-    from errata.cli.session import World
 
     _load(tmp_path, NAMES["project"], "test")
     (tmp_path / "products" / "\x1b[2J\u202eevil.yaml").write_text("product: 1\n")

@@ -14,14 +14,14 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 import errata as package
+from errata.cli.app.session import World as Outside
 from errata.cli.main import main
-from errata.cli.session import World as Outside
-from errata.engines.spark.jvm import public_settings
+from errata.engines.spark.runtime.jvm import public_settings
 from errata.errors import EngineError, ErrataError, ProjectFileError
 from errata.evidence.keys import generate
 from errata.model.product import Project
-from errata.model.secrets import looks_like
 from errata.project import load_project
+from errata.text.secrets import looks_like
 from security.conftest import SALES, make_project, make_tables
 from security.test_project_files import ERRATA, PRODUCT
 from support.jars import missing
@@ -193,7 +193,7 @@ def test_variables_whose_values_are_ordinary_words_break_nothing(tmp_path: Path,
 def test_java_is_started_without_a_secret_on_its_command_line(planted: Planted):
     """By the name of a setting, and by what stands in its value."""
     project = load_project(planted.root)
-    from errata.engines.spark.session import SparkRuntime
+    from errata.engines.spark.runtime.spark_session import SparkRuntime
 
     runtime = SparkRuntime(project, (), planted.root / "log")
     settings = public_settings(runtime._settings, runtime._hide)
@@ -261,7 +261,7 @@ def test_ordinary_configuration_is_no_secret(text: str):
 
 def test_a_reason_with_a_secret_in_it_is_refused():
     """It would stand in every record for ever."""
-    from errata.model.visible import said
+    from errata.text.escape import said
 
     with pytest.raises(ErrataError, match="looks like an AWS access key") as refused:
         said("--reason", "used AKIAIOSFODNN7EXAMPLE by mistake")

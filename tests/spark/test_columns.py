@@ -10,9 +10,9 @@ import pytest
 
 from errata.engines.spark.columns import in_partitions, partition_text, partition_unit
 from errata.errors import UsageError
-from errata.model.calendar import ordinal_at, stored_text
+from errata.model.calendar_math import ordinal_at, stored_text
 from errata.model.partition import NULL, Grain, expand, from_ordinal, value_of, value_text
-from errata.model.within import within
+from errata.model.partition_sql import within
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

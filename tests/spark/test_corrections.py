@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.corrections import ORDER, correction_rows, reversed_rows
+from errata.engines.spark.write.side_tables import ORDER, correction_rows, reversed_rows
 from errata.model.manifest import TargetPin
 from errata.model.partition import Grain
-from errata.publisher.ports import Stamp
+from errata.ports.publish import Stamp
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from errata.engines.spark.inputs import snapshot_frame
-from errata.engines.spark.measure import SparkMeasurer
-from errata.engines.spark.pairs import Pairs
+from errata.engines.spark.diff.pairs import Pairs
+from errata.engines.spark.inputs.frames import snapshot_frame
+from errata.engines.spark.measure.measurer import SparkMeasurer
+from errata.gate.measure.scan_plan import compile_plan
+from errata.model.diff import MASK, ColumnChange, Diff, PartitionDiff, SchemaDiff, Together, TopValue
 from errata.model.manifest import Manifest
 from errata.model.partition import Grain
 from errata.model.product import Comparison
-from errata.validator.compile import compile_plan
-from errata.validator.diff import MASK
-from errata.validator.ports import ColumnChange, Diff, PartitionDiff, SchemaDiff, Together, TopValue
-from unit.validator.manifests import manifest, target_pin
+from unit.gate.manifests import manifest, target_pin
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from errata.errors import CostCapReached, Nondeterministic, Refused, RunExpired, StateRefused, ValidationRejected
-from errata.executor import canary
+from errata.worker import canary
 from spark.test_workers import ONE_DAY, OWN, RUNNING_TOTAL, Make, finish, wrapped
 from support.world import TABLE, TRANSFORM
 

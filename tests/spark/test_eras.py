@@ -16,18 +16,18 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from errata.canonical import canonical_bytes, digest_of
+from errata.engines.failures import meaning
 from errata.engines.files.source import FileSource
-from errata.engines.spark.causes import meaning
-from errata.engines.spark.exactcast import is_changed
-from errata.engines.spark.inputs import frames, screened
+from errata.engines.spark.inputs.exact_cast import is_changed
+from errata.engines.spark.inputs.frames import frames, screened
 from errata.errors import ManifestTampered, SourceCorrupt
-from errata.model.coltypes import is_castable, spark_type
-from errata.model.eras import Era, RowRule
 from errata.model.manifest import InputPin, Manifest
 from errata.model.partition import Grain
 from errata.model.product import Input
-from errata.planner.coverage import cover
-from unit.validator.manifests import input_pin, manifest, target_pin
+from errata.model.product.eras import Era, RowRule
+from errata.model.types import is_castable, spark_type
+from errata.planning.era_coverage import cover
+from unit.gate.manifests import input_pin, manifest, target_pin
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

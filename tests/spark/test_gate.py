@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from errata.errors import ForeignPartition, PermissionRefused, TransformFailed, UsageError, ValidationRejected
-from errata.validator.compile import compile_plan
+from errata.gate.measure.scan_plan import compile_plan
 from support.world import PRODUCT, PRODUCT_FILE, TABLE, TRANSFORM, World
 
 Make = Callable[..., World]

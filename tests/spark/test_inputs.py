@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from errata.canonical import canonical_bytes, digest_of
-from errata.engines.spark.inputs import frames, pinned_files
+from errata.engines.spark.inputs.frames import frames, pinned_files
 from errata.errors import ChunkError, SourceChanged
 from errata.model.manifest import InputPin, Manifest, SourceFile
 from errata.model.partition import Grain
-from unit.validator.manifests import input_pin, manifest, target_pin
+from unit.gate.manifests import input_pin, manifest, target_pin
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

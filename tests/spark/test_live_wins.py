@@ -14,8 +14,8 @@ import pytest
 from errata.errors import ApprovalRefused, PublishConflict, Rebased
 from errata.evidence.keys import generate
 from errata.evidence.verifier import verify
-from errata.executor import rebasing
 from errata.failpoints import arm
+from errata.live_writers import rebase as rebasing
 from spark.test_conflicts import _once
 from support.attached import start
 from support.world import PRODUCT_FILE, TABLE, World
@@ -220,8 +220,8 @@ def test_run_and_validate_in_one_go_until_live_lets_them(make_world: Make, tmp_p
     import io
 
     import errata
+    from errata.cli.app.session import World as Terminal
     from errata.cli.main import main
-    from errata.cli.session import World as Terminal
 
     world = make_world(days=2, product=WINS)
     run = world.to("approved")

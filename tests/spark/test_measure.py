@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from errata.engines.spark import aggregates
-from errata.engines.spark.aggregates import ByPartition, measure_scan
-from errata.engines.spark.measure import SparkMeasurer
+from errata.engines.spark.measure import aggregates
+from errata.engines.spark.measure.aggregates import ByPartition, measure_scan
+from errata.engines.spark.measure.measurer import SparkMeasurer
 from errata.errors import RunExpired, UsageError
+from errata.gate.measure.names import content_columns
+from errata.gate.measure.scan_plan import compile_plan
 from errata.model.manifest import ExpectedFile, Manifest
 from errata.model.partition import Grain
 from errata.model.product import Check, Comparison, Metric, Reconciliation, Threshold
 from errata.model.table import DataFile
-from errata.validator.compile import compile_plan
-from errata.validator.names import content_columns
-from errata.validator.ports import CANDIDATE, CONTENT_A, CONTENT_B, PRIOR, ROW_COUNT, MeasurePlan, Scan
-from unit.validator.manifests import input_pin, manifest, target_pin
+from errata.ports.measure import CANDIDATE, CONTENT_A, CONTENT_B, PRIOR, ROW_COUNT, MeasurePlan, Scan
+from unit.gate.manifests import input_pin, manifest, target_pin
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -274,7 +274,7 @@ def _digests(spark: SparkSession, cases: dict[str, list[tuple[Any, ...]]]) -> di
     from pyspark.sql import functions
 
     from errata.engines.spark.columns import content_hashes
-    from errata.engines.spark.content import hash_sum
+    from errata.engines.spark.measure.checksums import hash_sum
 
     rows = [(name, *row) for name, case in cases.items() for row in case]
     frame = spark.createDataFrame(rows, f"name string, {DDL}")
@@ -336,7 +336,7 @@ def test_checksum_sum_is_exact(spark: SparkSession) -> None:
     """Halves summed as longs give the same number as a decimal sum of the hashes, at both ends of the range."""
     from pyspark.sql import functions as f
 
-    from errata.engines.spark.content import hash_sum
+    from errata.engines.spark.measure.checksums import hash_sum
 
     edges = [2**63 - 1, -(2**63), -1, 0, 2**31, -(2**31), 2**32 - 1, 2**31 - 1, 123456789012345678]
     rows = spark.createDataFrame([(n,) for n in edges * 3], "h bigint")

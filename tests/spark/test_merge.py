@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from errata.engines.spark.merge import ambiguous_merge, marked, merged
+from errata.engines.spark.compute.merge import ambiguous_merge, marked, merged
 from errata.errors import OutputContract
 from errata.model.manifest import TargetPin
 from errata.model.partition import Grain

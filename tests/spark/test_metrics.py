@@ -14,17 +14,17 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from errata.engines.spark.aggregates import ByPartition, measure_scan
 from errata.engines.spark.columns import content_hashes
+from errata.engines.spark.measure.aggregates import ByPartition, measure_scan
 from errata.errors import UsageError
+from errata.gate.measure.scan_plan import compile_plan
+from errata.gate.rules.expressions import aggregate, row_value
+from errata.gate.rules.functions import AGGREGATES, ALLOWED
+from errata.gate.rules.patterns import PII_PATTERNS, pattern_flaw
 from errata.model.partition import Grain
 from errata.model.product import PII_KINDS, Check, Metric, References, Threshold
-from errata.validator.compile import compile_plan
-from errata.validator.expressions import aggregate, row_value
-from errata.validator.functions import AGGREGATES, ALLOWED
-from errata.validator.patterns import PII_PATTERNS, pattern_flaw
-from errata.validator.ports import CANDIDATE, Lookup, Measurement, Scan
-from unit.validator.manifests import input_pin, manifest, target_pin
+from errata.ports.measure import CANDIDATE, Lookup, Measurement, Scan
+from unit.gate.manifests import input_pin, manifest, target_pin
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -461,7 +461,7 @@ def test_java_reads_what_is_accepted(spark: SparkSession) -> None:
     """A pattern that passes the judgement compiles in Java; those for personal data too."""
     from py4j.protocol import Py4JJavaError
 
-    from unit.validator.test_patterns import SAFE
+    from unit.gate.test_patterns import SAFE
 
     java = spark.sparkContext._jvm.java.util.regex.Pattern  # type: ignore[union-attr]
     pieces = [

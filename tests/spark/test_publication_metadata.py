@@ -11,14 +11,14 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from errata.engines.iceberg.beside import IcebergBeside
-from errata.engines.iceberg.java import JavaIceberg
-from errata.engines.iceberg.refs import DAY_MS, open_branch
-from errata.engines.iceberg.staged import IcebergStaging
+from errata.engines.iceberg.commits.java import JavaIceberg
+from errata.engines.iceberg.commits.refs import DAY_MS, open_branch
+from errata.engines.iceberg.commits.side_tables import IcebergBeside
+from errata.engines.iceberg.commits.staging import IcebergStaging
 from errata.errors import EngineError, RunExpired
 from errata.model.manifest import NewColumn
 from errata.model.refs import GUARD, pre_tag, pub_tag, run_branch, undo_branch
-from errata.publisher.ports import Outcome
+from errata.ports.publish import Outcome
 from support.bare import ACCOUNT, BareTable, publishing
 
 ONE, TWO, THREE = "2026-01-01", "2026-01-02", "2026-01-03"

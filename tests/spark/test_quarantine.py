@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from errata.commands.upkeep.cleanup import cleanup
 from errata.errors import EngineError, ValidationRejected
-from errata.executor.cleaning import cleanup
 from errata.failpoints import arm
 from errata.model.audit import Actor
 from support.world import PRODUCT_FILE, World

@@ -10,8 +10,8 @@ from functools import partial
 import pytest
 
 import errata
+from errata.cli.app.session import World as Terminal
 from errata.cli.main import main
-from errata.cli.session import World as Terminal
 from errata.errors import ApprovalRefused, PermissionRefused, PublishConflict
 from errata.report.page import page
 from support.world import PRODUCT_FILE, TABLE, World

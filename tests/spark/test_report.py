@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from errata.engines.iceberg.outside import IcebergOutside
+from errata.engines.iceberg.metadata.untouched import IcebergOutside
 from errata.report.page import page
 from support.world import PRODUCT_FILE, World
 

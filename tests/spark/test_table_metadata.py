@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from errata.engines.iceberg.java import JavaIceberg
-from errata.engines.iceberg.refs import DAY_MS, drop_refs, ensure_guard, manifests_of, open_branch
+from errata.engines.iceberg.commits.java import JavaIceberg
+from errata.engines.iceberg.commits.refs import DAY_MS, drop_refs, ensure_guard, manifests_of, open_branch
 from errata.errors import RunExpired
 from errata.model.partition import NULL, Grain, from_ordinal
 from errata.model.refs import GUARD

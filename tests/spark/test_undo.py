@@ -53,7 +53,7 @@ def test_two_processes_that_make_the_guard_at_once_leave_one_usable_guard(make_w
     """Whoever comes second finds it made; branches that were rooted on it stay."""
     import threading
 
-    from errata.engines.iceberg.refs import open_branch
+    from errata.engines.iceberg.commits.refs import open_branch
 
     world = make_world(days=1)
     java = world.client._desk.engines.java

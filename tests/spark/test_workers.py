@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from errata.cli.failure import error_data
-from errata.cli.session import json_text
+from errata.cli.app.failure import error_data
+from errata.cli.app.session import json_text
 from errata.errors import CostCapReached, ErrataError, Nondeterministic, RunFailed, ValidationRejected
-from errata.model.views import ValidateView
+from errata.views import ValidateView
 from support.world import PRODUCT_FILE, TRANSFORM, World
 
 Make = Callable[..., World]
@@ -77,7 +77,7 @@ def finish(world: World, run: str) -> None:
 
 def test_what_may_pass_is_tried_again_by_itself(make_world: Make, tmp_path: Path, monkeypatch: Any) -> None:
     """A time-out costs one attempt and a pause; nobody has to say retry."""
-    monkeypatch.setattr("errata.executor.retrying.FIRST_WAIT", 0.1)
+    monkeypatch.setattr("errata.worker.retry.FIRST_WAIT", 0.1)
     world = make_world(
         days=1, transform=once(tmp_path / "mark", "raise TimeoutError('java.net.SocketTimeoutException')")
     )
@@ -90,7 +90,7 @@ def test_what_may_pass_is_tried_again_by_itself(make_world: Make, tmp_path: Path
 
 def test_a_chunk_that_never_works_is_quarantined_and_the_rest_goes_on(make_world: Make, monkeypatch: Any) -> None:
     """After its attempts it waits for a person; retry gives it new ones."""
-    monkeypatch.setattr("errata.executor.retrying.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("errata.worker.retry.FIRST_WAIT", 0.01)
     body = "    if ctx.partitions[0] == '2026-01-02':\n        raise TimeoutError('java.net.ConnectException')"
     world = make_world(days=3, chunk_bytes=ONE_DAY, transform=wrapped(body))
     world.configure("chunk_bytes: 1", "chunks: {bytes: 1, attempts: 3}")
@@ -156,7 +156,7 @@ def test_pause_and_resume_from_elsewhere(make_world: Make, tmp_path: Path) -> No
 
 def test_cancel_now_stops_the_spark_jobs_within_a_heartbeat(make_world: Make, monkeypatch: Any) -> None:
     """The worker learns it from its lease, its jobs are cancelled, and nothing is adopted."""
-    monkeypatch.setattr("errata.executor.attempting.LEASE_SECONDS", 2.0)
+    monkeypatch.setattr("errata.worker.attempt.LEASE_SECONDS", 2.0)
     slow = wrapped(
         "    import time\n    raw = raw.filter(F.udf(lambda a: time.sleep(20) or True, 'boolean')('account'))"
     )

@@ -81,8 +81,8 @@ def start(session: SparkSession, *arguments: str, **environment: str) -> Attache
 def _command(environment: dict[str, str], arguments: tuple[str, ...], said: str) -> None:
     import errata
     from errata import failpoints
+    from errata.cli.app.session import World
     from errata.cli.main import main
-    from errata.cli.session import World
 
     os.environ.clear()
     os.environ.update(environment)

@@ -11,26 +11,11 @@ from typing import Any
 
 import typer
 
-from errata.cli import (
-    auditing,
-    erasing,
-    evidencing,
-    histories,
-    living,
-    planning,
-    quarantining,
-    reading,
-    releasing,
-    setup,
-    submitting,
-    working,
-)
-from errata.cli.command import Directory, Json, Person, Yes, set_shared
-from errata.cli.failure import guarded, report, usage_error
-from errata.cli.helptext import Grouped, help_text
-from errata.cli.session import Session, World
-
-__all__ = ["build", "main"]
+from errata.cli.app.failure import guarded, report, usage_error
+from errata.cli.app.helptext import Grouped, help_text
+from errata.cli.app.register import Directory, Json, Person, Yes, set_shared
+from errata.cli.app.session import Session, World
+from errata.cli.commands import compute, live, look, plan, publish, setup, upkeep
 
 HELP = """Governed corrections of published data: plan, approve, run, validate, publish, roll back.
 
@@ -71,10 +56,8 @@ def build() -> typer.Typer:
             typer.echo(ctx.get_help())
             raise typer.Exit
 
-    looking = (reading, histories, auditing, erasing, evidencing)
-    parts = (setup, planning, working, submitting, releasing, quarantining, living, *looking)
-    for part in parts:
-        part.register(app)
+    for section in (setup, plan, compute, publish, look, upkeep, live):
+        section.register(app)
     return app
 
 

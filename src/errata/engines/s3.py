@@ -9,8 +9,6 @@ from typing import Any
 
 from errata.model.product import S3
 
-__all__ = ["for_hadoop", "for_iceberg", "for_pyarrow", "is_s3", "s3a"]
-
 _SCHEMES = ("s3://", "s3a://", "s3n://")
 
 

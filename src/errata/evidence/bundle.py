@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from errata.canonical import canonical_bytes, sha256
 from errata.errors import UsageError
 from errata.evidence.dsse import signed
 from errata.evidence.keys import SigningKey
-from errata.evidence.statements import statement
-from errata.evidence.verifier import INDEX, MAX_BYTES, MAX_MEMBERS, PAYLOAD_TYPE, archive
-
-__all__ = ["sealed"]
+from errata.evidence.verifier import INDEX, MAX_BYTES, MAX_MEMBERS, PAYLOAD_TYPE, PREDICATE, STATEMENT, archive
 
 
 def sealed(members: Mapping[str, bytes], predicate: Mapping[str, Any], key: SigningKey) -> bytes:
@@ -29,3 +27,14 @@ def sealed(members: Mapping[str, bytes], predicate: Mapping[str, Any], key: Sign
             state="nothing was written",
         )
     return b"".join(archive({**members, INDEX: index}))
+
+
+def statement(members: Mapping[str, bytes], predicate: Mapping[str, Any]) -> bytes:
+    """The bytes that are signed."""
+    subjects = [
+        {"name": name, "digest": {"sha256": sha256(content)}, "annotations": {"size": len(content)}}
+        for name, content in sorted(members.items())
+    ]
+    return canonical_bytes(
+        {"_type": STATEMENT, "predicateType": PREDICATE, "subject": subjects, "predicate": dict(predicate)}
+    )

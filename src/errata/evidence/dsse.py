@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from securesystemslib.dsse import Envelope
     from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]  # it has no __all__
 
-__all__ = ["Opened", "opened", "signed", "unverified"]
-
 MAX_BYTES = 64 * 1024 * 1024
 _MEMBERS = {"payload", "payloadType", "signatures"}
 _SIGNATURE = {"keyid", "sig"}

@@ -21,18 +21,6 @@ from errata.evidence.dsse import Opened, opened, signed, unverified
 from errata.evidence.keys import PublicKey, SigningKey
 from errata.model.audit import Head
 
-__all__ = [
-    "HEAD_TYPE",
-    "KeptHead",
-    "head_of",
-    "kept",
-    "kept_head",
-    "newest_kept",
-    "read_heads",
-    "signed_head",
-    "written",
-]
-
 HEAD_TYPE = "application/vnd.errata.audit-head+json"
 _FORMAT = "errata.audit-head/1"
 _PREFIX, _ENDING = "errata-head-", ".json"

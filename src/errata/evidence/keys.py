@@ -20,17 +20,6 @@ from errata.errors import KeyRefused
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-__all__ = [
-    "PublicKey",
-    "SigningKey",
-    "generate",
-    "hashing_key",
-    "load_public_key",
-    "load_signing_key",
-    "public_path",
-    "wrapping_key",
-]
-
 _SETTING = "evidence.key"
 _WRAPPING = b"errata: what wraps the keys of people\x00"
 _HASHING = b"errata: what hashes the ids of erased subjects\x00"

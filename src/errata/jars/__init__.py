@@ -10,7 +10,7 @@ It does not start Spark.
 """
 
 from errata.jars.fetch import fetch
-from errata.jars.needs import groups_for
+from errata.jars.required import groups_for
 from errata.jars.store import Jar, default_cache_dir, groups, listed, require
 
 __all__ = ["Jar", "default_cache_dir", "fetch", "groups", "groups_for", "listed", "require"]

@@ -1,22 +1,16 @@
-"""The ledger: the one durable truth about runs, chunks, attempts, decisions, publications and who did what.
+"""The ledger: the durable record of runs, chunks, attempts, decisions, publications, and of who did what.
 
-It decides nothing about data. It keeps what the other steps decided, refuses what the state machine does not allow
-(again in the database, by triggers), and writes every change together with its audit entry. It touches its own
-database only; what became of a commit on a live table is found out by the publisher and told to the ledger.
+It decides nothing about data. It refuses what the state machine does not allow (again in the database, by triggers),
+and writes every change together with its audit entry.
 
 ::
 
-    records      frozen values handed out        schema, rules, triggers     tables and what they enforce
-    database     transactions, the clock         sqlite, postgres            what differs, behind dialect
-    migrate      versions of the schema          audit                       the hash chain
-    runs         manifests and states            decisions                   approvals, accepted warnings
-    chunks       claims, fences, results         fates                       retries, splits, quarantine
-    facts        found out once per run          progress                    counts, pace
-    candidates   measurements, verdicts          publications, acceptance    intents, outcomes, truth per partition
-    measured     the digest of the numbers       filesystem                  where the file may lie
-    parts        content by digest               tables                      hazards, guards
-    releases     what people let out             holds                       the wait between two groups
-    rebases      partitions that live won        freezes, thawing            live jobs that are held off, or write
+    records    frozen values that the ledger returns
+    store      runs, chunks, approvals, candidates, releases, publications, … one module each
+    audit      the hash chain; rows checked against it; excerpts for evidence
+    privacy    pseudonyms of people, and text that can be erased
+    schema     tables, constraints as data, triggers as SQL
+    db         transactions and the clock, SQLite and PostgreSQL, migrations
 """
 
 from __future__ import annotations
@@ -24,22 +18,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Self
 
-from errata.ledger.acceptance import Acceptances
-from errata.ledger.audit import entry_hash
-from errata.ledger.candidates import Candidates
-from errata.ledger.chunks import Chunks
-from errata.ledger.database import Database
-from errata.ledger.decisions import Decisions
-from errata.ledger.facts import Facts
-from errata.ledger.fates import Fates
-from errata.ledger.freezes import Freezes
-from errata.ledger.migrate import bring_up, missing_triggers
-from errata.ledger.owners import owner_is_dead, this_owner
-from errata.ledger.parts import Parts
-from errata.ledger.people import People
-from errata.ledger.progress import Progress
-from errata.ledger.publications import Publications
-from errata.ledger.rebases import REBASE, Rebases
+from errata.ledger.audit.chain import entry_hash
+from errata.ledger.db.database import Database
+from errata.ledger.db.migrate import bring_up, missing_triggers
+from errata.ledger.privacy.people import People
+from errata.ledger.privacy.pseudonyms import Wrapping
 from errata.ledger.records import (
     AcceptanceRecord,
     ApprovalRecord,
@@ -63,10 +46,21 @@ from errata.ledger.records import (
     VerdictRecord,
     WarningAcceptance,
 )
-from errata.ledger.releases import Releases
-from errata.ledger.runs import Runs
-from errata.ledger.subjects import Wrapping
-from errata.ledger.tables import Tables
+from errata.ledger.store.approvals import Decisions
+from errata.ledger.store.candidates import Candidates
+from errata.ledger.store.chunk_outcomes import Fates
+from errata.ledger.store.chunks import Chunks
+from errata.ledger.store.facts import Facts
+from errata.ledger.store.freezes import Freezes
+from errata.ledger.store.guards import Tables
+from errata.ledger.store.partition_history import Acceptances
+from errata.ledger.store.parts import Parts
+from errata.ledger.store.progress import Progress
+from errata.ledger.store.publications import Publications
+from errata.ledger.store.rebases import REBASE, Rebases
+from errata.ledger.store.releases import Releases
+from errata.ledger.store.runs import Runs
+from errata.ledger.store.workers import owner_is_dead, this_owner
 
 __all__ = [
     "REBASE",

@@ -6,37 +6,13 @@ text, as everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
 from errata.model.run import AttemptState, ChunkState, PublicationState, RunState
-
-__all__ = [
-    "AcceptanceRecord",
-    "ApprovalRecord",
-    "AttemptRecord",
-    "AuditCheck",
-    "CandidateRecord",
-    "CandidateState",
-    "ChunkRecord",
-    "Counts",
-    "ErasedRecord",
-    "FreezeRecord",
-    "HazardRecord",
-    "LiveWriteRecord",
-    "Measurement",
-    "Owner",
-    "Pace",
-    "PartitionState",
-    "PublicationRecord",
-    "ReleaseRecord",
-    "RunRecord",
-    "VerdictRecord",
-    "WarningAcceptance",
-]
 
 
 class CandidateState(StrEnum):
@@ -375,3 +351,8 @@ class LiveWriteRecord:
 
 def _instant(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def holders(chunks: Iterable[ChunkRecord]) -> dict[str, str]:
+    """The chunk that each partition belongs to: of those in their order, the last that names it."""
+    return {name: chunk.chunk_id for chunk in chunks for name in chunk.partitions}

@@ -13,8 +13,6 @@ from typing import Protocol
 
 from errata.model.duration import before
 
-__all__ = ["APPROVED", "Approval", "Given", "Standing", "Voters", "is_over", "standing"]
-
 APPROVED = "approved"
 
 

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["GENESIS", "Actor", "AuditEntry", "Head"]
-
 GENESIS = "0" * 64
 """The previous hash of the first entry."""
 

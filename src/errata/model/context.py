@@ -13,8 +13,6 @@ from typing import Any
 
 from errata.errors import TransformFailed
 
-__all__ = ["Context", "Mode"]
-
 
 class Mode(StrEnum):
     """Why a transform runs."""

@@ -14,8 +14,6 @@ from datetime import UTC, datetime, timedelta
 from errata.errors import UsageError
 from errata.model.partition import Grain
 
-__all__ = ["DURATION", "HOLD", "LENGTH", "before", "days", "instant", "seconds", "steps"]
-
 DURATION = r"\d{1,6}(h|d|w|mo|y)"
 """The grammar, for schemas."""
 

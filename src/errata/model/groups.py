@@ -11,24 +11,9 @@ from datetime import datetime, timedelta
 
 from errata.errors import PublishHeld, StateRefused
 from errata.model.duration import seconds
-from errata.model.human import duration
 from errata.model.partition import Grain, newest_first, oldest_first
 from errata.model.product import Groups
-
-__all__ = [
-    "GOING",
-    "PAUSED",
-    "RESUMED",
-    "TAKEN_BACK",
-    "Group",
-    "first_of",
-    "groups_of",
-    "held_error",
-    "hold_days",
-    "hold_ends",
-    "next_group",
-    "stopped_error",
-]
+from errata.text.numbers import duration
 
 PAUSED, RESUMED, TAKEN_BACK = "groups.paused", "groups.resumed", "rollback.committed"
 GOING = (PAUSED, RESUMED, TAKEN_BACK)

@@ -12,26 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from errata.canonical import digest_of
 from errata.model.approval import Approval
-from errata.model.eras import Era, RowLimits, RowRule
 from errata.model.partition import Grain
 from errata.model.product import Check, Comparison, Control, Limits, Publish, Reconciliation
-
-__all__ = [
-    "FORMAT",
-    "Chunk",
-    "Code",
-    "Estimate",
-    "ExpectedFile",
-    "InputPin",
-    "Manifest",
-    "NewColumn",
-    "Override",
-    "Restored",
-    "Rewrite",
-    "SourceFile",
-    "TargetPin",
-]
+from errata.model.product.eras import Era, RowLimits, RowRule
 
 FORMAT = "errata.manifest/1"
 
@@ -243,3 +228,14 @@ class Manifest:
     def has_override(self, rule: str) -> bool:
         """Whether a named person set this rule aside when the run was planned."""
         return any(override.rule == rule for override in self.overrides)
+
+
+def new_partitions(manifest: Manifest) -> tuple[str, ...]:
+    """Partitions of the scope that held no file when it was planned."""
+    empty = digest_of([])
+    return tuple(name for name in manifest.partitions if manifest.target.fingerprints.get(name) == empty)
+
+
+def untouched_partitions(manifest: Manifest) -> int:
+    """Partitions the table had when it was planned and that the scope does not name."""
+    return max(0, manifest.target.total_partitions - len(manifest.partitions) + len(new_partitions(manifest)))

@@ -17,31 +17,6 @@ from itertools import pairwise
 
 from errata.errors import UsageError
 
-__all__ = [
-    "NULL",
-    "WHOLE",
-    "Grain",
-    "end_of",
-    "expand",
-    "fold",
-    "fold_text",
-    "from_ordinal",
-    "has_text",
-    "list_text",
-    "newest_first",
-    "next_start",
-    "oldest_first",
-    "ordinal",
-    "parse",
-    "parse_list",
-    "shift",
-    "start_of",
-    "texts_of",
-    "value_of",
-    "value_text",
-    "widen",
-]
-
 NULL = "null"
 WHOLE = "*"
 """Stands for all of an input that is read whole."""
@@ -172,7 +147,7 @@ def ordinal(grain: Grain, text: str) -> int:
 
 
 def has_text(grain: Grain, number: int) -> bool:
-    """Whether the partition with this ordinal is in the years 0001 to 9999; see :mod:`errata.model.calendar`."""
+    """Whether the partition with this ordinal is in the years 0001 to 9999; see :mod:`errata.model.calendar_math`."""
     return _FIRST[grain] <= number <= _LAST[grain]
 
 
@@ -352,3 +327,25 @@ def widen(grain: Grain, partitions: Sequence[str], back: int, ahead: int) -> tup
     numbers = {ordinal(grain, text) + step for text in partitions if text != NULL for step in range(-back, ahead + 1)}
     nulls = {NULL} & set(partitions)
     return oldest_first(grain, nulls | texts_of(grain, numbers))
+
+
+_STEP = {Grain.HOUR: 7 * 24, Grain.DAY: 7, Grain.MONTH: 12}
+
+
+def comparable(grain: Grain, partition: str, reach: int) -> tuple[str, ...]:
+    """Up to ``reach`` weeks (months: years) before and after, oldest first, whether they exist or not.
+
+    >>> comparable(Grain.DAY, "2026-01-15", 1)
+    ('2026-01-08', '2026-01-22')
+    """
+    step = _STEP.get(grain)
+    if step is None or partition == NULL:
+        return ()
+    here = ordinal(grain, partition)
+    found = []
+    for n in range(-reach, reach + 1):
+        try:
+            found += [from_ordinal(grain, here + n * step)] if n else []
+        except UsageError:
+            continue  # before the first year or after the last that a date can have
+    return tuple(found)

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from errata.model.manifest import InputPin, Manifest
 from errata.model.refs import base_pin, input_pins
 
-__all__ = ["Rebase", "as_pinned", "bases", "pieces", "recounted", "tags"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rebase:

@@ -9,26 +9,6 @@ from collections.abc import Iterable
 
 from errata.model.manifest import InputPin
 
-__all__ = [
-    "GUARD",
-    "PREFIX",
-    "base_pin",
-    "before_tag",
-    "candidate_branch",
-    "compare_view",
-    "dark_tag",
-    "input_pins",
-    "pre_tag",
-    "pub_tag",
-    "quarantine_table",
-    "rest_branch",
-    "rows_branch",
-    "run_branch",
-    "shadow_table",
-    "swap_table",
-    "undo_branch",
-]
-
 PREFIX = "errata_"
 GUARD = "errata_guard"
 

@@ -7,20 +7,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = [
-    "ACTIVE",
-    "ATTEMPT_MOVES",
-    "CHUNK_MOVES",
-    "FINAL",
-    "PUBLICATION_MOVES",
-    "RUN_MOVES",
-    "THAWS",
-    "AttemptState",
-    "ChunkState",
-    "PublicationState",
-    "RunState",
-]
-
 
 class RunState(StrEnum):
     """Where a run stands."""

@@ -10,10 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from errata.errors import UsageError
-from errata.model.calendar import stored_text
+from errata.model.calendar_math import stored_text
 from errata.model.partition import NULL, Grain, ordinal, parse, value_of, value_text
-
-__all__ = ["Span", "unit_transform"]
 
 
 @dataclass(frozen=True, slots=True)

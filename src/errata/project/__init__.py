@@ -1,14 +1,13 @@
-"""Project files: what people write, read strictly.
+"""Project files: ``errata.yaml`` and ``products/*.yaml``, read strictly.
 
-Decides what ``errata.yaml`` and ``products/*.yaml`` may say and turns them into the values of
-``errata.model.product``; says everything that is wrong at once, with file and line. Touches the files and the
-environment only; whether the tables exist is asked by ``errata.project.check`` through a reader that the caller
-brings. pydantic and ruamel.yaml are known here and nowhere else.
+Reports everything that is wrong at once, with file and line. Touches the files and the environment only; whether the
+tables exist is asked by ``check`` through a reader that the caller brings. The only package that uses pydantic and
+ruamel.yaml.
 
 ::
 
-    bytes ──▶ tree ──▶ environment ──▶ files (pydantic) ──▶ rules, checks ──▶ Project
-              lines     ${NAME}         keys and types       what takes more than one key
+    bytes ──▶ yaml.tree ──▶ yaml.environment ──▶ files (pydantic) ──▶ build ──▶ Project
+              lines         ${NAME}              keys and types       what takes more than one key
 """
 
 from __future__ import annotations

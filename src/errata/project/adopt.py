@@ -11,8 +11,6 @@ from errata.model.product import LINEAGE_COLUMNS
 from errata.project.check import add_columns
 from errata.project.ports import PartitionFacts, TableFacts
 
-__all__ = ["draft_product"]
-
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _NUMBERS = ("int", "long", "float", "double", "decimal")
 

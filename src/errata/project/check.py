@@ -10,17 +10,15 @@ from decimal import Decimal
 from pathlib import Path as FilePath
 
 from errata.errors import ErrataError
-from errata.model.erasure import SUBJECT, SUBJECT_TYPES
 from errata.model.partition import Grain
 from errata.model.product import INEXACT, Input, Product, Project, Role
+from errata.model.product.erasure import SUBJECT, SUBJECT_TYPES
 from errata.model.span import unit_transform
 from errata.project.ports import PartitionFacts, TableFacts, TableReader
 from errata.project.problems import Path, Problem, Report
-from errata.project.transforms import check_transform
-from errata.project.tree import TreeError, parse_tree
-from errata.project.words import nearest
-
-__all__ = ["add_columns", "check_project", "report_on"]
+from errata.project.transform_check import check_transform
+from errata.project.yaml.problem_texts import nearest
+from errata.project.yaml.tree import TreeError, parse_tree
 
 
 def check_project(project: Project, reader: TableReader | None = None) -> tuple[Problem, ...]:

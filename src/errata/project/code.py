@@ -12,8 +12,6 @@ from pathlib import Path, PurePosixPath
 from errata.canonical import digest_of, sha256
 from errata.errors import UsageError
 
-__all__ = ["git_state", "lock_digest", "zip_code"]
-
 MAX_CODE_BYTES = 50_000_000
 _LEFT_OUT = frozenset({"__pycache__", "tests"})
 _LOCKS = ("requirements*.lock", "requirements/*.lock", "uv.lock", "poetry.lock", "requirements.txt")

@@ -9,15 +9,13 @@ from pathlib import Path
 
 from errata.errors import ProjectFileError
 from errata.model.product import Product, Project
-from errata.project.environment import Allowed, anywhere, data_places, resolve
+from errata.project.build.product import product_of, project_of
 from errata.project.files import ProductFile, ProjectFile
-from errata.project.literals import in_product, in_project, refuse_secrets, written_credentials
 from errata.project.problems import Problem, Report, refuse
-from errata.project.rules import product_of, project_of
-from errata.project.tree import MAX_BYTES, TreeError, parse_tree
-from errata.project.words import read_model
-
-__all__ = ["PRODUCTS", "PROJECT_FILE", "load_project"]
+from errata.project.yaml.environment import Allowed, anywhere, data_places, resolve
+from errata.project.yaml.problem_texts import read_model
+from errata.project.yaml.secrets import in_product, in_project, refuse_secrets, written_credentials
+from errata.project.yaml.tree import MAX_BYTES, TreeError, parse_tree
 
 PROJECT_FILE = "errata.yaml"
 PRODUCTS = "products"

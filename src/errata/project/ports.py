@@ -7,8 +7,6 @@ from typing import Protocol
 
 from errata.model.partition import Grain
 
-__all__ = ["ColumnFacts", "PartitionFacts", "TableFacts", "TableReader"]
-
 
 class ColumnFacts(Protocol):
     """One column."""

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from errata.canonical import plain
 from errata.errors import ProjectFileError
-from errata.model.codec import plain
-from errata.model.secrets import is_secret_name
-from errata.project.tree import MappingNode, Mark, Node, ScalarNode, SequenceNode
-
-__all__ = ["Path", "Problem", "Report", "path_text", "refuse"]
+from errata.project.yaml.tree import MappingNode, Mark, Node, ScalarNode, SequenceNode
+from errata.text.secrets import is_secret_name
 
 Path = tuple[str | int, ...]
 """Where in a file: keys and positions from its top."""

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from errata.errors import UsageError
 
-__all__ = ["STARTER_FILES", "write_starter"]
-
 STARTER_FILES = {
     "errata.yaml": "errata.yaml",
     "products/daily_sales.yaml": "daily_sales.yaml",

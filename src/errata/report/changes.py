@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from errata.model.human import exact, moved, percent, plural, signed_percent, value
+from errata.gate.diff.movements import move
+from errata.gate.verdict.findings import decimal_of
+from errata.model.diff import ColumnChange, Diff, MetricMoves, Movement, PartitionDiff
+from errata.report.calendar import calendar_of, cells_of, legend
 from errata.report.charts import line_chart
 from errata.report.decision import headline
-from errata.report.grid import calendar_of, cells_of, legend
-from errata.report.markup import Child, Markup, dated, el
-from errata.report.tables import details, section, sentence, share_bar, table
-from errata.report.view import ReportView
-from errata.validator.diff import ColumnChange, Diff, PartitionDiff
-from errata.validator.diffview import DiffView
-from errata.validator.findings import decimal_of
-from errata.validator.movements import MetricMoves, Movement, move
-
-__all__ = ["calendar", "columns", "metric", "metrics", "movements"]
+from errata.report.html import Child, Markup, dated, details, el, section, sentence, share_bar, table
+from errata.text.numbers import exact, moved, percent, plural, signed_percent, value
+from errata.views.diff import DiffView
+from errata.views.report import ReportView
 
 FOLDED = 12
 """Longer lists of partitions are folded away, one click below."""

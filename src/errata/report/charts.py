@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 from math import floor, isfinite, log10
 
-from errata.model.human import glance
-from errata.report.markup import Child, Markup, el
-from errata.validator.diff import Profile
-
-__all__ = ["box_chart", "line_chart"]
+from errata.model.diff import Profile
+from errata.report.html import Child, Markup, el
+from errata.text.numbers import glance
 
 WIDTH, HEIGHT = 720, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 12, 28

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from errata.model.human import exact, moment, moved, percent, plural, signed_percent
+from errata.gate.diff.movements import move
+from errata.model.diff import Diff, MetricMoves
 from errata.model.partition import Grain, fold_text
-from errata.model.views import GroupsView, PlanView
-from errata.report.markup import Child, Markup, dated, el
-from errata.report.tables import facts, section, sentence, table
-from errata.report.view import ReportView
-from errata.validator.diff import Diff
-from errata.validator.movements import MetricMoves, move
-
-__all__ = ["STATES", "digests", "headline", "masthead", "next_step", "rules", "scope", "verdict"]
+from errata.report.html import Child, Markup, dated, el, facts, section, sentence, table
+from errata.text.numbers import exact, moment, moved, percent, plural, signed_percent
+from errata.views import GroupsView, PlanView
+from errata.views.report import ReportView
 
 LISTED = 5
 """So many partitions of one rule are listed with their messages; the others are counted."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from errata.report import changes, decision, values
-from errata.report.markup import Child, el, raw
+from errata.report import changes, decision, formatting
+from errata.report.html import Child, el, raw, sentence
 from errata.report.style import CSS
-from errata.report.tables import sentence
-from errata.report.view import ReportView
-
-__all__ = ["document", "page"]
+from errata.views.report import ReportView
 
 # nothing may be fetched and no script may run, whatever a value holds
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -46,7 +43,7 @@ def _sections(view: ReportView) -> list[Child]:
             changes.metrics(found),
             changes.movements(found),
             changes.columns(found),
-            values.distributions(found),
-            values.rows(found),
+            formatting.distributions(found),
+            formatting.rows(found),
         ]
     return [*notes, decision.scope(view), decision.verdict(view), *changed, decision.next_step(view)]

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from errata.submit.job import Pinned
 
-__all__ = ["Blanks", "Command", "quoted", "script"]
-
 
 class Blanks:
     """Placeholders handed out so far, with what belongs there."""

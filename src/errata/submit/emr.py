@@ -8,10 +8,8 @@ from typing import Any
 
 from errata.submit.command import Blanks
 from errata.submit.job import Job, Wishes
-from errata.submit.places import unpacked
+from errata.submit.paths import unpacked
 from errata.submit.spark import settings, submit_lines, yarn_variables
-
-__all__ = ["emr", "emr_serverless"]
 
 Lines = tuple[tuple[str, ...], ...]
 _PYTHON = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")

@@ -13,8 +13,6 @@ from typing import Any
 from errata.errors import UsageError
 from errata.model.product import Project
 
-__all__ = ["Here", "Job", "Pinned", "Wishes", "job_of"]
-
 # the builders say these themselves
 _SAID = frozenset({"spark.master", "spark.jars", "spark.app.name", "spark.submit.deployMode"})
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from errata.model.cluster import core_settings, kind_of
+from errata.model.product.cluster import core_settings, kind_of
 from errata.submit.command import Blanks
 from errata.submit.job import Job, Wishes
-from errata.submit.places import Places, from_here, in_image, unpacked
-
-__all__ = ["kubernetes", "settings", "standalone", "submit_lines", "yarn"]
+from errata.submit.paths import Places, from_here, in_image, unpacked
 
 Lines = tuple[tuple[str, ...], ...]
 _IMAGE = "/opt/errata"

@@ -11,8 +11,6 @@ from errata.submit.emr import emr, emr_serverless
 from errata.submit.job import Job, Wishes
 from errata.submit.spark import kubernetes, standalone, yarn
 
-__all__ = ["TARGETS", "build"]
-
 Builder = Callable[[Job, Wishes, Blanks, str], tuple[tuple[str, ...], ...]]
 
 

@@ -8,6 +8,6 @@ and a list of suppressed subjects.
 from __future__ import annotations
 
 from errata.failpoints import NAMES, arm
-from errata.testing.suppressions import FakeSuppressions
+from errata.testing.erasure import FakeSuppressions
 
 __all__ = ["NAMES", "FakeSuppressions", "arm"]

@@ -1,4 +1,4 @@
-"""Which adapter serves which port: the only package that knows. ``errata.open(project)`` gives a Client.
+"""Wiring: choose the adapter for every port. ``errata.open(project)`` gives a Client.
 
 Nothing is started here. Catalogs are opened when metadata is read, a JVM when a commit is made, Spark when rows are.
 """
@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from errata.client import Client, DoctorCheck, FileProblem
-from errata.executor.desk import Desk
-from errata.executor.ports import Progress
 from errata.ledger import Ledger
 from errata.model.product import Project
-from errata.model.visible import visible
+from errata.ports.hooks import Progress
+from errata.text.escape import visible
 from errata.wiring.engines import ProjectEngines
+from errata.workspace import Desk
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,7 +84,7 @@ class _Tools:
     def check(self) -> tuple[FileProblem, ...]:
         """The project files against the transforms and the tables."""
         from errata.project.check import check_project
-        from errata.wiring.vetting import ref_problems, rule_problems
+        from errata.wiring.rule_check import ref_problems, rule_problems
 
         found = check_project(self.desk.project, self.engines.tables)
         said = {(problem.file, problem.key) for problem in found}

@@ -12,17 +12,15 @@ from errata.client import DoctorCheck
 from errata.errors import ErrataError
 from errata.jars import groups_for, listed, require
 from errata.ledger import HazardRecord, Ledger
-from errata.model.beside import beside_table
 from errata.model.partition import fold_text, list_text
 from errata.model.product import Catalog, Project
 from errata.model.refs import GUARD, PREFIX
-from errata.model.secrets import without_passwords
+from errata.model.side_tables import beside_table
+from errata.text.secrets import without_passwords
 
 if TYPE_CHECKING:
-    from errata.executor.desk import Desk
     from errata.wiring.engines import ProjectEngines
-
-__all__ = ["examine"]
+    from errata.workspace import Desk
 
 _SHOWN = 3
 _CATALOG_HINT = "check catalogs and storage in errata.yaml, and that the catalog can be reached from here"
@@ -100,7 +98,7 @@ def _hazard(ledger: Ledger, engines: ProjectEngines, hazard: HazardRecord) -> It
 
 
 def _java() -> DoctorCheck:
-    from errata.engines.spark.jvm import SUPPORTED_JAVA, java_version
+    from errata.engines.spark.runtime.jvm import SUPPORTED_JAVA, java_version
 
     version = java_version()
     ok = version in SUPPORTED_JAVA
@@ -136,7 +134,7 @@ def _in_java(catalog: Catalog, engines: ProjectEngines) -> str:
 def _probe_refs(project: Project, catalog: Catalog, engines: ProjectEngines) -> DoctorCheck:
     """Branches, tags and register_table, tried on a table that is dropped again."""
     from errata.engines.iceberg.catalogs import split_table
-    from errata.engines.iceberg.probe import probe
+    from errata.engines.iceberg.metadata.catalog_probe import probe
 
     name = f"refs {catalog.name}"
     targets = [split_table(product.target.table) for product in project.products.values()]
@@ -177,7 +175,7 @@ def _audit(ledger: Ledger) -> DoctorCheck:
 
 
 def _heads(project: Project, ledger: Ledger) -> DoctorCheck:
-    from errata.executor.witnessing import lag_of
+    from errata.evidence.head_export import lag_of
 
     place = project.evidence.heads
     if place is None:
@@ -206,7 +204,7 @@ def _tables(project: Project) -> tuple[str, ...]:
 
 def _leftover_refs(desk: Desk, table: str) -> str:
     """What ended runs left on a table, and what is not this ledger's; nothing is removed here."""
-    from errata.executor.sweeping import find_leftovers, find_unknown_refs
+    from errata.publishing.sweep import find_leftovers, find_unknown_refs
 
     own = [ref for ref in desk.engines.pins.refs(table) if ref.startswith(PREFIX)]
     left = find_leftovers(desk, table).get(table, {})
@@ -222,7 +220,7 @@ def _leftover_refs(desk: Desk, table: str) -> str:
 
 def _held(ledger: Ledger, engines: ProjectEngines, table: str) -> Iterator[DoctorCheck]:
     """Whether main holds what the ledger has accepted; nothing is said of a table without publications."""
-    from errata.executor.standing import find_set_backs
+    from errata.publishing.set_back import find_set_backs
 
     accepted = ledger.accepted(table)
     if not accepted:

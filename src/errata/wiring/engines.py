@@ -13,35 +13,43 @@ from typing import TYPE_CHECKING, Any
 
 from errata.canonical import digest_of
 from errata.errors import SetupError
-from errata.executor.desk import Engines
-from errata.executor.ports import ErasedSubjects, OutsideReader, PinKeeper, QuarantineTable, RowReader, Suppressions
 from errata.ledger import Ledger
 from errata.model.manifest import Code, TargetPin
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
-from errata.model.throttle import Throttle
-from errata.planner.ports import HistoryReader, InputFacts, InputReader, TableReader, TargetReader
+from errata.model.product.throttle import Throttle
+from errata.ports.erasure import ErasedSubjects, Suppressions
+from errata.ports.tables import (
+    HistoryReader,
+    InputFacts,
+    InputReader,
+    OutsideReader,
+    PinKeeper,
+    QuarantineTable,
+    RowReader,
+    TableReader,
+    TargetReader,
+)
+from errata.workspace import Engines
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from errata.engines.bell import CommandBell
     from errata.engines.files.source import FileSource
-    from errata.engines.iceberg.beside import IcebergBeside
-    from errata.engines.iceberg.java import JavaIceberg
-    from errata.engines.iceberg.metadata import IcebergMetadata, TableLoader
-    from errata.engines.iceberg.published import IcebergPublishing
-    from errata.engines.iceberg.staged import IcebergStaging
-    from errata.engines.probes import SignalProbes
-    from errata.engines.spark.carry import SparkRewriter
-    from errata.engines.spark.corrections import SparkBeside
-    from errata.engines.spark.measure import SparkMeasurer
-    from errata.engines.spark.session import SparkRuntime
-    from errata.engines.spark.stage import SparkChunks
-    from errata.engines.spark.write import SparkWriter
+    from errata.engines.hooks.alarm import CommandBell
+    from errata.engines.hooks.probes import SignalProbes
+    from errata.engines.iceberg.commits.java import JavaIceberg
+    from errata.engines.iceberg.commits.publish import IcebergPublishing
+    from errata.engines.iceberg.commits.side_tables import IcebergBeside
+    from errata.engines.iceberg.commits.staging import IcebergStaging
+    from errata.engines.iceberg.metadata.tables import IcebergMetadata, TableLoader
+    from errata.engines.spark.compute.chunks import SparkChunks
+    from errata.engines.spark.measure.measurer import SparkMeasurer
+    from errata.engines.spark.runtime.spark_session import SparkRuntime
+    from errata.engines.spark.write.append import SparkWriter
+    from errata.engines.spark.write.rewrite import SparkRewriter
+    from errata.engines.spark.write.side_tables import SparkBeside
     from errata.jars import Jar
-
-__all__ = ["ProjectEngines"]
 
 
 class ProjectEngines:
@@ -60,7 +68,7 @@ class ProjectEngines:
     @cached_property
     def catalogs(self) -> TableLoader:
         """The catalogs without a JVM; what reads metadata shares them."""
-        from errata.engines.iceberg.metadata import TableLoader
+        from errata.engines.iceberg.metadata.tables import TableLoader
 
         return TableLoader(self._project.catalogs)
 
@@ -71,7 +79,7 @@ class ProjectEngines:
     @cached_property
     def metadata(self) -> IcebergMetadata:
         """Table metadata without a JVM."""
-        from errata.engines.iceberg.metadata import IcebergMetadata
+        from errata.engines.iceberg.metadata.tables import IcebergMetadata
 
         return IcebergMetadata(self.catalogs)
 
@@ -107,35 +115,35 @@ class ProjectEngines:
     @cached_property
     def pins(self) -> PinKeeper:
         """Tags, without a JVM."""
-        from errata.engines.iceberg.pins import IcebergPins
+        from errata.engines.iceberg.metadata.tags import IcebergPins
 
         return IcebergPins(self.catalogs)
 
     @cached_property
     def history(self) -> HistoryReader:
         """Commits of tables, without a JVM."""
-        from errata.engines.iceberg.history import IcebergHistory
+        from errata.engines.iceberg.metadata.history import IcebergHistory
 
         return IcebergHistory(self.catalogs)
 
     @cached_property
     def rows(self) -> RowReader:
         """Single rows, without a JVM."""
-        from errata.engines.iceberg.rows import IcebergRows
+        from errata.engines.iceberg.metadata.rows import IcebergRows
 
         return IcebergRows(self.catalogs)
 
     @cached_property
     def outside(self) -> OutsideReader:
         """What a candidate left alone, without a JVM."""
-        from errata.engines.iceberg.outside import IcebergOutside
+        from errata.engines.iceberg.metadata.untouched import IcebergOutside
 
         return IcebergOutside(self.catalogs)
 
     @cached_property
     def quarantine(self) -> QuarantineTable:
         """Rows that runs set aside, without a JVM."""
-        from errata.engines.iceberg.quarantine import IcebergQuarantine
+        from errata.engines.iceberg.metadata.quarantine import IcebergQuarantine
 
         return IcebergQuarantine(self.catalogs)
 
@@ -148,14 +156,14 @@ class ProjectEngines:
             subjects[product.target.table] = tuple(dict.fromkeys((*known, *product.target.subjects)))
         if not any(subjects.values()):
             return _Nobody()
-        from errata.engines.spark.erased import SparkSuppressions
+        from errata.engines.spark.measure.erasure import SparkSuppressions
 
         return SparkSuppressions(self.erased, subjects, lambda: self.runtime.session)
 
     @cached_property
     def erased(self) -> ErasedSubjects:
         """The list of erased subjects, without a JVM."""
-        from errata.engines.iceberg.erased import IcebergErased
+        from errata.engines.iceberg.metadata.erasure_list import IcebergErased
 
         settings = self._project.erasure
         if settings is None:
@@ -174,7 +182,7 @@ class ProjectEngines:
 
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's code as it is now."""
-        from errata import __version__
+        from errata._version import __version__
         from errata.project.code import git_state, lock_digest, zip_code
 
         content, digest = zip_code(self._project.root)
@@ -197,10 +205,10 @@ class ProjectEngines:
     @cached_property
     def runtime(self) -> SparkRuntime:
         """JVM and session."""
-        from errata.engines.spark.jvm import class_path, is_submitted
-        from errata.engines.spark.session import SparkRuntime
+        from errata.engines.spark.runtime.jvm import class_path, is_submitted
+        from errata.engines.spark.runtime.spark_session import SparkRuntime
         from errata.jars import require
-        from errata.wiring.shipped import require_shipped
+        from errata.jars.shipped import require_shipped
 
         brought = self._spark is not None or is_submitted()
         runtime = SparkRuntime(self._project, () if brought else require(jars=self.jars), self.log, self._spark)
@@ -211,49 +219,49 @@ class ProjectEngines:
     @cached_property
     def java(self) -> JavaIceberg:
         """Iceberg in the JVM."""
-        from errata.engines.iceberg.java import JavaIceberg
+        from errata.engines.iceberg.commits.java import JavaIceberg
 
         return JavaIceberg(self.runtime.gateway, self._project.catalogs, self.runtime.hadoop)
 
     @cached_property
     def staging(self) -> IcebergStaging:
         """Run branches and candidates."""
-        from errata.engines.iceberg.staged import IcebergStaging
+        from errata.engines.iceberg.commits.staging import IcebergStaging
 
         return IcebergStaging(self.java)
 
     @cached_property
     def publishing(self) -> IcebergPublishing:
         """Publications and their undo."""
-        from errata.engines.iceberg.published import IcebergPublishing
+        from errata.engines.iceberg.commits.publish import IcebergPublishing
 
         return IcebergPublishing(self.java, lambda: self._rewriter)
 
     @cached_property
     def _files(self) -> SparkWriter:
         """Files of data frames, committed by Errata."""
-        from errata.engines.spark.write import SparkWriter
+        from errata.engines.spark.write.append import SparkWriter
 
         return SparkWriter(self.java)
 
     @cached_property
     def _rewriter(self) -> SparkRewriter:
         """Rows written anew, which few publications need."""
-        from errata.engines.spark.carry import SparkRewriter
+        from errata.engines.spark.write.rewrite import SparkRewriter
 
         return SparkRewriter(self.runtime, self._files)
 
     @cached_property
     def beside(self) -> IcebergBeside:
         """Tables beside targets."""
-        from errata.engines.iceberg.beside import IcebergBeside
+        from errata.engines.iceberg.commits.side_tables import IcebergBeside
 
         return IcebergBeside(self.java)
 
     @cached_property
     def writer(self) -> SparkBeside:
         """Rows of tables beside targets."""
-        from errata.engines.spark.corrections import SparkBeside
+        from errata.engines.spark.write.side_tables import SparkBeside
 
         return SparkBeside(self.runtime, self._files)
 
@@ -264,7 +272,7 @@ class ProjectEngines:
     @cached_property
     def chunks(self) -> SparkChunks:
         """Chunks on Spark."""
-        from errata.engines.spark.stage import SparkChunks
+        from errata.engines.spark.compute.chunks import SparkChunks
 
         cache = _code_cache(Path(self._project.root))
         return SparkChunks(self.runtime, self._files, self.sources, cache, self.quarantine.ensure)
@@ -272,14 +280,14 @@ class ProjectEngines:
     @cached_property
     def measurer(self) -> SparkMeasurer:
         """Measurements on Spark."""
-        from errata.engines.spark.measure import SparkMeasurer
+        from errata.engines.spark.measure.measurer import SparkMeasurer
 
         return SparkMeasurer(self.runtime.session, self._ledger.get_part, self.publishing.files_of)
 
     @cached_property
     def probes(self) -> SignalProbes:
         """Health signals."""
-        from errata.engines.probes import SignalProbes
+        from errata.engines.hooks.probes import SignalProbes
 
         def lake(query: str) -> Any:
             row = self.runtime.session.sql(query).first()
@@ -290,7 +298,7 @@ class ProjectEngines:
     @property
     def alarm(self) -> CommandBell:
         """The command that is told of broken glass."""
-        from errata.engines.bell import CommandBell
+        from errata.engines.hooks.alarm import CommandBell
 
         return CommandBell(Path(self._project.root), self._project.alarm)
 

@@ -9,8 +9,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+from errata.cli.app.session import World
 from errata.cli.main import main
-from errata.cli.session import World
 from errata.client import DoctorCheck
 from errata.project import Problem
 from unit.cli import samples

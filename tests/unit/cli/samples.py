@@ -8,15 +8,18 @@ from datetime import date, timedelta
 from decimal import Decimal
 from itertools import pairwise
 
-from errata.executor.exporting import EvidenceView
-from errata.executor.trying import TryView
+from errata.canonical import plain
+from errata.commands.upkeep.evidence import EvidenceView
+from errata.gate.diff.movements import extremes, move
+from errata.gate.verdict.findings import CandidateFacts
+from errata.gate.verdict.judge import judge
 from errata.model.audit import GENESIS, Actor, AuditEntry
-from errata.model.codec import plain
-from errata.model.compared import reads_of
-from errata.model.control import comparable
-from errata.model.partition import Grain, expand
+from errata.model.diff import ColumnChange, Diff, MetricMoves, Outside, PartitionDiff, SampleRow, SchemaDiff, Together
+from errata.model.partition import Grain, comparable, expand
 from errata.model.product import Control, GroupKey, Reconciliation
-from errata.model.views import (
+from errata.ports.measure import Measurement
+from errata.publishing.sql.comparison import reads_of
+from errata.views import (
     AcceptedSpan,
     ApprovalView,
     AuditView,
@@ -61,12 +64,10 @@ from errata.model.views import (
     VerdictView,
     WhyView,
 )
-from errata.validator.diff import ColumnChange, Diff, PartitionDiff, SampleRow, SchemaDiff, Together
-from errata.validator.diffview import DiffView, Outside
-from errata.validator.judge import CandidateFacts, CheckResult, judge
-from errata.validator.movements import MetricMoves, extremes, move
-from errata.validator.ports import Measurement
-from unit.validator.manifests import manifest
+from errata.views.checks import CheckResult
+from errata.views.diff import DiffView
+from errata.views.run import TryView
+from unit.gate.manifests import manifest
 
 RUN = "bf-20260214-daily-revenue-7f3a21c0"
 DIGEST = "9be2c0f1" + "0123456789abcdef" * 3 + "cafe0071"

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import typer
 
+from errata.cli.app.session import World
 from errata.cli.main import build, main
-from errata.cli.session import World
 from errata.errors import ApprovalRefused
 from unit.cli import samples
 from unit.cli.desk import FakeClient, errata
@@ -374,7 +374,7 @@ def test_progress_is_a_bar_on_a_terminal():
 
     from rich.console import Console
 
-    from errata.cli.progress import Bar
+    from errata.cli.app.progress import Bar
 
     stream = io.StringIO()
     bar = Bar(Console(file=stream, force_terminal=True, width=100, color_system=None), RUN, 45, "day")
@@ -389,8 +389,8 @@ def test_progress_is_a_bar_on_a_terminal():
 
 def test_a_plan_that_waits_shows_which_approval_no_longer_counts():
     """Two names and one of two approvals would be a riddle."""
-    from errata.cli.render_plan import plan_lines
-    from errata.model.views import QuorumView
+    from errata.cli.render.plan import plan_lines
+    from errata.views import QuorumView
 
     void = {"cy": "needs the role approver, now gone"}
     quorum = QuorumView(2, 1, met=False, people=("bo",), told="1 of 2 approvals", may=("dana",), void=void)
@@ -405,7 +405,7 @@ def test_a_hold_has_no_estimate():
 
     from rich.console import Console
 
-    from errata.cli.progress import Bar, Lines
+    from errata.cli.app.progress import Bar, Lines
 
     stream, said = io.StringIO(), list[str]()
     bar = Bar(Console(file=stream, force_terminal=True, width=100, color_system=None), RUN, 3, "group")
@@ -419,7 +419,7 @@ def test_a_hold_has_no_estimate():
 
 def test_a_yes_to_all_groups_is_to_all_of_them():
     """With --wait the question names every partition that will go, and not only those of the next group."""
-    from errata.cli.render_release import preview_lines
+    from errata.cli.render.publish import preview_lines
 
     groups = samples.groups()
     status = samples.status(groups=groups)
@@ -436,7 +436,7 @@ def test_colour_is_left_out_on_request():
     """NO_COLOR is honoured even on a terminal."""
     import io
 
-    from errata.cli.session import Session
+    from errata.cli.app.session import Session
 
     def page(**environ: str) -> str:
         out = io.StringIO()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from errata import errors
-from errata.cli.failure import error_data
+from errata.cli.app.failure import error_data
 from unit.cli import samples
 from unit.cli.desk import FakeClient, errata
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from errata.cli.render_publish import deed_words, publish_words
+from errata.cli.render.publish_settings import deed_words, publish_words
 
 TARGET = "lake.fin.daily"
 MODES = {

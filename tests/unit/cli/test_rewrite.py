@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errata.cli.render_plan import plan_lines
+from errata.cli.render.plan import plan_lines
 from unit.cli import samples
 
 WHY = "days of day are no partitions of lake.fin.daily, which is partitioned by nothing"

@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errata.cli import helptext, layout, progress
+from errata.cli.app import helptext, progress
+from errata.cli.render import layout
 from errata.errors import ApprovalRefused, ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
-from errata.model import human
+from errata.model.diff import Outside
 from errata.model.groups import held_error
-from errata.model.views import LateInputView, LiveWriteView, PartitionView, RunsView
-from errata.validator.diffview import Outside
+from errata.text import numbers as human
+from errata.views import LateInputView, LiveWriteView, PartitionView, RunsView
 from unit.cli import samples
 from unit.cli.desk import FakeClient, errata
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from errata.engines.files.source import FileSource
 from errata.model.partition import Grain
 from errata.model.product import Input
-from errata.planner.ports import InputFacts
+from errata.ports.tables import InputFacts
 
 
 def _put(place: Path, table: Any, **options: Any) -> Path:

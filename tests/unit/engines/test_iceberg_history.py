@@ -9,8 +9,8 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IntegerType, LongType, StringType
 
-from errata.engines.iceberg.history import IcebergHistory, _application
-from errata.engines.iceberg.metadata import TableLoader
+from errata.engines.iceberg.metadata.history import IcebergHistory, _application
+from errata.engines.iceberg.metadata.tables import TableLoader
 from errata.errors import NotFound
 from errata.model.partition import Grain
 from errata.model.table import Departure, Touch

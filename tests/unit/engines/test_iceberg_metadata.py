@@ -24,10 +24,10 @@ from pyiceberg.transforms import (
 from pyiceberg.typedef import Record
 
 from errata.canonical import digest_of
-from errata.engines.iceberg.entries import Entry, _applying, fingerprint
-from errata.engines.iceberg.history import IcebergHistory
+from errata.engines.iceberg.metadata.data_files import Entry, _applying, fingerprint
+from errata.engines.iceberg.metadata.history import IcebergHistory
 from errata.errors import NotFound, UsageError
-from errata.model.calendar import ordinal_at
+from errata.model.calendar_math import ordinal_at
 from errata.model.partition import NULL, Grain
 from errata.model.product import Input
 from unit.engines.conftest import Lake, append, data_file, on

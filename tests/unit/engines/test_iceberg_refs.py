@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from errata.engines.iceberg.refs import DAY_MS, age_for, retrying
+from errata.engines.iceberg.commits.refs import DAY_MS, age_for, retrying
 from errata.errors import EngineError
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyiceberg.table.metadata import TableMetadataUtil
 
-from errata.engines.iceberg.shadow import beside, finer_metadata, shadow_metadata
+from errata.engines.iceberg.commits.shadow import beside, finer_metadata, shadow_metadata
 from errata.errors import EngineError
 from errata.model.manifest import NewColumn
 

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from errata.engines.spark.inputs import _open_cost
+from errata.engines.spark.inputs.frames import _open_cost
 
 _MIB = 1024 * 1024
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from errata.executor.changing import keep_summary
+from errata.evidence.diff_summary import keep_summary
 from errata.ledger import Ledger
 from unit.evidence.house import House
 

@@ -10,23 +10,22 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from errata.approval.release import judged
 from errata.canonical import digest_of
+from errata.commands.upkeep.evidence import EvidenceView, export
 from errata.errors import RunExpired
 from errata.evidence.keys import SigningKey, generate, load_signing_key
-from errata.executor.candidates import candidate_bytes
-from errata.executor.desk import Desk
-from errata.executor.exporting import EvidenceView, export
-from errata.executor.releasing import judged
+from errata.gate.candidate import candidate_bytes
 from errata.ledger import Ledger, Measurement, Owner, PublicationRecord
 from errata.model.audit import Actor
-from errata.model.evidence import EvidenceSettings
+from errata.model.diff import ColumnChange, Diff, Distribution, Outside, PartitionDiff, Profile, SampleRow, SchemaDiff
 from errata.model.manifest import Manifest
 from errata.model.product import Comparison, Person, Product, Project, Role
+from errata.model.product.project import EvidenceSettings
 from errata.model.run import RunState
 from errata.model.table import DataFile
-from errata.validator.diff import ColumnChange, Diff, Distribution, PartitionDiff, Profile, SampleRow, SchemaDiff
-from errata.validator.diffview import Outside
-from unit.planner.worlds import PRODUCT, PROJECT, ask, plan
+from errata.workspace import Desk
+from unit.planning.worlds import PRODUCT, PROJECT, ask, plan
 
 S = RunState
 DAYS = ("2026-01-01", "2026-01-02", "2026-01-03")

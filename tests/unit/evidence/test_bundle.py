@@ -16,14 +16,14 @@ from types import SimpleNamespace
 import pytest
 
 import errata.evidence.verifier as module
+from errata.commands.upkeep.evidence import _no_secrets
 from errata.errors import AuditBroken, KeyRefused, Refused
 from errata.evidence.members import verifier_source
 from errata.evidence.verifier import INDEX, MOVES, Report, lines, verify
-from errata.executor.exporting import _no_secrets
-from errata.ledger.audit import older_hash
+from errata.ledger.audit.chain import older_hash
 from errata.model.audit import GENESIS
-from errata.model.evidence import EvidenceSettings
 from errata.model.product import Groups, Publish
+from errata.model.product.project import EvidenceSettings
 from errata.model.run import RUN_MOVES, RunState
 from unit.evidence.forging import packed, unpacked, with_lines
 from unit.evidence.house import BLOCKED, DAYS, OK, SECRET_ROW, House

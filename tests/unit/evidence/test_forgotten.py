@@ -8,8 +8,8 @@ from collections.abc import Callable
 from sqlalchemy import text
 
 from errata.evidence.verifier import verify
-from errata.ledger import schema
-from errata.ledger.subjects import ERASED
+from errata.ledger.privacy.pseudonyms import ERASED
+from errata.ledger.schema import definition as schema
 from errata.model.run import ACTIVE, RunState
 from unit.evidence.house import PEOPLE, House
 

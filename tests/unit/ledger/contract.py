@@ -19,7 +19,7 @@ from errata.errors import (
     UsageError,
 )
 from errata.ledger import AttemptRecord, Ledger, Measurement, Owner, PartitionState
-from errata.model.fate import Fate, Loss
+from errata.model.chunk_outcome import Fate, Loss
 from errata.model.manifest import Chunk
 from errata.model.run import RUN_MOVES, ChunkState, PublicationState, RunState
 from support.clock import set_clock

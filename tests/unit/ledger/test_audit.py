@@ -24,9 +24,9 @@ from sqlalchemy import Connection, text
 from errata.canonical import canonical_bytes, sha256
 from errata.errors import EngineError, ManifestTampered, StateRefused
 from errata.ledger import Ledger, Measurement, entry_hash
-from errata.ledger.audit import link_bytes, older_hash, verify
-from errata.ledger.measured import measured_digest
-from errata.ledger.schema import manifest, part
+from errata.ledger.audit.chain import link_bytes, older_hash, verify
+from errata.ledger.audit.measurement_digest import measured_digest
+from errata.ledger.schema.definition import manifest, part
 from errata.model.audit import GENESIS
 from errata.model.run import RunState
 from unit.ledger.only import sqlite_only

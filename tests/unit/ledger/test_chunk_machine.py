@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from errata.errors import AttemptLost
 from errata.ledger import AttemptRecord, Ledger, Owner
-from errata.model.fate import Fate, Loss
+from errata.model.chunk_outcome import Fate, Loss
 from errata.model.run import AttemptState, ChunkState, RunState
 from support.memory import in_memory
 from unit.ledger.machines import SIZES, follow

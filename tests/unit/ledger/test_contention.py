@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from errata.errors import EngineError
-from errata.ledger import Ledger, database, owner_is_dead, postgres, sqlite, this_owner
+from errata.ledger import Ledger, owner_is_dead, this_owner
+from errata.ledger.db import database, postgres, sqlite
 from errata.model.run import AttemptState, RunState
 from support.chaos import amount
 from support.ids import numbered

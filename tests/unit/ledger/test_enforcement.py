@@ -10,11 +10,11 @@ import pytest
 from sqlalchemy import text
 
 from errata.ledger import CandidateState, Ledger, Measurement
-from errata.ledger.audit import append
-from errata.ledger.database import Tx
-from errata.ledger.rules import APPEND_ONLY, CANDIDATE_MOVES, KEPT, REMEASURED
-from errata.ledger.schema import metadata
-from errata.model.fate import Fate
+from errata.ledger.audit.chain import append
+from errata.ledger.db.database import Tx
+from errata.ledger.schema.constraints import APPEND_ONLY, CANDIDATE_MOVES, KEPT, REMEASURED
+from errata.ledger.schema.definition import metadata
+from errata.model.chunk_outcome import Fate
 from errata.model.run import (
     ATTEMPT_MOVES,
     CHUNK_MOVES,

@@ -14,16 +14,17 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, MetaData, Table, inspect, text
 
-from errata.canonical import canonical_bytes
+from errata.canonical import canonical_bytes, plain
 from errata.errors import NotFound, SetupError, UsageError
-from errata.ledger import Ledger, migrate, owner_is_dead, schema, this_owner
-from errata.ledger.audit import older_hash
-from errata.ledger.database import Database
-from errata.ledger.dialect import Dialect
-from errata.ledger.filesystem import file_system_of, refuse_network
+from errata.ledger import Ledger, owner_is_dead, this_owner
+from errata.ledger.audit.chain import older_hash
+from errata.ledger.db import migrate
+from errata.ledger.db.database import Database
+from errata.ledger.db.dialect import Dialect
+from errata.ledger.db.filesystem import file_system_of, refuse_network
 from errata.ledger.records import Owner
+from errata.ledger.schema import definition as schema
 from errata.model.audit import GENESIS, AuditEntry
-from errata.model.codec import plain
 from errata.model.run import RunState
 from unit.ledger.only import sqlite_only
 from unit.ledger.steps import adopt, must_claim, plan, run_in

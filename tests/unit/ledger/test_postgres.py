@@ -7,11 +7,12 @@ import time
 import pytest
 
 from errata.errors import EngineError, LedgerUnavailable, SetupError, UsageError
-from errata.ledger import Ledger, postgres
-from errata.ledger.database import Database, Tx
-from errata.ledger.roles import roles_sql
-from errata.ledger.rules import APPEND_ONLY, KEPT, REMEASURED
-from errata.ledger.schema import metadata
+from errata.ledger import Ledger
+from errata.ledger.db import postgres
+from errata.ledger.db.database import Database, Tx
+from errata.ledger.db.roles import roles_sql
+from errata.ledger.schema.constraints import APPEND_ONLY, KEPT, REMEASURED
+from errata.ledger.schema.definition import metadata
 from errata.model.run import RunState
 from support.postgres import PostgresServer, free_port
 from unit.ledger.only import postgres_only
@@ -33,7 +34,7 @@ def test_a_missing_driver_is_named_with_its_install_line(monkeypatch: pytest.Mon
 
 def test_a_server_that_is_not_there_is_told_soon_and_without_the_password(monkeypatch: pytest.MonkeyPatch):
     """Host and database are named, the password is not, in no part of the error."""
-    monkeypatch.setattr("errata.ledger.database._OPENING_SECONDS", 0.2)
+    monkeypatch.setattr("errata.ledger.db.database._OPENING_SECONDS", 0.2)
     port = free_port()
     with pytest.raises(SetupError) as away:
         Ledger.open(f"postgresql+psycopg://errata:{SECRET}@127.0.0.1:{port}/ledger?application_name={SECRET}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from errata.model.erasure import ErasureSettings, hasher, key_check
+from errata.model.product.erasure import ErasureSettings, hasher, key_check
 from errata.project import load_project
 from errata.project.check import check_project
 from unit.project.conftest import PRODUCT, Write

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from errata.evidence.keys import generate, load_signing_key
-from errata.model.evidence import EvidenceSettings
+from errata.model.product.project import EvidenceSettings
 from errata.project import load_project
 from unit.project.conftest import PROJECT, Write
 from unit.project.test_load import problems_of

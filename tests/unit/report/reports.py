@@ -7,14 +7,15 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from errata.model.views import ValidateView
-from errata.report.view import AcceptedWarning, ReportView
-from errata.validator.diff import (
+from errata.gate.diff.movements import extremes, move, total
+from errata.model.diff import (
     MASK,
     QUANTILES,
     ColumnChange,
     Diff,
     Distribution,
+    MetricMoves,
+    Outside,
     PartitionDiff,
     Profile,
     SampleRow,
@@ -23,8 +24,9 @@ from errata.validator.diff import (
     TopValue,
     total_by_column,
 )
-from errata.validator.diffview import DiffView, Outside
-from errata.validator.movements import MetricMoves, extremes, move, total
+from errata.views import ValidateView
+from errata.views.diff import DiffView
+from errata.views.report import AcceptedWarning, ReportView
 from unit.cli import samples
 
 SCOPE, RUN = samples.SCOPE, samples.RUN

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from errata.model.human import exact, signed_percent, value
-from errata.report import markup
+from errata.model.diff import MASK, Distribution, PartitionDiff, Profile, SampleRow, SchemaDiff, TopValue
+from errata.report import html as markup
+from errata.report.calendar import Cell, calendar_of
 from errata.report.charts import line_chart
-from errata.report.grid import Cell, calendar_of
 from errata.report.page import page
 from errata.report.style import CSS
-from errata.report.view import Release, ReportView
-from errata.validator.diff import MASK, Distribution, PartitionDiff, Profile, SampleRow, SchemaDiff, TopValue
+from errata.text.numbers import exact, signed_percent, value
+from errata.views.report import Release, ReportView
 from unit.cli import samples
 from unit.report.reports import diff, report
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from errata.model.partition import Grain
 from errata.model.product import Catalog, Product, Project, Target, Transform
-from errata.model.throttle import Throttle
+from errata.model.product.throttle import Throttle
 from errata.submit.job import Here, Job, Wishes, job_of
 
 RUN = "bf-20260214-daily-revenue-7f3a21c0"

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from errata.engines.spark.placing import driver_settings
-from errata.engines.spark.session import SparkRuntime
-from errata.model import cluster
-from errata.model.cluster import capped_master, core_settings, kind_of
-from errata.model.product import Project
-from errata.model.throttle import Throttle
+from errata.engines.spark.runtime.placement import driver_settings
+from errata.engines.spark.runtime.spark_session import SparkRuntime
+from errata.model.product import Project, cluster
+from errata.model.product.cluster import capped_master, core_settings, kind_of
+from errata.model.product.throttle import Throttle
 
 JARS = (Path("/jars/iceberg.jar"), Path("/jars/driver.jar"))
 STANDALONE = "spark://10.0.0.5:7077"

@@ -9,8 +9,8 @@ import pytest
 
 from errata.errors import SetupError
 from errata.jars import Jar
+from errata.jars.shipped import require_shipped
 from errata.wiring.engines import _code_cache
-from errata.wiring.shipped import require_shipped
 
 JAR = Jar("org.example", "engine", "1.0", hashlib.sha256(b"the engine").hexdigest())
 

@@ -17,7 +17,7 @@ import pytest
 
 from errata.errors import Refused, UsageError
 from errata.model.product import Catalog
-from errata.model.throttle import Throttle
+from errata.model.product.throttle import Throttle
 from errata.submit import command
 from errata.submit.command import Command, quoted, script
 from errata.submit.job import Wishes, job_of

@@ -11,8 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Footer", "read_footers"]
-
 _SIMPLE = {
     "bool": "boolean",
     "int8": "int",

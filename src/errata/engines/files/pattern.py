@@ -15,8 +15,6 @@ from glob import escape
 from errata.errors import UsageError
 from errata.model.partition import NULL, Grain, parse, start_of, value_of
 
-__all__ = ["Place", "column_of", "locate", "matches", "neighbours", "root_of", "split_scheme"]
-
 _HOLE = re.compile(r"\{(?P<column>[A-Za-z_]\w*)(?::(?P<format>[^{}]+))?\}")
 _SLASH = re.compile(r"/(?![^{}]*\})")  # not those inside a placeholder's format
 _GLOB = re.compile(r"[*?\[]")

@@ -20,11 +20,9 @@ from errata.engines.files.pattern import Place, column_of, locate, matches, neig
 from errata.engines.s3 import for_pyarrow
 from errata.errors import EngineError, UsageError
 from errata.model.manifest import SourceFile
-from errata.model.partition import Grain
+from errata.model.partition import WHOLE, Grain
 from errata.model.product import S3, Input
-from errata.planner.ports import WHOLE, InputFacts, InputReader, PartitionSize
-
-__all__ = ["FileSource"]
+from errata.ports.tables import InputFacts, InputReader, PartitionSize
 
 _MANY = 16
 """From this many partitions on, an object store is listed once with everything below the pattern's root."""

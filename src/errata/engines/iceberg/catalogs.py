@@ -13,8 +13,6 @@ from errata.engines.s3 import for_iceberg, is_s3
 from errata.errors import UsageError
 from errata.model.product import Catalog
 
-__all__ = ["java_properties", "pyiceberg_properties", "spark_conf", "split_table", "sqlite_path"]
-
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 """As product files may write it: nothing that means something in a path, an address or SQL."""
 _TYPES = ("jdbc", "rest", "glue", "hive")

@@ -16,23 +16,10 @@ from math import isqrt
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.content import hash_texts
+from errata.engines.spark.measure.checksums import hash_texts
 from errata.errors import UsageError
 from errata.model.partition import NULL, Grain, ordinal, value_of
-from errata.model.within import quoted, range_sql, runs, within
-
-__all__ = [
-    "JSON",
-    "content_hashes",
-    "every",
-    "in_partitions",
-    "is_its_own_unit",
-    "partition_text",
-    "partition_unit",
-    "quoted",
-    "table_name",
-    "typed_partition",
-]
+from errata.model.partition_sql import quoted, range_sql, runs, within
 
 _TIME_PATTERNS = {Grain.HOUR: "yyyy-MM-dd'T'HH", Grain.DAY: "yyyy-MM-dd", Grain.MONTH: "yyyy-MM", Grain.YEAR: "yyyy"}
 _TEXT_SHAPES = {
@@ -204,7 +191,7 @@ def _is_member(name: str, column_type: str, grain: Grain, partitions: Iterable[s
 
 
 def content_hashes(frame: DataFrame, columns: Sequence[str]) -> tuple[Column, Column]:
-    """Two 64-bit hashes of a row of this frame; see :mod:`errata.engines.spark.content`."""
+    """Two 64-bit hashes of a row of this frame; see :mod:`errata.engines.spark.measure.checksums`."""
     first, second = hash_texts({field.name: field.dataType for field in frame.schema.fields}, columns)
     return F.expr(first), F.expr(second)
 

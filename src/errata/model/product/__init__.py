@@ -5,7 +5,7 @@ These are the values; ``errata.project`` reads them from YAML and says what is w
 
 from __future__ import annotations
 
-from errata.model.product.declared import (
+from errata.model.product.product import (
     LINEAGE_COLUMNS,
     Freeze,
     Groups,

@@ -9,13 +9,24 @@ from enum import StrEnum
 from functools import cache
 
 from errata.model.approval import Approval
-from errata.model.erasure import ErasureSettings
-from errata.model.evidence import EvidenceSettings
-from errata.model.product.declared import Product
-from errata.model.secrets import spellings
-from errata.model.throttle import Signal, Throttle
+from errata.model.product.erasure import ErasureSettings
+from errata.model.product.product import Product
+from errata.model.product.throttle import Signal, Throttle
+from errata.text.secrets import spellings
 
-__all__ = ["S3", "Alarm", "Catalog", "Limits", "Person", "Project", "Role"]
+
+@dataclass(frozen=True, slots=True)
+class EvidenceSettings:
+    """``evidence`` of errata.yaml."""
+
+    key: str | None = field(default=None, repr=False)
+    """A path from the project, or the private key itself; ``${NAME}`` while that variable is not set."""
+    heads: str | None = None
+    """An absolute directory that the ledger's owner cannot write to again what was written once."""
+    max_lag_seconds: int = 86_400
+    """How long a publication may stand without a signed head that covers it before the next one is refused."""
+    subject_key: str | None = field(default=None, repr=False)
+    """What the keys of people are wrapped with in the ledger, in the same form as ``key``."""
 
 
 class Role(StrEnum):

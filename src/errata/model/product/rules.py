@@ -5,20 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = [
-    "INEXACT",
-    "PII_KINDS",
-    "Check",
-    "Comparison",
-    "Control",
-    "GroupKey",
-    "Metric",
-    "Reconciliation",
-    "References",
-    "Threshold",
-]
-
-
 INEXACT = ("float", "double", "decimal")
 """Column types that may have a tolerance in a diff."""
 

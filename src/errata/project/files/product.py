@@ -7,14 +7,23 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag
 
 from errata.model.product import LINEAGE_COLUMNS
-from errata.project.fields import Amount, Column, Count, Duration, InputName, Line, ProductName, ScalarText, Text, YesNo
-from errata.project.files.base import Keys, one_or_many
-from errata.project.files.publication import PublishFile
+from errata.project.files.inputs import InputFile, TargetFile, TransformFile
+from errata.project.files.publish import PublishFile
 from errata.project.files.rules import CheckFile, CompareFile, ControlFile, ReconcileFile
+from errata.project.files.section import Keys, one_or_many
 from errata.project.files.settings import ApprovalFile, SignalFile, ThrottleFile
-from errata.project.files.sources import InputFile, TargetFile, TransformFile
-
-__all__ = ["DeterminismFile", "DiffFile", "Lineage", "ProductFile", "ProtectFile"]
+from errata.project.yaml.scalars import (
+    Amount,
+    Column,
+    Count,
+    Duration,
+    InputName,
+    Line,
+    ProductName,
+    ScalarText,
+    Text,
+    YesNo,
+)
 
 
 class DiffFile(Keys):

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from errata.model.product import PII_KINDS
-from errata.project.fields import (
+from errata.project.files.section import Keys, one_or_many
+from errata.project.yaml.scalars import (
     Amount,
     Column,
     Count,
@@ -20,19 +21,6 @@ from errata.project.fields import (
     ScalarText,
     Title,
 )
-from errata.project.files.base import Keys, one_or_many
-
-__all__ = [
-    "THRESHOLDS",
-    "CheckFile",
-    "CompareFile",
-    "ControlFile",
-    "GroupBy",
-    "GroupKeyFile",
-    "ReconcileFile",
-    "ReferencesFile",
-]
-
 
 THRESHOLDS = (
     "mustBe",

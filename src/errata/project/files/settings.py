@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from errata.project.fields import (
+from errata.project.files.section import Keys, one_or_many
+from errata.project.yaml.scalars import (
     Bytes,
     Count,
     Credential,
@@ -26,27 +27,6 @@ from errata.project.fields import (
     TableName,
     YesNo,
 )
-from errata.project.files.base import Keys, one_or_many
-
-__all__ = [
-    "AlarmFile",
-    "ApprovalFile",
-    "CatalogFile",
-    "ChunksFile",
-    "ErasureFile",
-    "EvidenceFile",
-    "LimitsFile",
-    "People",
-    "PersonFile",
-    "PriceFile",
-    "ProjectFile",
-    "S3File",
-    "SignalFile",
-    "SparkFile",
-    "StorageFile",
-    "ThrottleFile",
-    "WaveFile",
-]
 
 
 class CatalogFile(Keys):

@@ -1,0 +1,266 @@
+"""What lets a publication go ahead: every precondition again, on today's roles, and a release that still counts.
+
+A person who publishes without a release gives one by that deed. A service account needs one, or a product that
+publishes by itself when its gate found nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from errata.approval.break_glass import raise_alarm
+from errata.approval.quorum import approve_again, standing_of
+from errata.approval.release import (
+    OPEN,
+    Accepted,
+    Judged,
+    audited,
+    counting,
+    counts_since,
+    is_clean,
+    judged,
+    not_validated,
+    publishes_itself,
+    why_void,
+)
+from errata.errors import ApprovalRefused
+from errata.failpoints import failpoint
+from errata.gate.candidate import candidate_digest
+from errata.ledger import CandidateRecord, ReleaseRecord, RunRecord
+from errata.model.approval import Standing
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.product import Role
+from errata.model.run import RunState
+from errata.model.table import DataFile
+from errata.workspace import Desk
+
+
+@dataclass(frozen=True, slots=True)
+class Warrant:
+    """What may be published, and by whose decision."""
+
+    candidate: CandidateRecord
+    files: tuple[DataFile, ...]
+    release: ReleaseRecord
+    told: dict[str, Any]  # for the intent, which keeps it
+
+
+def goes_on(desk: Desk, actor: Actor, run_id: str) -> bool:
+    """Whether a run that was just validated publishes by itself, done by whoever acts; says why not where it might."""
+    run = desk.ledger.run(run_id)
+    found = judged(desk, run)
+    if run.state is not RunState.VALIDATED or found is None:
+        return False
+    if not publishes_itself(desk, desk.ledger.manifest(run.run_id, actor)):
+        return False
+    if not is_clean(found.verdict.checks):
+        desk.narrate("not published by itself: the gate warned, so a person releases it")
+        return False
+    person = desk.project.people.get(actor.person)
+    may = desk.project.single_user or (person is not None and Role.PUBLISHER in person.roles)
+    if not may or (not desk.project.single_user and desk.project.is_same_person(actor.person, run.planned_by)):
+        why = "asked for it" if may else "is no publisher"
+        desk.narrate(f"not published by itself: {actor.person} {why}; next: errata publish {run.run_id}")
+        return False
+    return True
+
+
+def require_unattended(desk: Desk, actor: Actor, run_id: str) -> None:
+    """Before any work: may whoever acts publish this run, and does its product want no person?"""
+    run = desk.ledger.run(run_id)
+    desk.allow(actor, (Role.PUBLISHER,), "run --publish", run.run_id)
+    desk.not_the_requester(actor, run.planned_by, "publish", run.run_id)
+    if publishes_itself(desk, desk.ledger.manifest(run.run_id, actor)):
+        return
+    error = ApprovalRefused(
+        f"run --publish of {run.run_id} was refused; expected a product with publish.manual false, as it was planned "
+        "and as it is now; found one that a person releases",
+        state="nothing was changed",
+        hint=f"errata run {run.run_id} --validate; then a person: errata release {run.run_id}",
+    )
+    raise audited(desk, actor, run, "run --publish", error)
+
+
+def warrant(
+    desk: Desk,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    *,
+    looked_at: str | None = None,
+    break_glass: str = "",
+    by_itself: bool = False,
+) -> Warrant:
+    """What may be published now; refuses, with every reason at once, when something promised no longer holds."""
+    found = judged(desk, run)
+    if run.state not in OPEN or found is None or found.candidate.snapshot_id is None:
+        raise audited(desk, actor, run, "publish", not_validated(run, "publish", found))
+    if looked_at is not None and looked_at != found.subject.digest:
+        raise audited(desk, actor, run, "publish", _judged_since(run, looked_at, found))
+    candidate = found.candidate
+    files = desk.engines.publishing.files_of(
+        manifest.target.staging, found.candidate.snapshot_id, manifest.partitions
+    )  # fmt: skip
+    standing = counting(desk, run, manifest, found)
+    kind, unreleased = _authority(
+        desk, actor, run, manifest, found, standing, breaks_glass=bool(break_glass), by_itself=by_itself
+    )
+    _need_met(desk, actor, run, manifest, found, files, unreleased, breaks_glass=bool(break_glass))
+    record = standing
+    if record is None or break_glass:
+        record, _ = desk.ledger.record_release(
+            run.run_id, found.subject.content, candidate_n=candidate.n, person=actor.person, kind=kind, actor=actor,
+            break_glass=break_glass, since=counts_since(desk, manifest),
+        )  # fmt: skip
+        failpoint("publish.after_release")
+    raise_alarm(desk, actor, run)
+    return Warrant(candidate, files, record, _told(record, found, actor))
+
+
+def _need_met(
+    desk: Desk,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    found: Judged,
+    files: tuple[DataFile, ...],
+    unreleased: str,
+    *,
+    breaks_glass: bool,
+) -> None:
+    """Every precondition on the facts of now; refuses with all that fail, on the record."""
+    stands = standing_of(desk, run, manifest)
+    problems = unmet(
+        Facts(
+            manifest_digest=run.manifest_digest,
+            requested_by=manifest.requested_by,
+            approvals=stands,
+            approvers=frozenset(desk.project.with_role(Role.APPROVER)),
+            accepted=found.accepted,
+            verdict_passed=found.verdict.passed,
+            candidate_digest=found.candidate.digest,
+            found_digest=candidate_digest(manifest, files),
+            unreleased=unreleased,
+            single_user=manifest.single_user and desk.project.single_user,
+            breaks_glass=breaks_glass,
+        )
+    )
+    if not problems:
+        return
+    hint = f"errata show {run.run_id}"
+    if unreleased:
+        hint = f"errata release {run.run_id} --digest {found.subject.digest}"
+    if not stands.is_met:
+        hint = approve_again(run, stands)
+    error = ApprovalRefused(
+        f"publish of {run.run_id} was refused: {'; '.join(problems)}",
+        state="main is unchanged; the staged output is kept",
+        hint=hint,
+        problems=list(problems),
+    )
+    raise audited(desk, actor, run, "publish", error)
+
+
+def _judged_since(run: RunRecord, looked_at: str, found: Judged) -> ApprovalRefused:
+    """Whoever publishes releases by that, and nobody releases what they have not seen."""
+    return ApprovalRefused(
+        f"publish of {run.run_id} was refused; expected what you looked at, {looked_at}, found {found.subject.digest}: "
+        "it was judged or assembled again meanwhile",
+        state="main is unchanged; the staged output is kept",
+        hint=f"errata show {run.run_id}; then errata publish {run.run_id}",
+    )
+
+
+def _authority(
+    desk: Desk,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    found: Judged,
+    standing: ReleaseRecord | None,
+    *,
+    breaks_glass: bool,
+    by_itself: bool,
+) -> tuple[Literal["publish", "automatic"], str]:
+    """By what this actor publishes, and why that is not enough."""
+    is_person = not desk.is_service(actor.person)
+    if breaks_glass or standing is not None or (is_person and not by_itself):
+        return "publish", ""
+    itself = publishes_itself(desk, manifest)
+    if itself and is_clean(found.verdict.checks):
+        return "automatic", ""
+    rows = desk.ledger.releases(run.run_id)
+    if rows:
+        said = f"the release by {rows[-1].person} no longer counts: {why_void(desk, run, manifest, found, rows[-1])}"
+    else:
+        said = "no person has released this candidate"
+    if itself:
+        said += "; it does not publish by itself, because the gate warned"
+    return "automatic", said
+
+
+def _told(record: ReleaseRecord, found: Judged, actor: Actor) -> dict[str, Any]:
+    # who and why stand in the release; here is which one it was
+    return {
+        "release": record.release_id,
+        "release_digest": record.digest,
+        "verdict": found.verdict.audit_seq,
+        "single_user": actor.single_user,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Read again, right before the intent."""
+
+    manifest_digest: str
+    requested_by: str
+    approvals: Standing
+    approvers: frozenset[str]  # who may approve, and accept warnings, today
+    accepted: tuple[Accepted, ...]
+    verdict_passed: bool  # the latest verdict, over the latest candidate
+    candidate_digest: str
+    found_digest: str  # of the files the candidate holds now
+    unreleased: str = ""  # why nothing lets it out; empty when a person does, or a clean gate
+    single_user: bool = False
+    breaks_glass: bool = False  # stands for the second person and the quorum, and for nothing else
+
+
+def unmet(facts: Facts) -> tuple[str, ...]:
+    """Why this may not be published; empty when it may."""
+    problems: list[str] = []
+    if not facts.approvals.is_met and not facts.breaks_glass:
+        problems.append(_approvals(facts))
+    problems += _acceptances(facts.accepted, facts)
+    if not facts.verdict_passed:
+        problems.append("the latest verdict does not pass the latest candidate")
+    if facts.candidate_digest != facts.found_digest:
+        problems.append(
+            f"the candidate is not what was judged: expected {facts.candidate_digest}, found {facts.found_digest}"
+        )
+    if facts.unreleased:
+        problems.append(facts.unreleased)
+    return tuple(problems)
+
+
+def _approvals(facts: Facts) -> str:
+    lacking = "; ".join(facts.approvals.missing)
+    if facts.approvals.counted or facts.approvals.quorum > 1:
+        return f"manifest {facts.manifest_digest} has {lacking}"
+    return (
+        f"no valid approval of manifest {facts.manifest_digest} by someone other than {facts.requested_by}: {lacking}"
+    )
+
+
+def _acceptances(accepted: Iterable[Accepted], facts: Facts) -> list[str]:
+    """Whoever answers for a warning still has to be allowed to."""
+    if facts.single_user:
+        return []
+    return [
+        f"the warning {one.check} was accepted by {one.person}, who may no longer do so"
+        for one in accepted
+        if one.person not in facts.approvers
+    ]

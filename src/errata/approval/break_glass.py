@@ -1,0 +1,98 @@
+"""Break-glass: one person decides alone, says why, and everyone hears of it.
+
+It stands for the second person and the quorum, never for the gate, the digests or the conflict checks. The decision
+is recorded first and the alarm follows; an alarm that a crash cut off is made up for by the next command of the run,
+so it may be heard twice and is not lost.
+"""
+
+from __future__ import annotations
+
+from errata.errors import ErrataError, UsageError
+from errata.failpoints import failpoint
+from errata.ledger import ApprovalRecord, ReleaseRecord, RunRecord
+from errata.model.audit import Actor
+from errata.model.product import Role
+from errata.views import BreakGlassView
+from errata.workspace import Desk
+
+_RUNG, _FAILED = "alarm.rung", "alarm.failed"
+
+
+def may_break(desk: Desk, actor: Actor, why: str, action: str, run_id: str) -> None:
+    """Only with the role, and only with a reason."""
+    if not why.strip():
+        raise UsageError(f"{action} was refused; expected --break-glass with why it cannot wait for a second person")
+    desk.allow(actor, (Role.BREAK_GLASS,), action, run_id)
+
+
+def broken_in(desk: Desk, run_id: str) -> tuple[BreakGlassView, ...]:
+    """Every time that someone decided alone over this run, oldest first."""
+    rows = _rows(desk, run_id)
+    if not rows:
+        return ()
+    told, unheard = _told(desk, run_id), "not rung yet" if desk.engines.alarm.is_there else "none"
+    return tuple(
+        BreakGlassView(row.person, row.break_glass, row.at, _deed(row), told.get(row.audit_seq, unheard))
+        for row in rows
+    )
+
+
+def newest_broken(desk: Desk, run_id: str) -> BreakGlassView | None:
+    """The last time, if ever."""
+    found = broken_in(desk, run_id)
+    return found[-1] if found else None
+
+
+def raise_alarm(desk: Desk, actor: Actor, run: RunRecord) -> None:
+    """Say aloud what nobody was told of yet; an alarm that fails is seen and audited, and undoes nothing."""
+    rows = _rows(desk, run.run_id)
+    told = _told(desk, run.run_id) if rows else {}
+    for row in rows:
+        if row.audit_seq in told:
+            continue
+        deed = _deed(row)
+        desk.narrate(f"! BREAK-GLASS: {row.person} decided alone to {deed} {run.run_id}: {row.break_glass}")
+        if not desk.engines.alarm.is_there:
+            desk.narrate("! no alarm is configured in errata.yaml; tell those who should know")
+            desk.ledger.note(run.run_id, actor, _FAILED, {"entry": row.audit_seq, "error": "none is configured"})
+            continue
+        failpoint("alarm.before_ring")
+        try:
+            desk.engines.alarm.ring(
+                {
+                    "event": "break_glass",
+                    "deed": deed,
+                    "project": desk.project.name,
+                    "run_id": run.run_id,
+                    "product": run.product,
+                    "table": run.table,
+                    "partitions": list(run.partitions),
+                    "manifest_digest": run.manifest_digest,
+                    "person": row.person,
+                    "os_user": actor.os_user,
+                    "host": actor.host,
+                    "why": row.break_glass,
+                    "at": row.at,
+                    "audit_entry": row.audit_seq,
+                }
+            )
+        except ErrataError as error:
+            desk.narrate(f"! the alarm did not work: {error.message}")
+            desk.ledger.note(run.run_id, actor, _FAILED, {"entry": row.audit_seq, "error": error.message})
+        else:
+            desk.ledger.note(run.run_id, actor, _RUNG, {"entry": row.audit_seq})
+
+
+def _rows(desk: Desk, run_id: str) -> list[ApprovalRecord | ReleaseRecord]:
+    decided: list[ApprovalRecord | ReleaseRecord] = [*desk.ledger.approvals(run_id), *desk.ledger.releases(run_id)]
+    return sorted((row for row in decided if row.break_glass), key=lambda row: row.audit_seq)
+
+
+def _deed(row: ApprovalRecord | ReleaseRecord) -> str:
+    return "approve" if isinstance(row, ApprovalRecord) else "publish"
+
+
+def _told(desk: Desk, run_id: str) -> dict[int, str]:
+    """What became of the alarm, by the entry of the decision."""
+    entries = [entry for entry in desk.ledger.audit_entries(run_id) if entry.action in (_RUNG, _FAILED)]
+    return {e.body["entry"]: "rung" if e.action == _RUNG else f"failed: {e.body['error']}" for e in entries}

@@ -1,0 +1,261 @@
+"""What there is to release, and which releases count: the newest verdict and candidate against those of the ledger.
+
+Reads the ledger and the project; decides by the pure rules of :mod:`errata.approval.release`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from errata.canonical import digest_of, plain
+from errata.errors import Refused, StateRefused
+from errata.gate.warnings import accepted_in_verdict
+from errata.ledger import CandidateRecord, ReleaseRecord, RunRecord, VerdictRecord
+from errata.model.approval import is_over
+from errata.model.audit import Actor
+from errata.model.duration import before
+from errata.model.manifest import Manifest
+from errata.model.product import Role
+from errata.model.run import FINAL, RunState
+from errata.views import ReleasedView
+from errata.workspace import Desk
+
+CLEAN_GATE = "clean gate"
+OPEN = (RunState.VALIDATED, RunState.PART_PUBLISHED)
+"""States in which something may be released and published."""
+_AT_WORK = frozenset({RunState.RUNNING, RunState.PAUSED, RunState.FAILED, RunState.STAGED})
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The newest verdict, the candidate it is about, and both as what a release is over."""
+
+    verdict: VerdictRecord
+    candidate: CandidateRecord
+    subject: Subject
+    accepted: tuple[Accepted, ...]  # as people read it
+
+
+def judged(desk: Desk, run: RunRecord) -> Judged | None:
+    """What there is to release; None before a verdict."""
+    verdict = desk.ledger.latest_verdict(run.run_id)
+    if verdict is None:
+        return None
+    candidate = next((c for c in desk.ledger.candidates(run.run_id) if c.n == verdict.candidate_n), None)
+    if candidate is None or candidate.snapshot_id is None:
+        return None
+    readable = _accepted(desk, run)
+    # what is signed is what is stored, so that a signature holds when a name is erased
+    with desk.ledger.as_stored():
+        accepted, stored = _accepted(desk, run), desk.ledger.latest_verdict(run.run_id) or verdict
+    findings = {
+        "passed": stored.passed,
+        "checks": [dict(check) for check in stored.checks],
+        "thresholds": stored.thresholds_digest,
+    }
+    subject = Subject(
+        manifest_digest=run.manifest_digest,
+        candidate=candidate.n,
+        candidate_digest=candidate.digest,
+        verdict=verdict.audit_seq,
+        verdict_digest=digest_of(findings),
+        accepted=accepted,
+        partitions=run.partitions,
+    )
+    return Judged(verdict, candidate, subject, readable)
+
+
+def _accepted(desk: Desk, run: RunRecord) -> tuple[Accepted, ...]:
+    found = (Accepted(one.check, one.findings, one.why, one.person) for one in accepted_in_verdict(desk, run))
+    return tuple(sorted(found, key=lambda one: (one.check, one.person)))
+
+
+def release_digest(desk: Desk, run: RunRecord) -> str | None:
+    """What a release would name now; None while nothing has passed."""
+    found = judged(desk, run) if run.state in OPEN else None
+    return found.subject.digest if found and found.verdict.passed else None
+
+
+def publishes_itself(desk: Desk, manifest: Manifest) -> bool:
+    """Whether the product, sealed and as it is now, wants no person once its gate is clean."""
+    product = desk.project.products.get(manifest.product)
+    return not manifest.manual and product is not None and not product.manual
+
+
+def counts_since(desk: Desk, manifest: Manifest) -> datetime:
+    """The instant from which on a release counts."""
+    return before(manifest.approval.valid, datetime.fromisoformat(desk.ledger.now()))
+
+
+def counting(desk: Desk, run: RunRecord, manifest: Manifest, found: Judged) -> ReleaseRecord | None:
+    """The newest release that counts now."""
+    rows = reversed(desk.ledger.releases(run.run_id))
+    return next((row for row in rows if not why_void(desk, run, manifest, found, row)), None)
+
+
+def why_void(desk: Desk, run: RunRecord, manifest: Manifest, found: Judged, row: ReleaseRecord) -> str:
+    """Why a release no longer counts; empty when it does."""
+    people = desk.project.people
+    services = frozenset(name for name, person in people.items() if person.service)
+    holders = Holders(
+        publishers=frozenset(desk.project.with_role(Role.PUBLISHER)),
+        breakers=frozenset(desk.project.with_role(Role.BREAK_GLASS)),
+        services=services,
+        requester=desk.project.spelt(run.planned_by) or run.planned_by,
+        single_user=manifest.single_user and desk.project.single_user,
+    )
+    automatic = publishes_itself(desk, manifest) and is_clean(found.verdict.checks)
+    now = datetime.fromisoformat(desk.ledger.now())
+    return void(plain(row), found.subject, holders, valid=manifest.approval.valid, now=now, automatic=automatic)
+
+
+def released_by(release: ReleaseRecord | None) -> str | None:
+    """Who let something out."""
+    if release is None:
+        return None
+    return CLEAN_GATE if release.kind == AUTOMATIC else release.person
+
+
+def released_view(desk: Desk, run: RunRecord, manifest: Manifest) -> ReleasedView | None:
+    """The release that counts, else the newest and why it does not."""
+    rows = desk.ledger.releases(run.run_id)
+    if not rows:
+        return None
+    # of a run that is over nobody asks again
+    found = None if run.state in FINAL else judged(desk, run)
+    row = (counting(desk, run, manifest, found) if found else None) or rows[-1]
+    why = why_void(desk, run, manifest, found, row) if found else ""
+    if not why and run.state in _AT_WORK:
+        why = "the candidate that it is over was given up, because partitions are computed again"
+    return ReleasedView(
+        row.digest, row.person, row.at, row.kind, row.note, not why, why or None, row.break_glass or None,
+        _publisher(desk, row),
+    )  # fmt: skip
+
+
+def _publisher(desk: Desk, release: ReleaseRecord) -> str | None:
+    """Who published under a release last; a publication that did not land has no publisher."""
+    landed = [
+        publication.person
+        for publication in desk.ledger.publications(release.run_id)
+        if publication.result_snapshot_id and publication.release.get("release") == release.release_id
+    ]
+    return landed[-1] if landed else None
+
+
+def not_validated(run: RunRecord, action: str, found: Judged | None) -> StateRefused:
+    """There is nothing to release or publish yet."""
+    verdict = ", whose newest verdict does not pass" if found and not found.verdict.passed else ""
+    return StateRefused(
+        f"{action} of {run.run_id} was refused; expected a validated run, found {run.state}{verdict}",
+        state="main is unchanged",
+        hint=f'it is over; correct it again: errata plan {run.product} --partitions … --reason "…"'
+        if run.state is RunState.ROLLED_BACK
+        else f"errata status {run.run_id}",
+    )
+
+
+def audited(desk: Desk, actor: Actor, run: RunRecord, action: str, error: Refused) -> Refused:
+    """The error, on the record."""
+    desk.ledger.refuse(run.run_id, actor, action, error.message)
+    return error
+
+
+FORMAT = "errata.release/1"
+AUTOMATIC = "automatic"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A warning that a person answers for; ``findings`` is the digest of what was found."""
+
+    check: str
+    findings: str
+    why: str
+    person: str
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is signed."""
+
+    manifest_digest: str
+    candidate: int
+    candidate_digest: str
+    verdict: int  # the audit entry that recorded it
+    verdict_digest: str  # of its findings and the thresholds they were judged by
+    accepted: tuple[Accepted, ...]
+    partitions: tuple[str, ...]
+    format: str = FORMAT
+
+    @property
+    def content(self) -> Mapping[str, Any]:
+        """As it is kept."""
+        found: Mapping[str, Any] = plain(self)
+        return found
+
+    @property
+    def digest(self) -> str:
+        """What a release names."""
+        return digest_of(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """Who may release, by the project file as it is now; services never do."""
+
+    publishers: frozenset[str]
+    breakers: frozenset[str]
+    services: frozenset[str]
+    requester: str
+    single_user: bool = False
+
+
+def is_clean(checks: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the gate found nothing: no warning, accepted or not."""
+    return all(check.get("level") == "ok" for check in checks)
+
+
+def void(
+    release: Mapping[str, Any],
+    subject: Subject,
+    holders: Holders,
+    *,
+    valid: str,
+    now: datetime,
+    automatic: bool,
+) -> str:
+    """Why a release no longer counts; empty when it does. ``automatic``: the product publishes by itself, now."""
+    signed, person = release["subject"], str(release["person"])
+    for told, names in _CHANGES:
+        if any(signed.get(name) != subject.content[name] for name in names):
+            return told
+    if is_over(release["at"], valid, now):
+        return f"it is of {release['at'][:10]} and counts for {valid}"
+    if release["kind"] == AUTOMATIC:
+        return "" if automatic else "it was released by a clean gate, and the product now wants a person"
+    return _holder(person, holders, broke_glass=bool(release["break_glass"]))
+
+
+_CHANGES = (
+    ("the plan is another one", ("manifest_digest", "partitions")),
+    ("there is a new candidate", ("candidate", "candidate_digest")),
+    ("the accepted warnings are others", ("accepted",)),
+    ("the candidate was judged again", ("verdict", "verdict_digest")),
+    ("it is in another form", ("format",)),
+)
+
+
+def _holder(person: str, holders: Holders, *, broke_glass: bool) -> str:
+    if holders.single_user:
+        return ""
+    if person in holders.services:
+        return f"{person} is a service account"
+    if broke_glass:
+        return "" if person in holders.breakers else f"{person} no longer has the role break_glass"
+    if person.casefold() == holders.requester.casefold():
+        return f"{person} is the requester"
+    return "" if person in holders.publishers else f"{person} no longer has the role publisher"

@@ -1,0 +1,1 @@
+"""What all commands of the command line share: session, options, failures, progress, files."""

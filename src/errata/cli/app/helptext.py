@@ -1,0 +1,36 @@
+"""Help texts: commands in groups, examples on lines of their own. Pure."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from typer.core import TyperGroup
+
+
+def help_text(docstring: str | None) -> str:
+    r"""A docstring as help: the example is kept on one line, so that it can be copied.
+
+    >>> help_text("Do it.\n\nExample: errata do it")
+    'Do it.\n\n\x08\nExample:\n  errata do it'
+    """
+    return inspect.cleandoc(docstring or "").replace("\n\nExample: ", "\n\n\b\nExample:\n  ")
+
+
+class Grouped(TyperGroup):
+    """The program; its commands are listed by what they are for."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """One section a group, in the order of a correction's life."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            found = self.get_command(ctx, name)
+            if found is None or found.hidden:
+                continue
+            panel = getattr(found, "rich_help_panel", None)
+            title = panel if isinstance(panel, str) else "Commands"
+            groups.setdefault(title, []).append((name, found.get_short_help_str(limit=64)))
+        longest = max((len(name) for rows in groups.values() for name, _ in rows), default=0)
+        for title, rows in groups.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(longest), text) for name, text in rows])

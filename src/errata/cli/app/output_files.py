@@ -1,0 +1,44 @@
+"""Files that commands are told to write. Touches: those files."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from errata.errors import UsageError
+from errata.failpoints import failpoint
+
+
+def write_whole(place: Path, content: bytes, kind: str, begin: bytes) -> None:
+    """Whole or not at all. A file of this kind, which begins like this, is replaced; any other is left alone."""
+    draft: Path | None = None
+    try:
+        _refuse_other(place, kind, begin)
+        handle, name = tempfile.mkstemp(dir=place.parent, prefix=".errata-")
+        draft = Path(name)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.chmod(0o644)
+        failpoint("evidence.before_write")
+        os.replace(draft, place)
+    except (OSError, ValueError) as problem:
+        if draft is not None:
+            draft.unlink(missing_ok=True)
+        why = getattr(problem, "strerror", None) or "not the name of a file"
+        raise UsageError(f"{place} cannot be written: {why}", state="nothing was changed") from problem
+
+
+def _refuse_other(place: Path, kind: str, begin: bytes) -> None:
+    """A slip of the hand must not cost someone a table, a ledger or a project file."""
+    if not place.exists():
+        return
+    with place.open("rb") as stream:
+        if stream.read(len(begin)) == begin:
+            return
+    raise UsageError(
+        f"{place} was refused; expected a new file or {kind} of before, found another kind of file",
+        state="nothing was changed",
+    )

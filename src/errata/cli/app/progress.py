@@ -1,0 +1,124 @@
+"""A run as it goes: a bar with rate and ETA on a terminal, else one line per chunk. Touches: stderr."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.text import Text
+
+from errata.ports import hooks
+from errata.text.escape import visible
+from errata.text.numbers import clock, count
+
+
+def rate_text(rows: int, seconds: float) -> str:
+    """Rows per minute, once there is something to say.
+
+    >>> rate_text(41_000_000, 600), rate_text(0, 10)
+    ('4.1 M rows/min', '')
+    """
+    return f"{count(round(rows * 60 / seconds))} rows/min" if rows and seconds > 0 else ""
+
+
+class _Eta(ProgressColumn):
+    """Whole chunks arrive at once, so the average from the start says more than the last few steps."""
+
+    def render(self, task: Task) -> Text:
+        done, total, elapsed = task.completed, task.total or 0, task.finished_time or task.elapsed or 0.0
+        # what was done before, and a hold, say nothing about how fast the rest will be
+        if task.finished or not done or not task.fields["rows"]:
+            return Text(clock(elapsed))
+        return Text(f"ETA {clock(elapsed / done * (total - done))}")
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(rate_text(task.fields["rows"], task.finished_time or task.elapsed or 0.0))
+
+
+class Bar:
+    """For a terminal: the run above, its running chunks below."""
+
+    def __init__(self, console: Console, run_id: str, total: int, unit: str) -> None:
+        units = unit if unit.endswith("s") else f"{unit}s"
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=None, style="dim", complete_style="cyan", finished_style="green"),
+            TextColumn(f"{{task.completed:.0f}}/{{task.total:.0f}} {units}"),
+            _Rate(),
+            _Eta(),
+            console=console,
+            expand=True,
+        )
+        self._task = self._bar.add_task(visible(run_id), total=total, rows=0)
+        self._rows = 0
+        self._chunks: dict[str, tuple[str, float]] = {}
+        self._lock = threading.Lock()
+        self._live = Live(get_renderable=self._page, console=console, refresh_per_second=4, transient=False)
+        self._live.start()
+
+    def _page(self) -> Group:
+        with self._lock:
+            chunks = [f"  {name}  {text}  {clock(time.monotonic() - at)}" for name, (text, at) in self._chunks.items()]
+        return Group(self._bar.get_renderable(), *(Text(visible(line)) for line in chunks))
+
+    def advance(self, partitions: int, rows: int) -> None:
+        """A chunk was adopted."""
+        with self._lock:
+            self._rows += rows
+            rows = self._rows
+        self._bar.update(self._task, advance=partitions, rows=rows)
+
+    def show(self, chunk_id: str, text: str | None) -> None:
+        """What a chunk is doing; None: it is over."""
+        with self._lock:
+            if text is None:
+                self._chunks.pop(chunk_id, None)
+            else:
+                started = self._chunks.get(chunk_id, ("", time.monotonic()))[1]
+                self._chunks[chunk_id] = (text, started)
+
+    def close(self) -> None:
+        """The worker stops."""
+        self._live.stop()
+
+
+class Lines:
+    """For a log: one line when a chunk changes, one when partitions are done."""
+
+    def __init__(self, say: Callable[[str], None], run_id: str, total: int, unit: str) -> None:
+        self._say, self._run, self._total = say, run_id, total
+        self._units = unit if unit.endswith("s") else f"{unit}s"
+        self._done = self._rows = 0
+        self._started = time.monotonic()
+        self._lock = threading.Lock()
+
+    def advance(self, partitions: int, rows: int) -> None:
+        """A chunk was adopted."""
+        with self._lock:
+            self._done += partitions
+            self._rows += rows
+            rate = rate_text(self._rows, time.monotonic() - self._started)
+            told = [
+                f"{self._run}  {self._done}/{self._total} {self._units}",
+                f"{count(self._rows)} rows" if self._rows else "",
+                rate,
+            ]
+            self._say("  ".join(filter(None, told)))
+
+    def show(self, chunk_id: str, text: str | None) -> None:
+        """What a chunk is doing; the end of it is told by what follows."""
+        if text is not None:
+            self._say(f"{self._run}  {chunk_id}  {text}")
+
+    def close(self) -> None:
+        """The worker stops; everything was said."""
+
+
+_bar: type[hooks.Progress] = Bar
+_lines: type[hooks.Progress] = Lines

@@ -1,0 +1,234 @@
+"""One invocation: who asks, where, in which form, and the two streams. Touches: stdout, stderr, stdin, the terminal."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from rich.console import Console
+from rich.highlighter import RegexHighlighter
+from rich.text import Text
+from rich.theme import Theme
+
+from errata.canonical import plain
+from errata.text.escape import visible, visible_json
+
+if TYPE_CHECKING:
+    from errata.client import Client
+    from errata.ports.hooks import Progress
+
+MAX_WIDTH = 110
+_COMMAND = re.compile(r"(?<![\w/.-])errata (?=[a-z]+ )")
+_COPYABLE = ("next:", "hint:", "errata ", "undo until", "or ")
+
+THEME = Theme(
+    {
+        "errata.good": "green",
+        "errata.warn": "yellow",
+        "errata.bad": "bold red",
+        "errata.next": "bold",
+        "errata.dim": "dim",
+        "errata.busy": "cyan",
+    }
+)
+
+
+class _Signs(RegexHighlighter):
+    """Colour for what the signs and words say already."""
+
+    base_style = "errata."
+    highlights = (
+        r"(?m)^\s*(?P<good>✓)",
+        r"(?m)^\s*(?P<warn>!) ",
+        r"(?m)^\s*(?P<bad>✗)",
+        r"(?P<good>[✓▣])",
+        r"(?P<busy>▶)",
+        r"(?P<warn>↺)",
+        r"(?P<bad>✗)",
+        r"(?m)^(?P<next>next:.*)$",
+        r"(?m)^(?P<bad>error\[[a-z-]+\])",
+        r"(?P<dim> · )",
+    )
+
+
+@dataclass(slots=True)
+class World:
+    """What lies outside the command line; tests bring their own."""
+
+    open_project: Callable[..., Any] | None = None
+    out: TextIO = field(default_factory=lambda: sys.stdout)
+    err: TextIO = field(default_factory=lambda: sys.stderr)
+    ask: Callable[[str], str] = input
+    interactive: bool | None = None
+    argv: tuple[str, ...] = ()
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    width: int | None = None
+    directory: str | None = None
+    person: str | None = None
+    json: bool = False
+    yes: bool = False
+
+    def __post_init__(self) -> None:
+        for stream in (self.out, self.err):
+            if hasattr(stream, "reconfigure"):
+                # a terminal without Unicode shows ? rather than ending the command
+                stream.reconfigure(errors="replace")
+
+
+class Session:
+    """One command at work."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.json = world.json
+        self.yes = world.yes
+        self.out = _console(world.out, world)
+        self.err = _console(world.err, world)
+        self.client_log: str | None = None
+        self.redact: Callable[[str], str] = str
+
+    @cached_property
+    def person(self) -> str:
+        """Who asks: ``--as``, ``ERRATA_USER``, else the operating-system user."""
+        return self.world.person or self.world.environ.get("ERRATA_USER") or getpass.getuser()
+
+    @property
+    def directory(self) -> Path:
+        """Where the project is."""
+        return Path(self.world.directory or ".")
+
+    @property
+    def width(self) -> int:
+        """How wide a page is."""
+        return min(self.out.width, MAX_WIDTH)
+
+    @property
+    def asks(self) -> bool:
+        """Whether a question can and should be put to a person."""
+        if self.json or self.yes:
+            return False
+        if self.world.interactive is not None:
+            return self.world.interactive
+        return sys.stdin.isatty() and self.err.is_terminal
+
+    @contextmanager
+    def client(self) -> Iterator[Client]:
+        """The project, open; closed at the end however the command ends."""
+        opener = self.world.open_project or _open
+        client = opener(self.directory, narrate=self.narrate, progress=self.progress)
+        log = getattr(client, "log", None)
+        self.client_log = str(log) if isinstance(log, (str, Path)) else None
+        self.redact = getattr(client, "redact", str)
+        try:
+            yield client
+        finally:
+            close = getattr(client, "close", None)
+            if close is not None:
+                close()
+
+    def narrate(self, text: str) -> None:
+        """Say what is going on."""
+        first, *more = text.splitlines() or [""]
+        # further lines stand back, so that none can pass for a line of Errata's own
+        for line in (first, *(f"  {line}" for line in more)):
+            self.err.print(visible(line), style=self._weight(text), soft_wrap=True)
+
+    def tell(self, line: str) -> None:
+        """One line on stderr."""
+        self.err.print(visible(line), soft_wrap=True)
+
+    def _weight(self, text: str) -> str | None:
+        if not self.err.is_terminal:
+            return None
+        return "errata.bad" if text.startswith("! BREAK-GLASS") else "errata.dim"
+
+    def progress(self, run_id: str, total: int, unit: str) -> Progress:
+        """Someone who watches a run: a bar on a terminal, else one line per chunk."""
+        from errata.cli.app.progress import Bar, Lines
+
+        if self.err.is_terminal and not self.json:
+            return Bar(self.err, run_id, total, unit)
+        return Lines(self.narrate, run_id, total, unit)
+
+    @contextmanager
+    def busy(self, text: str) -> Iterator[None]:
+        """A sign of life on a terminal while one call takes its time."""
+        if not self.err.is_terminal or self.json:
+            yield
+            return
+        with self.err.status(Text(visible(text)), spinner="dots"):
+            yield
+
+    def answer(self, data: Any, lines: Callable[[int], Iterable[str]]) -> None:
+        """The result, in the form that was asked for."""
+        if self.json:
+            self.write_json(data)
+        else:
+            self.page(lines(self.width))
+
+    def page(self, lines: Iterable[str]) -> None:
+        """Lines of text on stdout."""
+        for line in lines:
+            self.out.print(visible(self.local(line)), soft_wrap=True)
+
+    def write_json(self, data: Any) -> None:
+        """One JSON document on stdout."""
+        self.world.out.write(json_text(data) + "\n")
+        self.world.out.flush()
+
+    def confirm(self, lines: Iterable[str], question: str) -> bool:
+        """Show what will change and ask, default no; go ahead where nobody can be asked."""
+        if not self.asks:
+            return True
+        for line in lines:
+            self.tell(self.local(line))
+        self.err.print(f"\n{visible(question)} [y/N] ", end="", soft_wrap=True)
+        try:
+            agreed = self.world.ask("").strip().lower() in ("y", "yes")
+        except EOFError:
+            agreed = False
+        if not agreed:
+            self.err.print("nothing was changed")
+        return agreed
+
+    def local(self, line: str) -> str:
+        """A command to copy, as it works from here: with the ``-C`` that this command was given."""
+        where = self.world.directory
+        if not where or not line.lstrip().startswith(_COPYABLE):
+            return line
+        import shlex
+
+        return _COMMAND.sub(f"errata -C {shlex.quote(where)} ".replace("\\", r"\\"), line)
+
+
+def json_text(data: Any) -> str:
+    """A view as the JSON that is promised; what JSON cannot hold (dates, decimals) becomes text."""
+    return visible_json(json.dumps(plain(data), indent=2, ensure_ascii=False, default=str))
+
+
+def _open(*arguments: Any, **named: Any) -> Any:
+    # imported here: this is where Iceberg and the ledger come in, and `errata --help` needs neither
+    import errata
+
+    return errata.open(*arguments, **named)
+
+
+def _console(stream: TextIO, world: World) -> Console:
+    return Console(
+        file=stream,
+        width=world.width,
+        theme=THEME,
+        highlighter=_Signs(),
+        markup=False,
+        emoji=False,
+        _environ=world.environ,
+    )

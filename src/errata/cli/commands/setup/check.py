@@ -1,0 +1,26 @@
+"""Commands around a project: init, adopt, check, doctor, jars."""
+
+from __future__ import annotations
+
+from errata.canonical import plain
+from errata.cli.app.session import Session
+from errata.cli.render.project import check_lines
+from errata.errors import ProjectFileError
+
+
+def check(session: Session) -> int:
+    """Check project files, transforms, tables and columns.
+
+    Exit code 1 when anything is wrong; every problem is named with file and line.
+
+    Example: errata check --json
+    """
+    try:
+        with session.client() as client:
+            problems = [plain(problem) for problem in client.check()]
+    except ProjectFileError as error:
+        problems = list(error.fields.get("problems", ()))
+        if not problems:
+            raise
+    session.answer({"ok": not problems, "problems": problems}, lambda width: check_lines(problems, width))
+    return 1 if problems else 0

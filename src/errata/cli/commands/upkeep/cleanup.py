@@ -1,0 +1,33 @@
+"""Commands that look, and the one that tidies up: status, why, cleanup."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from errata.cli.app.session import Session
+from errata.cli.commands.compute.control import DECLINED
+from errata.cli.commands.look.status import SomeRun
+from errata.cli.render.audit import cleanup_lines
+
+
+def cleanup(
+    session: Session,
+    run: SomeRun = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go.")] = False,
+) -> int:
+    """Remove what nothing needs any more.
+
+    Branches and tags of finished runs; what an open undo window needs is kept. Shows them and asks on a terminal.
+
+    Example: errata cleanup --run bf-20260214-daily-revenue-7f3a21c0 --dry-run
+    """
+    with session.client() as client:
+        if session.asks and not dry_run:
+            would = client.cleanup(run, dry_run=True, as_=session.person)
+            if would.removed and not session.confirm(cleanup_lines(would, session.width), "remove them?"):
+                return DECLINED
+        view = client.cleanup(run, dry_run=dry_run, as_=session.person)
+    session.answer(view, lambda width: cleanup_lines(view, width))
+    return 0

@@ -1,0 +1,121 @@
+"""The audit chain and the clean-up as text. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from errata.cli.render.layout import columns, flow, wrap
+from errata.model.audit import AuditEntry
+from errata.text.numbers import plural
+from errata.views import AuditView, CleanupView, ErasedView, HeadsView, HeadView, KeyView
+
+
+def audit_lines(view: AuditView, width: int) -> list[str]:
+    """Whether the chain holds, and where it does not."""
+    if view.ok:
+        return [
+            f"✓ {plural(view.entries, 'entry', 'entries')} verified, each linked to the one before",
+            f"head {view.head}",
+            *(_heads_lines(view.heads, width) if view.heads else ()),
+        ]
+    where = f"entry {view.first_bad}" if view.first_bad is not None else "the chain"
+    lines = wrap(f"{where} does not verify: {view.reason or 'no reason given'}", width, "✗ ")
+    lines += wrap(f"{plural(view.entries, 'entry', 'entries')} read; those before it link up", width, "  ")
+    return [*lines, f"head {view.head}"]
+
+
+def _heads_lines(heads: HeadsView, width: int) -> list[str]:
+    count = plural(heads.checked, "exported head")
+    if heads.newest is None:
+        lines = ["! no head of this ledger was exported: nobody outside can tell a rebuilt log"]
+    elif heads.signatures == "checked":
+        lines = wrap(f"agrees with {count}, signed by {', '.join(heads.signed_by)}", width, "✓ ")
+    else:
+        lines = wrap(f"agrees with {count}; signatures were not checked: --key FILE.pub does", width, "! ")
+    if heads.newest is not None and heads.behind:
+        lines += wrap(f"{plural(heads.behind, 'entry', 'entries')} after the newest of them", width, "  ")
+    if heads.lag_seconds:
+        word = "too long" if heads.late else "no alarm yet"
+        said = f"a publication has been without an exported head for {heads.lag_seconds} s ({word}): errata audit head"
+        lines += wrap(said, width, "! ")
+    return lines
+
+
+def head_lines(view: HeadView, width: int) -> list[str]:
+    """Where the chain stood, and where that is kept."""
+    word = "kept already" if view.already else "signed and kept"
+    lines = [f"✓ head of entry {view.seq} {word}", f"hash {view.hash}", f"key  {view.key_id}"]
+    return lines + [line for file in view.files for line in wrap(file, width, "in   ")]
+
+
+def erased_lines(view: ErasedView, width: int) -> list[str]:
+    """What is left of a person."""
+    word = "was erased already" if view.already else "erased"
+    entries = f"{plural(view.entries, 'entry', 'entries')} of the audit under this pseudonym stay and verify"
+    return [
+        f"✓ {view.pseudonym} {word}",
+        *wrap(entries, width, "  "),
+        *(line for warning in view.warnings for line in wrap(warning, width, "! ")),
+    ]
+
+
+def key_lines(view: KeyView, width: int) -> list[str]:
+    """The new pair, and what to do with it."""
+    return [
+        f"✓ key {view.key_id}",
+        *wrap(f"private {view.private}", width, "  "),
+        *wrap(f"public  {view.public}", width, "  "),
+        *wrap(
+            "errata.yaml takes it as evidence: {key: FILE}; give the public key to whoever verifies", width, "next: "
+        ),
+    ]
+
+
+def log_lines(entries: Sequence[AuditEntry], width: int) -> list[str]:
+    """One entry a paragraph: when, who, what; then what it says."""
+    lines: list[str] = []
+    for entry in entries:
+        who = entry.actor.person + (" (single user)" if entry.actor.single_user else "")
+        at = entry.at[:19].replace("T", " ")
+        lines += flow([f"{entry.seq:>5}  {at}", who, entry.action, entry.run_id or ""], width, "", " " * 7)
+        body = _short(entry.body)
+        lines += wrap(body, width, " " * 7) if body else []
+    return lines or ["no entries yet"]
+
+
+def _short(body: Mapping[str, Any]) -> str:
+    told = [f"{name}={_word(item)}" for name, item in body.items() if item not in (None, "", [], {}, ())]
+    return "  ".join(told)
+
+
+def _word(item: Any) -> str:
+    if isinstance(item, (list, tuple)):
+        if any(isinstance(piece, (list, tuple, Mapping)) for piece in item):
+            return plural(len(item), "item")
+        items = [str(piece) for piece in item]
+        return ",".join(items) if len(items) <= 4 else f"{items[0]},…,{items[-1]} ({len(items)})"
+    if isinstance(item, Mapping):
+        if set(item) == {"from", "to"}:
+            return f"{item['from']} → {item['to']}" if item["from"] else str(item["to"])
+        return str(item.get("name") or plural(len(item), "field"))
+    return str(item)
+
+
+def cleanup_lines(view: CleanupView, width: int) -> list[str]:
+    """What goes, and what stays because something needs it."""
+    if not view.removed:
+        lines = ["nothing to clean up: everything Errata left behind is still needed"]
+    else:
+        word = "would be removed" if view.dry_run else "removed"
+        lines = [f"{plural(len(view.removed), 'item')} {word}", *columns(_rows(view.removed), width)]
+    if view.kept:
+        lines += [f"{plural(len(view.kept), 'item')} kept", *columns(_rows(view.kept), width)]
+    return lines
+
+
+def _rows(items: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
+    return [
+        (item.get("ref", ""), "   ".join(str(text) for name, text in item.items() if name not in ("ref", "run_id")))
+        for item in items
+    ]

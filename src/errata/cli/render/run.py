@@ -1,0 +1,59 @@
+"""A worker's result and control commands as text. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from errata.cli.render.layout import flow, next_lines, wrap
+from errata.commands.next_step import next_commands
+from errata.text.numbers import count, duration, plural
+from errata.views import RunCounts, RunView, StateView
+
+
+def counts_text(counts: RunCounts) -> list[str]:
+    """Chunks by state, only what there is."""
+    parts = [("running", counts.running), ("failed", counts.failed), ("quarantined", counts.quarantined)]
+    parts.append(("waiting", counts.pending))
+    return [f"{counts.done} of {plural(counts.total, 'chunk')} done", *(f"{n} {word}" for word, n in parts if n)]
+
+
+def run_facts(view: RunView) -> list[str]:
+    """State, chunks, rows and time, for one line."""
+    pieces = [f"{view.state.replace('_', ' ')} {view.run_id}", *counts_text(view.chunks)]
+    return [*pieces, f"{count(view.rows)} rows", duration(view.seconds)]
+
+
+def is_staged(view: RunView) -> bool:
+    """Whether every chunk is done, so that the gate can look at the whole."""
+    return view.chunks.done == view.chunks.total
+
+
+def run_lines(view: RunView, width: int) -> list[str]:
+    """What this worker leaves behind."""
+    lines = flow(run_facts(view), width)
+    if view.already:
+        lines.append("  nothing was left to do")
+    if view.recomputed:
+        lines.append(f"  {plural(view.recomputed, 'chunk')} needed more than one attempt")
+    for failure in view.failures:
+        lines += failure_lines(failure, width)
+    lines += [f"  log {view.log}"] if view.log else []
+    return [*lines, *next_lines(*next_commands(view.state, view.run_id))]
+
+
+def failure_lines(failure: Mapping[str, Any], width: int) -> list[str]:
+    """One chunk that failed: which, what it covers, why."""
+    partitions = failure.get("partitions") or ()
+    scope = " … ".join(dict.fromkeys([*partitions[:1], *partitions[-1:]]))
+    code = failure.get("code")
+    lines = flow([f"✗ {failure.get('chunk_id')}", scope, f"[{code}]" if code else ""], width, "  ", "    ")
+    return [*lines, *wrap(str(failure.get("error") or "no reason was recorded"), width, "    ")]
+
+
+def state_lines(view: StateView, width: int) -> list[str]:
+    """A run after a control command."""
+    lines = flow([f"{view.state.replace('_', ' ')} {view.run_id}", "(already so)" if view.already else ""], width)
+    if view.note:
+        return [*lines, *wrap(view.note, width, "  ")]
+    return [*lines, *next_lines(*next_commands(view.state, view.run_id))]

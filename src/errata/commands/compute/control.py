@@ -1,0 +1,60 @@
+"""A person's decision over a sealed plan, and the control of a run: approve, decline, pause, resume, cancel, retry."""
+
+from __future__ import annotations
+
+from errata.commands.plan.approve import S
+from errata.errors import StateRefused
+from errata.model.audit import Actor
+from errata.model.product import Role
+from errata.model.run import RunState
+from errata.publishing.groups import set_going
+from errata.views import StateView
+from errata.workspace import Desk
+
+
+def pause(desk: Desk, actor: Actor, run_id: str) -> StateView:
+    """No new chunk is claimed, and no further group published; what is under way finishes."""
+    return set_going(desk, actor, run_id, going=False) or _control(desk, actor, run_id, S.PAUSED, {S.RUNNING}, "pause")
+
+
+def resume(desk: Desk, actor: Actor, run_id: str) -> StateView:
+    """Chunks may be claimed again, and groups published."""
+    return set_going(desk, actor, run_id, going=True) or _control(desk, actor, run_id, S.RUNNING, {S.PAUSED}, "resume")
+
+
+def cancel(desk: Desk, actor: Actor, run_id: str, *, now: bool = False) -> StateView:
+    """The run ends; what was staged is swept by ``errata cleanup``; main was never touched.
+
+    Chunks in flight finish; with ``now`` they are taken from their workers, which stop their Spark jobs at the next
+    heartbeat.
+    """
+    ends = {S.PLANNED, S.APPROVED, S.RUNNING, S.PAUSED, S.FAILED, S.STAGED, S.REJECTED, S.VALIDATED}
+    view = _control(desk, actor, run_id, S.CANCELLED, ends, "cancel")
+    if now:
+        desk.ledger.release_all(view.run_id, actor=actor, reason="cancelled")
+    return view
+
+
+def _control(desk: Desk, actor: Actor, run_id: str, to: RunState, start: set[RunState], action: str) -> StateView:
+    run = desk.ledger.run(run_id)
+    desk.allow(actor, (Role.OPERATOR,), action, run.run_id)
+    if run.state is to:
+        return StateView(run.run_id, run.state.value, already=True)
+    moved = desk.ledger.move(run.run_id, to, actor=actor, expect=start)
+    return StateView(moved.run_id, moved.state.value)
+
+
+def retry(desk: Desk, actor: Actor, run_id: str, chunk: str | None) -> StateView:
+    """Failed chunks may be claimed again."""
+    run = desk.ledger.run(run_id)
+    desk.allow(actor, (Role.OPERATOR,), "retry", run.run_id)
+    again = desk.ledger.retry(run.run_id, chunk, actor)
+    if not again and run.state is not S.FAILED:
+        raise StateRefused(
+            f"retry of {run.run_id} was refused; it has no failed chunk",
+            state="nothing was changed",
+            hint=f"errata status {run.run_id}",
+        )
+    if run.state is S.FAILED:
+        run = desk.ledger.move(run.run_id, S.RUNNING, actor=actor, action="run.retried")
+    return StateView(run.run_id, run.state.value)

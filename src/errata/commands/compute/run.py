@@ -1,0 +1,204 @@
+"""The worker: join a run, compute chunks until nothing is left, survive being killed at any point.
+
+Here is what comes before the loop (state, pins, the run branch, the proof of determinism) and after it (staged, failed
+or left for others). One process, one Spark session, up to N chunks in flight, each in its own thread and with its own
+lease.
+"""
+
+from __future__ import annotations
+
+import time
+
+from errata.approval.break_glass import raise_alarm
+from errata.approval.quorum import require_approvals
+from errata.canonical import plain
+from errata.commands.plan.show import counts_view, failures_view
+from errata.errors import RunExpired, RunFailed, StateRefused
+from errata.failpoints import failpoint
+from errata.ledger import Counts, RunRecord, this_owner
+from errata.ledger.records import holders
+from errata.live_writers.freeze import held_off, refuse_written
+from errata.live_writers.rebase import pin_rebases
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.product import Role
+from errata.model.product.throttle import Throttle
+from errata.model.rebase import Rebase
+from errata.model.refs import run_branch
+from errata.model.run import ChunkState, RunState
+from errata.publishing.recovery import settle_open
+from errata.publishing.selection import refs_of
+from errata.publishing.sweep import sweep
+from errata.views import RunView
+from errata.worker.attempt import Job
+from errata.worker.canary import refuse_rejected
+from errata.worker.determinism import prove
+from errata.worker.ledger_wait import patiently
+from errata.worker.loop import is_blocked, work_until_done
+from errata.workspace import Desk
+
+S = RunState
+KEEP_DAYS = 45
+_AFTER = frozenset(
+    {S.STAGED, S.VALIDATED, S.REJECTED, S.PUBLISHING, S.PART_PUBLISHED, S.PUBLISHED, S.SUPERSEDED, S.ROLLED_BACK}
+)
+
+
+def run_chunks(
+    desk: Desk, actor: Actor, run_id: str, *, parallel: int, max_chunks: int | None, owner_name: str | None = None
+) -> RunView:
+    """Work on the run until no chunk is left to take; safe to start again, anywhere, any number of times."""
+    started = time.monotonic()
+    run = desk.ledger.run(run_id)
+    desk.allow(actor, (Role.OPERATOR,), "run", run.run_id)
+    settle_open(desk, actor, run.table)
+    run = desk.ledger.run(run.run_id)
+    manifest = desk.ledger.manifest(run.run_id, actor)
+    refuse_rejected(desk, run)
+    if run.state in _AFTER:
+        return _view(desk, run, already=True, started=started)
+    if run.state is S.APPROVED:  # before anyone is held off for it
+        require_approvals(desk, actor, run, manifest, "run")
+    with held_off(desk, actor, run, manifest) as just_now:
+        if just_now:
+            refuse_written(desk, actor, run, manifest)
+        if run.state is not S.RUNNING:
+            run = _start(desk, actor, run, manifest)
+        return _join(desk, actor, run, manifest, parallel, max_chunks, owner_name, started)
+
+
+def _join(
+    desk: Desk,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    parallel: int,
+    max_chunks: int | None,
+    owner_name: str | None,
+    started: float,
+) -> RunView:
+    failpoint("run.after_start")
+    rebases = desk.ledger.rebases(run.run_id)
+    _require_pins(desk, actor, run, manifest, rebases)
+    pin_rebases(desk, actor, run)
+    _prepare(desk, actor, run, manifest)
+    sweep(desk, actor, run.table)
+    progress = desk.progress(run.run_id, len(manifest.partitions), manifest.target.grain.value)
+    job = Job(desk, actor, run, manifest, _parts(desk, manifest, rebases), progress, desk.project.attempts, rebases)
+    chunks = desk.ledger.chunks(run.run_id)
+    done = {chunk.chunk_id for chunk in chunks if chunk.state is ChunkState.DONE}
+    if staged := [name for name, chunk_id in holders(chunks).items() if chunk_id in done]:
+        progress.advance(len(staged), 0)
+    product = desk.project.products.get(manifest.product)
+    throttle = (product.throttle if product else None) or desk.project.throttle
+    desk.engines.hold_to(throttle)
+    health = (*desk.project.health, *(product.health if product else ()))
+    if throttle != Throttle() or health:
+        signals = [signal.name for signal in health]
+        desk.ledger.note(run.run_id, actor, "throttle.applied", {"throttle": plain(throttle), "signals": signals})
+    try:
+        prove(job)
+        owner = this_owner(owner_name)
+        work_until_done(job, owner, parallel=parallel, max_chunks=max_chunks, throttle=throttle, health=health)
+    finally:
+        progress.close()
+    return _finish(job, started)
+
+
+def _start(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> RunRecord:
+    """Approved to running, if the approvals still count today; another worker may have been faster."""
+    if run.state is S.APPROVED:
+        require_approvals(desk, actor, run, manifest, "run")
+        raise_alarm(desk, actor, run)
+    try:
+        return desk.ledger.move(run.run_id, S.RUNNING, actor=actor, expect={S.APPROVED})
+    except StateRefused:
+        run = desk.ledger.run(run.run_id)
+        if run.state is not S.RUNNING:
+            raise
+        return run
+
+
+def _require_pins(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, rebases: tuple[Rebase, ...]) -> None:
+    """What expired since it was pinned makes the run expired; it is never resolved anew in silence."""
+    pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
+    pinned = [(pin.location, pin.snapshot_id) for pin in pins if pin.kind == "table" and pin.snapshot_id]
+    bases = [manifest.target.base_snapshot_id, *(rebase.base_snapshot_id for rebase in rebases)]
+    pinned += [(manifest.target.table, base) for base in bases if base]
+    gone = [(table, snapshot) for table, snapshot in pinned if not desk.engines.pins.snapshot_exists(table, snapshot)]
+    if gone:
+        told = ", ".join(f"{table} @ {snapshot}" for table, snapshot in gone)
+        desk.ledger.move(run.run_id, S.EXPIRED, actor=actor, body={"gone": told})
+        raise RunExpired(
+            f"run {run.run_id} has expired: {told} was pinned and is gone",
+            state="main is unchanged",
+            hint=f'errata plan {run.product} … --supersede {run.run_id} --reason "…"',
+        )
+
+
+def _prepare(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
+    target = manifest.target
+    if run_branch(run.run_id) not in (refs_of(desk, target.staging.table) or ()):
+        intended = {"branch": run_branch(run.run_id), "table": target.staging.table}
+        desk.ledger.note(run.run_id, actor, "refs.intended", intended)
+    guard = desk.engines.staging.prepare(target, run.run_id, KEEP_DAYS)
+    failpoint("run.after_branch")
+    if desk.ledger.guard(target.table_uuid) != guard:
+        desk.ledger.record_guard(target.table_uuid, guard, actor, target.table)
+
+
+def _parts(desk: Desk, manifest: Manifest, rebases: tuple[Rebase, ...]) -> dict[str, bytes]:
+    """The code and the pinned file lists, by digest."""
+    pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
+    digests = [manifest.code.zip_digest, *(pin.files_part for pin in pins if pin.files_part)]
+    return {digest: desk.ledger.get_part(digest) for digest in digests}
+
+
+def _settle(job: Job) -> tuple[RunRecord, Counts]:
+    """Staged, failed, or left as it is for others."""
+    desk, actor = job.desk, job.actor
+    run = desk.ledger.run(job.run.run_id)
+    counts = desk.ledger.counts(run.run_id)
+    try:
+        if run.state is S.RUNNING and counts.done == counts.total:
+            failpoint("run.before_staged")
+            run = desk.ledger.move(run.run_id, S.STAGED, actor=actor, body={"rows": counts.rows})
+        elif run.state is S.RUNNING and not counts.running and (not counts.pending or is_blocked(job)):
+            body = {"failed": counts.failed + counts.quarantined}
+            run = desk.ledger.move(run.run_id, S.FAILED, actor=actor, body=body)
+    except StateRefused:
+        # another worker finished at the same moment and said so first
+        run = desk.ledger.run(run.run_id)
+    return run, counts
+
+
+def _finish(job: Job, started: float) -> RunView:
+    desk = job.desk
+    run, counts = patiently(lambda: _settle(job), desk.narrate)
+    refuse_rejected(desk, run)
+    view = _view(desk, run, already=False, started=started)
+    if run.state is S.FAILED:
+        first = view.failures[0] if view.failures else {}
+        raise RunFailed(
+            f"{counts.failed + counts.quarantined} of {counts.total} chunks failed; "
+            f"first: {first.get('error', 'unknown')}",
+            state=f"{counts.done} chunks are staged and kept; main is unchanged",
+            hint=f"mend the cause, then: errata retry {run.run_id} && errata run {run.run_id}",
+            run=view,
+        )
+    return view
+
+
+def _view(desk: Desk, run: RunRecord, *, already: bool, started: float) -> RunView:
+    counts = desk.ledger.counts(run.run_id)
+    return RunView(
+        run.run_id,
+        run.state.value,
+        already,
+        counts_view(counts),
+        counts.recomputed,
+        counts.rows,
+        round(time.monotonic() - started, 3),
+        str(desk.engines.log),
+        failures_view(desk.ledger.chunks(run.run_id)),
+    )

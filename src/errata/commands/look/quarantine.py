@@ -1,0 +1,81 @@
+"""Quarantine: which rows a run set aside, why, and what they look like. Reads only, and never a JVM."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from errata.gate.diff.candidate_diff import classified_in
+from errata.gate.row_accounts import FATES, adopted_attempts, fates_of, may_hold_rows
+from errata.ledger import AttemptRecord
+from errata.model.audit import Actor
+from errata.model.diff import masked
+from errata.model.manifest import InputPin, Manifest
+from errata.model.refs import quarantine_table
+from errata.ports.tables import QuarantinedRow
+from errata.views import QuarantineReason, QuarantineView, SetAsideRow
+from errata.workspace import Desk
+
+_EXACT = 2**53  # beyond it a JSON reader may change digits
+
+
+def quarantine(desk: Desk, actor: Actor, run_id: str, sample: int) -> QuarantineView:
+    """Counts by input and reason, and some rows of each, classified columns masked."""
+    run = desk.ledger.run(run_id)
+    manifest = desk.ledger.manifest(run.run_id, actor)
+    adopted, hidden = adopted_attempts(desk, run.run_id), classified_in(desk, manifest)
+    table = quarantine_table(manifest.target.table, run.run_id)
+    names = [attempt.attempt_id for attempt in adopted]
+    is_there = may_hold_rows(manifest, adopted)
+    counts = desk.engines.quarantine.counts(table, names) if is_there else ()
+    rows = desk.engines.quarantine.sample(table, names, sample) if is_there and sample else ()
+    grouped: dict[tuple[str, str, str], dict[str, int]] = defaultdict(dict)
+    for count in counts:
+        grouped[count.input, count.kind, count.reason][count.partition] = count.rows
+    return QuarantineView(
+        run_id=run.run_id,
+        product=run.product,
+        state=run.state.value,
+        grain=manifest.target.grain.value,
+        table=table if is_there and desk.engines.quarantine.exists(table) else None,
+        inputs=rows_by_input(adopted),
+        reasons=tuple(
+            QuarantineReason(source, kind, reason, sum(found.values()), tuple(sorted(found)))
+            for (source, kind, reason), found in sorted(grouped.items())
+        ),
+        rows=tuple(_shown(row, manifest, hidden) for row in rows),
+        masked=hidden,
+    )
+
+
+def rows_by_input(adopted: Sequence[AttemptRecord]) -> Mapping[str, Mapping[str, int]]:
+    """What became of each input's rows so far, by input: in, used, quarantined, suppressed, set aside."""
+    totals: dict[str, dict[str, int]] = {}
+    for attempt in adopted:
+        for source, fates in fates_of(attempt).items():
+            total = totals.setdefault(source, {})
+            for what, rows in fates.items():
+                total[what] = total.get(what, 0) + rows
+    return {source: {what: total[what] for what in FATES if what in total} for source, total in sorted(totals.items())}
+
+
+def _shown(row: QuarantinedRow, manifest: Manifest, hidden: tuple[str, ...]) -> SetAsideRow:
+    pin = next((pin for pin in manifest.inputs if pin.name == row.input), None)
+    return SetAsideRow(
+        row.input, row.partition, row.kind, row.reason, row.chunk_id, row.origin, _masked(row.row, pin, hidden)
+    )
+
+
+def _masked(text: str, pin: InputPin | None, classified: tuple[str, ...]) -> Mapping[str, Any]:
+    """The row as data; a column is masked by its own name and by the name that any era gives it."""
+    hidden = {name.lower() for name in classified}
+    renamed = {old for era in (pin.eras if pin else ()) for old, new in era.rename.items() if new.lower() in hidden}
+    # numbers as they are written: a float would round them, and so would other readers of this answer
+    values: dict[str, Any] = json.loads(text, parse_float=str, parse_int=_exact)
+    return masked(values, [name for name in values if name.lower() in hidden or name in renamed])
+
+
+def _exact(digits: str) -> int | str:
+    return int(digits) if abs(int(digits)) < _EXACT else digits

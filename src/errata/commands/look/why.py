@@ -1,0 +1,277 @@
+"""Why a number changed: what happened to a partition, by runs and by live jobs. Reading only, and never a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from errata.approval.break_glass import broken_in
+from errata.approval.release import released_by
+from errata.commands.look.history import MOST_COMMITS, governed
+from errata.commands.look.status import release_of
+from errata.commands.look.why_rows import KeyedRows, Values, find_keys, missing_columns
+from errata.gate.diff.candidate_diff import classified_in
+from errata.ledger import AcceptanceRecord, PublicationRecord, RunRecord
+from errata.model.audit import Actor
+from errata.model.diff import masked, masked_pair
+from errata.model.manifest import Manifest, TargetPin
+from errata.model.partition import EPOCH, parse
+from errata.model.product import Product
+from errata.model.refs import undo_branch
+from errata.model.table import Commit, History, Touch
+from errata.ports.measure import CANDIDATE, PRIOR, ROW_COUNT
+from errata.ports.tables import Key
+from errata.publishing.set_back import find_set_backs
+from errata.views import BreakGlassView, HistoryView, RowHistoryView, WhyView
+from errata.workspace import Desk
+
+
+@dataclass(frozen=True, slots=True)
+class _Deed:
+    """One publication or rollback of the partition, with what it belongs to."""
+
+    record: AcceptanceRecord
+    publication: PublicationRecord
+    run: RunRecord
+    manifest: Manifest
+
+    @property
+    def is_rollback(self) -> bool:
+        return self.record.action == "rolled_back"
+
+
+def why(desk: Desk, actor: Actor, table: str, partition: str, key: Mapping[str, str]) -> WhyView:
+    """Everything that happened to a partition since Errata first published it, and what it was before.
+
+    With a key the same of its row; with a part of one, of each row that fits.
+    """
+    product = governed(desk, table)
+    target = product.target
+    name = parse(target.grain, partition)
+    deeds = [_deed(desk, actor, record) for record in desk.ledger.acceptance_history(target.table, name)]
+    commits = _commits(desk, product, name, deeds)
+    notes = (
+        [] if commits.complete else [f"older live writes are not shown: errata history {target.table} {name} --most N"]
+    )
+    if not deeds:
+        notes.insert(0, "no run has ever published this partition; what it holds was written by the live pipeline")
+    if key and deeds:
+        view = _by_key(desk, product, name, deeds, commits, key, notes)
+    else:
+        view = WhyView(target.table, name, dict(key), _history(desk, deeds, commits, name, None), "\n".join(notes))
+    set_back = find_set_backs(desk.ledger, desk.engines, target.table, (name,))
+    return replace(view, set_back=set_back[0] if set_back else None)
+
+
+def _by_key(
+    desk: Desk,
+    product: Product,
+    partition: str,
+    deeds: Sequence[_Deed],
+    commits: History,
+    asked: Mapping[str, str],
+    notes: list[str],
+) -> WhyView:
+    """The row of a key, or each row that fits a part of one."""
+    target = deeds[-1].manifest.target
+    missing = missing_columns(product.name, target, asked)
+    keys: Sequence[Key] = [asked]
+    if missing:
+        keys, more = _matching(desk, partition, deeds, commits, asked)
+        told = " ".join(f"--key {name}=…" for name in missing)
+        notes += [f"more rows fit than the {len(keys)} that are shown; {told} tells them apart"] if more else []
+    rows = KeyedRows(desk, target, partition, keys, whole=not missing)
+    classified = classified_in(desk, deeds[-1].manifest)
+    found = [
+        RowHistoryView(masked(key, classified), _history(desk, deeds, commits, partition, (rows, key))) for key in keys
+    ]
+    if rows.repeated:
+        notes.append("the key is there more than once in a snapshot; one row of it is shown")
+    if not found:
+        notes.append("no snapshot that is still there has a row that fits")
+    note, single = "\n".join(notes), len(found) == 1
+    history = found[0].history if single else ()
+    return WhyView(target.table, partition, dict(asked), history, note, () if single else tuple(found))
+
+
+def _matching(
+    desk: Desk, partition: str, deeds: Sequence[_Deed], commits: History, asked: Mapping[str, str]
+) -> tuple[list[Key], bool]:
+    """Keys that fit what was asked, from every state of the partition that is still known."""
+    newest = deeds[-1].manifest.target
+    snapshots: list[tuple[TargetPin, str | None]] = [(newest, commit.snapshot_id) for commit in commits.commits[:1]]
+    corrections: dict[str, TargetPin] = {}
+    for deed in reversed(deeds):
+        target, table = deed.manifest.target, deed.manifest.publish.corrections
+        snapshots += [(target, deed.publication.result_snapshot_id), (target, _undo_head(desk, deed))]
+        if table is not None:
+            corrections[table] = target
+    return find_keys(desk, partition, asked, snapshots, [(target, table) for table, target in corrections.items()])
+
+
+def _history(
+    desk: Desk, deeds: Sequence[_Deed], commits: History, partition: str, row: tuple[KeyedRows, Key] | None
+) -> tuple[HistoryView, ...]:
+    events = [_event(desk, deed, partition, row) for deed in deeds]
+    return (*_origin(desk, deeds, partition, events), *_in_order(desk, deeds, events, commits, partition, row))
+
+
+def _deed(desk: Desk, actor: Actor, record: AcceptanceRecord) -> _Deed:
+    publication = desk.ledger.publication(record.pub_id)
+    run = desk.ledger.run(publication.run_id)
+    return _Deed(record, publication, run, desk.ledger.manifest(run.run_id, actor))
+
+
+def _event(desk: Desk, deed: _Deed, partition: str, row: tuple[KeyedRows, Key] | None) -> HistoryView:
+    """A publication with those who decided over it, or a rollback with whoever did it: nobody approved that one."""
+    publication, run, manifest = deed.publication, deed.run, deed.manifest
+    before, after = _values(desk, deed, partition, row)
+    event = HistoryView(
+        action=deed.record.action, at=deed.record.at, run_id=run.run_id, reason=publication.reason, requested_by=None,
+        approved_by=None, published_at=deed.record.at, before=before, after=after,
+        snapshot_id=publication.result_snapshot_id,
+        single_user=bool(publication.release.get("single_user", manifest.single_user)),
+    )  # fmt: skip
+    if deed.is_rollback:
+        return replace(event, rolled_back_by=publication.person)
+    approvals = [a.person for a in desk.ledger.approvals(run.run_id) if a.decision == "approved"]
+    verdict = desk.ledger.latest_verdict(run.run_id)
+    return replace(
+        event,
+        reason=run.reason,
+        requested_by=run.planned_by,
+        approved_by=", ".join(approvals) or None,
+        manifest_digest=run.manifest_digest,
+        published_by=publication.person,
+        checks_passed=sum(1 for c in verdict.checks if c["level"] == "ok") if verdict else None,
+        released_by=released_by(release_of(publication, desk.ledger.releases(run.run_id))),
+        break_glass=_broken(desk, publication),
+        restored=manifest.restored.snapshot_id if manifest.restored else None,
+        rebased=_rebased(desk, run, partition),
+    )
+
+
+def _rebased(desk: Desk, run: RunRecord, partition: str) -> str | None:
+    found = [one for one in desk.ledger.rebase_facts(run.run_id) if partition in one["partitions"]]
+    return str(found[-1]["base_snapshot_id"]) if found else None
+
+
+def _broken(desk: Desk, publication: PublicationRecord) -> BreakGlassView | None:
+    """Whether someone decided alone, up to this publication."""
+    until = publication.settled_at or publication.intended_at
+    found = [one for one in broken_in(desk, publication.run_id) if one.at <= until]
+    return found[-1] if found else None
+
+
+def _origin(
+    desk: Desk, deeds: Sequence[_Deed], partition: str, events: Sequence[HistoryView]
+) -> tuple[HistoryView, ...]:
+    """What live had written when the first run came."""
+    if not deeds:
+        return ()
+    first = deeds[0]
+    origin = desk.engines.rows.origin(first.manifest.target, first.publication.base_snapshot_id, partition)
+    live = HistoryView(
+        action="live", at=origin.at if origin else "", run_id=None, reason=None, requested_by=None, approved_by=None,
+        published_at=None, before=None, after=events[0].before, snapshot_id=origin.snapshot_id if origin else None,
+        application=origin.application if origin else None,
+    )  # fmt: skip
+    return (live,)
+
+
+def _commits(desk: Desk, product: Product, partition: str, deeds: Sequence[_Deed]) -> History:
+    """Commits to the partition since main stood where the first publication found it; all of them without one."""
+    target = product.target
+    until = deeds[0].publication.base_snapshot_id if deeds else None
+    return desk.engines.history.commits(
+        target.table, target.column, target.grain, (partition,), MOST_COMMITS, until
+    )  # fmt: skip
+
+
+def _in_order(
+    desk: Desk,
+    deeds: Sequence[_Deed],
+    events: Sequence[HistoryView],
+    commits: History,
+    partition: str,
+    row: tuple[KeyedRows, Key] | None,
+) -> list[HistoryView]:
+    """Deeds and live writes, oldest first, as main has them; what main has no more stands at its time."""
+    ours = {deed.publication.pub_id: event for deed, event in zip(deeds, events, strict=True)}
+    first = _milliseconds(deeds[0].record.at) if deeds else 0
+    placed: list[tuple[int, HistoryView]] = []
+    at = 0
+    for commit in reversed(commits.commits):
+        at = max(at, commit.at_ms)  # clocks of writers differ, the order of their commits is certain
+        publication = commit.summary.get("errata.publication", "")
+        if publication in ours:
+            placed.append((at, ours.pop(publication)))
+        elif not _is_compaction(commit, partition) and (commits.complete or at >= first):
+            placed += [(at, event) for event in _live(desk, deeds, commit, partition, row)]
+    placed += [(_milliseconds(event.at), event) for event in ours.values()]
+    return [event for _, event in sorted(placed, key=lambda item: item[0])]
+
+
+def _milliseconds(at: str) -> int:
+    return (datetime.fromisoformat(at) - EPOCH) // timedelta(milliseconds=1)
+
+
+def _is_compaction(commit: Commit, partition: str) -> bool:
+    touch = commit.touched.get(partition, Touch())
+    return commit.operation == "replace" and touch.added_rows == touch.removed_rows and not touch.added_deletes
+
+
+def _live(
+    desk: Desk, deeds: Sequence[_Deed], commit: Commit, partition: str, row: tuple[KeyedRows, Key] | None
+) -> tuple[HistoryView, ...]:
+    """A write of someone else; nothing where it left the row alone that was asked for."""
+    before = after = None
+    if row is not None:
+        rows, key = row
+        newest = deeds[-1].manifest
+        old, new = (rows.at(newest.target, snapshot, key) for snapshot in (commit.parent_id, commit.snapshot_id))
+        if old == new:
+            return ()
+        before, after = masked_pair(old, new, classified_in(desk, newest))
+    touch, run = commit.touched.get(partition, Touch()), commit.summary.get("errata.run")
+    return (
+        HistoryView(
+            action="live", at=_instant(commit.at_ms), run_id=None, reason=None, requested_by=None, approved_by=None,
+            published_at=None, before=before, after=after, snapshot_id=commit.snapshot_id,
+            application=f"errata {run}, which this ledger does not have" if run else commit.application,
+            added_rows=touch.added_rows, removed_rows=touch.removed_rows, deleted_rows=touch.added_deletes,
+        ),
+    )  # fmt: skip
+
+
+def _instant(at_ms: int) -> str:
+    return (EPOCH + timedelta(milliseconds=at_ms)).isoformat(timespec="seconds")
+
+
+def _undo_head(desk: Desk, deed: _Deed) -> str | None:
+    """The snapshot that holds what the partition held before, while it is kept."""
+    return desk.engines.pins.refs(deed.run.table).get(undo_branch(deed.publication.pub_id))
+
+
+def _values(desk: Desk, deed: _Deed, partition: str, row: tuple[KeyedRows, Key] | None) -> tuple[Values, Values]:
+    """Of a row, itself; of the partition, its row count and the compared metrics."""
+    publication, manifest, run = deed.publication, deed.manifest, deed.run
+    if row is not None:
+        rows, key = row
+        told = rows.told(manifest.publish.corrections, publication.pub_id, key)
+        before, after = told or (
+            rows.at(manifest.target, _undo_head(desk, deed), key),
+            rows.at(manifest.target, publication.result_snapshot_id, key),
+        )
+        return masked_pair(before, after, classified_in(desk, manifest))
+    candidate = desk.ledger.latest_candidate(run.run_id)
+    stored = desk.ledger.measurements(run.run_id, candidate.n) if candidate else ()
+    names = {ROW_COUNT, *(f"compare.{rule.name}" for rule in manifest.compare)}
+    sides: dict[str, dict[str, Any]] = {PRIOR: {}, CANDIDATE: {}}
+    for m in stored:
+        if m.partition == partition and m.scope in sides and m.name in names:
+            sides[m.scope][m.name.removeprefix("compare.")] = m.value
+    prior, candidate_side = sides[PRIOR] or None, sides[CANDIDATE] or None
+    return (candidate_side, prior) if deed.is_rollback else (prior, candidate_side)

@@ -1,0 +1,83 @@
+"""The next command after each state of a run. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from errata.model.run import RunState
+
+if TYPE_CHECKING:
+    from errata.ledger import Counts, RunRecord
+    from errata.views import GroupsView, QuorumView, StatusView
+
+S = RunState
+
+
+def next_commands(state: str, run_id: str, *, digest: str | None = None) -> tuple[str, ...]:
+    """What a person would type next; the first is the usual one."""
+    sha = digest or "SHA"
+    table: dict[str, tuple[str, ...]] = {
+        S.PLANNED: (f"errata approve {run_id} --digest {sha}",),
+        S.APPROVED: (f"errata run {run_id}",),
+        S.RUNNING: (f"errata run {run_id}",),
+        S.PAUSED: (f"errata resume {run_id}",),
+        S.FAILED: (f"errata retry {run_id}", f"errata status {run_id}"),
+        S.STAGED: (f"errata validate {run_id}",),
+        S.REJECTED: (f"errata diff {run_id}",),
+        S.VALIDATED: (f"errata diff {run_id}", f"errata publish {run_id}"),
+        S.PUBLISHING: (f"errata publish {run_id}",),
+        S.PART_PUBLISHED: (f"errata publish {run_id}",),
+    }
+    return table.get(state, ())
+
+
+def after_review(status: StatusView) -> tuple[str, ...]:
+    """What a reviewer would type after a diff; a rejected run needs consent or another run."""
+    if status.state == S.REJECTED:
+        return (
+            f'errata validate {status.run_id} --accept CHECK="why it is right"',
+            f'errata plan {status.product} … --supersede {status.run_id} --reason "…"',
+        )
+    return (status.next,) if status.next else ()
+
+
+def _again(run: RunRecord, quorum: QuorumView | None) -> str:
+    """Approvals that no longer suffice stand before the next deed that needs them."""
+    is_needed = run.state in (S.APPROVED, S.VALIDATED, S.PART_PUBLISHED)
+    lacking = quorum is not None and not quorum.met and is_needed
+    return f"errata approve {run.run_id} --digest {run.manifest_digest}" if lacking else ""
+
+
+def _going_on(run: RunRecord, groups: GroupsView | None) -> str:
+    """Groups that were stopped go on when someone says so."""
+    return f"errata resume {run.run_id}" if groups is not None and groups.stopped else ""
+
+
+def next_command(run: RunRecord, counts: Counts, last_move: str) -> str:
+    """What a person would type next; ``last_move`` is the action that brought the run where it is."""
+    again = f'errata plan {run.product} … --supersede {run.run_id} --reason "…"'
+    if last_move in _FOR_GOOD or (run.state is S.REJECTED and counts.done < counts.total):
+        return again + _FOR_GOOD.get(last_move, "")
+    match run.state:
+        case S.PLANNED:
+            return f"errata approve {run.run_id} --digest {run.manifest_digest}"
+        case S.APPROVED | S.RUNNING:
+            return f"errata run {run.run_id}"
+        case S.PAUSED:
+            return f"errata resume {run.run_id}"
+        case S.FAILED:
+            return f"errata retry {run.run_id} && errata run {run.run_id}"
+        case S.STAGED:
+            return f"errata validate {run.run_id}"
+        case S.REJECTED:
+            return f"errata diff {run.run_id}"
+        case S.VALIDATED | S.PART_PUBLISHED | S.PUBLISHING:
+            return f"errata publish {run.run_id}"
+        case S.PUBLISHED:
+            return f'errata rollback {run.run_id} [--partitions …] --reason "…"'
+        case _:
+            return ""
+
+
+_FOR_GOOD = {"cost.capped": ' --override cost="…"', "determinism.refuted": ""}
+"""Moves after which going on would end at the same place, and what another plan needs."""

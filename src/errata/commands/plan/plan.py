@@ -1,0 +1,254 @@
+"""Plan: facts, verdicts, a sealed manifest in the ledger, then the pins. Everything before the record only reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from errata.commands.plan.show import plan_view, refused_view
+from errata.errors import NotFound, PlanRefused, UsageError
+from errata.failpoints import failpoint
+from errata.ledger import PartitionState, RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.product import Product, Role
+from errata.model.refs import base_pin, input_pins
+from errata.model.run import ACTIVE, AttemptState, ChunkState, RunState
+from errata.planning.build import Plan, build_plan, own_facts
+from errata.planning.catalog_refs import refuse_hidden_refs, refuse_lost_pins
+from errata.planning.estimate import busy_seconds, cores_for
+from errata.planning.guardrail_result import Verdict
+from errata.planning.input_conditions import with_delete_condition, with_row_rules
+from errata.planning.request import Request, input_partitions, resolve
+from errata.planning.restore import INPUT, as_restore, held_facts, no_code
+from errata.planning.rule_check import refuse_flawed_rules
+from errata.ports.tables import ActiveRun, PastRun, PinOutcome
+from errata.views import PlanView
+from errata.workspace import Desk
+
+PIN_DAYS = 45
+"""How long pinned snapshots outlive the plan; a run that takes longer is planned again."""
+
+
+def make_plan(desk: Desk, actor: Actor, request: Request, *, dry_run: bool) -> PlanView:
+    """Resolve, judge, seal; the same request on the same world is the same run."""
+    desk.allow(actor, (Role.REQUESTER,), "plan")
+    request = _of_this_product(desk, request)
+    plan = decide(desk, request)
+    while ended := _ended(desk, plan):
+        # the same request on the same world after it was given up: a new run, which names the one before
+        plan = decide(desk, replace(request, supersede=ended.run_id))
+    if plan.is_refused or plan.manifest is None:
+        refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]
+        view = refused_view(desk.product(request.product), plan)
+        raise PlanRefused(
+            f"the plan was refused by {len(refused)} of {len(plan.verdicts)} rules: "
+            + "; ".join(f"{verdict.rule}: {verdict.message}" for verdict in refused),
+            state="nothing was planned; no table was touched",
+            hint=_set_aside(refused),
+            plan=view,
+        )
+    refuse_hidden_refs(desk, plan.manifest.target.table)
+    if dry_run:
+        return plan_view(desk, plan.manifest, plan.digest, run=None, plan=plan, run_id=plan.run_id)
+    failpoint("plan.before_record")
+    run, already = desk.ledger.record_run(
+        plan.run_id,
+        plan.content,
+        product=plan.manifest.product,
+        table=plan.manifest.target.table,
+        partitions=plan.manifest.partitions,
+        chunks=plan.manifest.chunks,
+        parts=plan.parts,
+        actor=actor,
+        body={"verdicts": [[v.rule, v.level, v.message, v.override] for v in plan.verdicts]},
+    )
+    failpoint("plan.after_record")
+    pins = pin_run(desk, actor, run, plan.manifest)
+    failpoint("plan.after_pin")
+    refuse_lost_pins(desk, actor, run, pins, is_new=not already)
+    return plan_view(desk, plan.manifest, plan.digest, run=run, plan=plan, already=already, pins=pins)
+
+
+def _set_aside(refused: Sequence[Verdict]) -> str:
+    """How the rules that refused can be set aside, or that some cannot."""
+    if final := dict.fromkeys(verdict.rule for verdict in refused if verdict.final):
+        return f"no override sets aside {', '.join(final)}: ask for something else"
+    rules = dict.fromkeys(verdict.rule for verdict in refused)
+    return "set aside by name, which goes into the manifest: " + " ".join(f'--override {one}="WHY"' for one in rules)
+
+
+def _of_this_product(desk: Desk, request: Request) -> Request:
+    """The run that is replaced, by its whole id; what is no run of this product cannot be."""
+    if request.supersede is None:
+        return request
+    run = desk.ledger.run(request.supersede)
+    if run.product != request.product:
+        raise UsageError(
+            f"--supersede {run.run_id} was refused; expected a run of {request.product}, found one of {run.product}",
+            state="nothing was planned",
+        )
+    return replace(request, supersede=run.run_id)
+
+
+def _ended(desk: Desk, plan: Plan) -> RunRecord | None:
+    given_up = desk.ledger.runs(states={RunState.CANCELLED, RunState.EXPIRED})
+    return next((run for run in given_up if run.manifest_digest == plan.digest), None)
+
+
+def decide(desk: Desk, request: Request) -> Plan:
+    """The plan for a request on the world as it is now; only reads."""
+    product = desk.product(request.product)
+    grain = product.target.grain
+    partitions = resolve(request, grain)
+    # the target's base first, inputs after: a false conflict is acceptable, a missed one is not
+    target = desk.engines.targets.read_target(product.target.table, product.target.column, grain, partitions)
+    held = None
+    if request.restore is not None:
+        column = product.target.column
+        held = desk.engines.history.held(product.target.table, column, grain, partitions, request.restore)
+        product = as_restore(product)
+    inputs = (
+        {INPUT: held_facts(held, product, target)}
+        if held
+        else {
+            source.name: own_facts(source, product, target, partitions)
+            if source.own
+            else desk.engines.inputs.read_input(source, grain, input_partitions(source, grain, partitions))
+            for source in product.inputs
+        }
+    )
+    product = with_delete_condition(with_row_rules(product, inputs))
+    code, content = desk.engines.code(product)
+    if held:
+        code, content = no_code(code), b""
+    plan = build_plan(
+        # sealed bytes name nobody who may want to be forgotten
+        replace(request, requester=desk.ledger.alias(request.requester)),
+        product,
+        desk.project,
+        target,
+        inputs,
+        code,
+        now=desk.now(),
+        ledger_id=desk.ledger.ledger_id,
+        active_runs=_active(desk, product.target.table, request.supersede, partitions),
+        history=_past(desk, product),
+        beside=_beside(desk, product),
+        held=held,
+    )
+    plan = replace(plan, request=request)
+    if plan.manifest is not None:
+        refuse_flawed_rules(desk, product, plan.manifest)
+    return plan if plan.is_refused else replace(plan, parts={**plan.parts, code.zip_digest: content})
+
+
+def _beside(desk: Desk, product: Product) -> dict[str, tuple[str, ...] | None]:
+    """The columns of tables beside the target; None for one that is not there yet."""
+    found: dict[str, tuple[str, ...] | None] = {}
+    for table in (product.publish.corrections, product.publish.versions):
+        if table:
+            try:
+                found[table] = tuple(column.name for column in desk.engines.tables.describe(table).columns)
+            except NotFound:
+                found[table] = None
+    return found
+
+
+def _active(desk: Desk, table: str, supersede: str | None, partitions: Sequence[str]) -> list[ActiveRun]:
+    """Runs that hold partitions of the table, as a plan for these partitions in the place of ``supersede`` sees them.
+
+    A run gives up what another was planned for in its place, so that only the last of a chain has to be named.
+    """
+    runs = [run for run in desk.ledger.runs(states=ACTIVE) if run.table == table]
+    given_up: dict[str, frozenset[str]] = {}
+    replacing = [(supersede, partitions)]
+    replacing += [(desk.ledger.manifest(run.run_id).supersedes, run.partitions) for run in runs]
+    for older, scope in replacing:
+        for run_id, names in _replaced(desk, older, frozenset(scope)):
+            given_up[run_id] = given_up.get(run_id, frozenset()) | names
+    return [
+        ActiveRun(
+            run.run_id, run.manifest_digest, run.state.value, run.table,
+            _held(desk, run) - given_up.get(run.run_id, frozenset()),
+        )
+        for run in runs
+    ]  # fmt: skip
+
+
+def _replaced(desk: Desk, older: str | None, scope: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
+    """The runs that a run stands in for, one behind the other, with the partitions that all of them have."""
+    while older is not None:
+        scope &= frozenset(desk.ledger.run(older).partitions)
+        yield older, scope
+        older = desk.ledger.manifest(older).supersedes
+
+
+def _held(desk: Desk, run: RunRecord) -> frozenset[str]:
+    """The partitions a run still means to change: what it has published already is free for others."""
+    if run.state is not RunState.PART_PUBLISHED:
+        return frozenset(run.partitions)
+    fates = desk.ledger.partition_states(run.run_id)
+    return frozenset(name for name, fate in fates.items() if fate is PartitionState.UNPUBLISHED)
+
+
+def _past(desk: Desk, product: Product) -> list[PastRun]:
+    """What the last published runs really took: while chunks were computed, on the cores of every worker at work."""
+    cores = cores_for(desk.project, product)
+    states = {RunState.PUBLISHED, RunState.PART_PUBLISHED, RunState.SUPERSEDED}
+    found = []
+    for run in desk.ledger.runs(product=product.name, states=states)[:5]:
+        spans: dict[Any, list[tuple[float, float]]] = {}
+        for attempt in desk.ledger.attempts(run.run_id):
+            if attempt.state is AttemptState.ADOPTED and attempt.ended_at:
+                span = (_instant(attempt.started_at), _instant(attempt.ended_at))
+                spans.setdefault((attempt.owner.host, attempt.owner.pid, attempt.owner.started), []).append(span)
+        if spans:
+            chunks = [chunk for chunk in desk.ledger.chunks(run.run_id) if chunk.state is ChunkState.DONE]
+            busy = sum(busy_seconds(each) for each in spans.values())
+            found.append(
+                PastRun(
+                    run.run_id,
+                    sum(chunk.bytes for chunk in chunks),
+                    busy * cores,
+                    sum(chunk.rows for chunk in chunks),
+                    len(run.partitions),
+                    len(chunks),
+                    cores,
+                )
+            )
+    return found
+
+
+def _instant(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def pin_run(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> tuple[PinOutcome, ...]:
+    """Tag the base and every pinned input; audited once, repeated safely; no permission is a recorded warning."""
+    if run.state not in (RunState.PLANNED, RunState.APPROVED):
+        return ()
+    keep, now = PIN_DAYS * 86_400_000, int(desk.now().timestamp() * 1000)
+    wanted: dict[tuple[str, str], str] = {}
+    if manifest.target.base_snapshot_id:
+        wanted[manifest.target.table, base_pin(run.run_id)] = manifest.target.base_snapshot_id
+    wanted |= input_pins(run.run_id, manifest.inputs)
+    made = tuple(
+        desk.engines.pins.create(table, snapshot, tag, keep_ms=keep, now_ms=now)
+        for (table, tag), snapshot in wanted.items()
+    )
+    if any(pin.outcome != "already" for pin in made):
+        desk.ledger.note(run.run_id, actor, "pins.created", {"pins": [_pin_body(pin) for pin in made]})
+    return made
+
+
+def _pin_body(pin: PinOutcome) -> Mapping[str, Any]:
+    return {
+        "table": pin.table,
+        "tag": pin.tag,
+        "snapshot_id": pin.snapshot_id,
+        "outcome": pin.outcome,
+        "warning": pin.warning,
+    }

@@ -1,0 +1,84 @@
+"""Try: compute a partition with the code and the inputs of now, judge it and compare it; no run, nothing written.
+
+The gate and the diff are those of a run, over the transform's output instead of a candidate. Guardrails that protect a
+table from being changed do not apply, because nothing is changed; what no run could survive (schema, missing sources)
+does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from errata.commands.plan.plan import decide
+from errata.commands.plan.show import refused_view
+from errata.errors import PlanRefused
+from errata.gate.diff.movements import metric_moves
+from errata.gate.verdict.findings import CandidateFacts
+from errata.gate.verdict.judge import judge
+from errata.model.audit import Actor
+from errata.model.manifest import Chunk, Override, untouched_partitions
+from errata.model.product import Role
+from errata.planning.request import RULES, Request
+from errata.ports.compute import TRIAL, ChunkWork
+from errata.views.diff import DiffView
+from errata.views.run import TryView
+from errata.worker.attempt import refuse_foreign
+from errata.workspace import Desk
+
+_NEEDED = frozenset({"schema", "source-missing"})
+_ANYONE = tuple(Role)
+
+
+def try_out(desk: Desk, actor: Actor, product: str, partitions: str | Sequence[str], sample: int) -> TryView:
+    """Compute, measure, judge and compare."""
+    desk.allow(actor, _ANYONE, "try")
+    started = time.monotonic()
+    plan = decide(desk, _request(product, actor, partitions))
+    manifest = plan.manifest
+    if manifest is None:
+        refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]
+        raise PlanRefused(
+            f"the trial was refused: {'; '.join(f'{verdict.rule}: {verdict.message}' for verdict in refused)}",
+            state="nothing was computed",
+            plan=refused_view(desk.product(product), plan),
+        )
+    # the SQL parser takes half a second to import
+    from errata.gate.measure.scan_plan import compile_plan
+
+    chunk = Chunk("trial", manifest.partitions, 0, 0)
+    work = ChunkWork("trial", manifest, plan.digest, chunk, "trial", plan.parts)
+    base = manifest.target.base_snapshot_id
+    desk.engines.chunks.check_sources(work)
+    with desk.engines.chunks.trial(work) as (measurer, rows):
+        refuse_foreign(work, rows)
+        numbers = measurer.measure(manifest, compile_plan(manifest), candidate_snapshot=TRIAL, prior_snapshot=base)
+        made = {name: rows.get(name, 0) for name in manifest.partitions}
+        facts = CandidateFacts(made, manifest.target.columns, is_trial=True)
+        verdict = judge(manifest, numbers, facts)
+        found = measurer.diff(manifest, TRIAL, base, manifest.partitions, sample, numbers)
+    return TryView(
+        product=manifest.product,
+        transform=f"{manifest.code.call} {manifest.code.version}",
+        partitions=manifest.partitions,
+        rows=sum(rows.values()),
+        seconds=time.monotonic() - started,
+        passed=verdict.passed,
+        checks=verdict.checks,
+        diff=DiffView(
+            TRIAL,
+            manifest.product,
+            TRIAL,
+            base,
+            manifest.target.grain.value,
+            untouched_partitions(manifest),
+            manifest.target.key,
+            found,
+            metric_moves(manifest, numbers, manifest.partitions),
+        ),
+    )
+
+
+def _request(product: str, actor: Actor, partitions: str | Sequence[str]) -> Request:
+    aside = tuple(Override(rule, "a trial changes nothing") for rule in RULES if rule not in _NEEDED)
+    return Request(product, "trial", actor.person, None, None, partitions, "restate", None, 0, None, aside)

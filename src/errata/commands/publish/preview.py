@@ -1,0 +1,262 @@
+"""Dark publication: the candidate readable by name, old beside new in a view; what readers of the table see stays.
+
+A name is a tag on the candidate's snapshot, kept for the rollback window, and a second one on what stood before. It is
+intended on the record before the table is touched, follows the candidate when that is made anew, is withdrawn when the
+gate says otherwise than the name does, and goes with the run's cleanup.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from errata.approval.release import OPEN, Judged, audited, judged
+from errata.errors import EngineError, ErrataError, RunExpired, StateRefused, UsageError
+from errata.failpoints import failpoint
+from errata.gate.diff.candidate_diff import classified_in
+from errata.gate.measure.names import content_columns
+from errata.ledger import CandidateRecord, RunRecord
+from errata.model.audit import Actor
+from errata.model.diff import MASK
+from errata.model.duration import days
+from errata.model.manifest import Manifest
+from errata.model.product import Role
+from errata.model.refs import PREFIX, before_tag, compare_view, dark_tag
+from errata.model.run import RunState
+from errata.publishing.erasure import require_judged
+from errata.publishing.preview_state import Dark, darks, owner_of
+from errata.publishing.replacement import first_line
+from errata.publishing.selection import refs_of
+from errata.publishing.sql.comparison import Sides, comparison_sql, reads_of
+from errata.views import DarkView
+from errata.workspace import Desk
+
+REJECTED = "_rejected"
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
+_DAY_MS = 86_400_000
+
+
+def publish_dark(desk: Desk, actor: Actor, run_id: str, name: str | None, *, compare: bool, rejected: bool) -> DarkView:
+    """Make the candidate readable under a name; ``compare`` makes the view of old and new as well."""
+    run = desk.ledger.run(run_id)
+    desk.allow(actor, (Role.PUBLISHER,), "publish --dark", run.run_id)
+    desk.not_the_requester(actor, run.planned_by, "publish", run.run_id)
+    manifest = desk.ledger.manifest(run.run_id, actor)
+    found = _readable(desk, actor, run, rejected=rejected)
+    require_judged(desk, actor, run, found.candidate)
+    chosen = _named(run, name, passed=found.verdict.passed)
+    told = _told(desk, run, manifest, found.candidate, chosen, compare=compare)
+    _require_free(desk, actor, run, manifest, told)
+    known = darks(desk, run).get(told["name"])
+    already = known is not None and known.is_made and _is_same(desk, manifest, known.told, told)
+    warnings: tuple[str, ...] = ()
+    if known is not None and already:
+        told = dict(known.told)
+    else:
+        warnings = _make(desk, actor, run, manifest, found.candidate, told)
+    return _view(desk, run, manifest, found, told, already=already, warnings=warnings, actor=actor)
+
+
+def _readable(desk: Desk, actor: Actor, run: RunRecord, *, rejected: bool) -> Judged:
+    """The candidate that was judged; one that did not pass only when that is asked for."""
+    found = judged(desk, run)
+    if found is None or run.state not in (*OPEN, RunState.REJECTED):
+        error = StateRefused(
+            f"publish --dark of {run.run_id} was refused; expected a run whose candidate was judged and is not "
+            f"published whole, found {run.state}",
+            state="main is unchanged",
+            hint=f"errata status {run.run_id}",
+        )
+        raise audited(desk, actor, run, "publish --dark", error)
+    if not found.verdict.passed and not rejected:
+        error = StateRefused(
+            f"publish --dark of {run.run_id} was refused; expected a candidate that passed its gate, found a rejected "
+            "one",
+            state="main is unchanged",
+            hint=f"to look at it all the same, under a name that ends in {REJECTED}: "
+            f"errata publish {run.run_id} --dark --rejected",
+        )
+        raise audited(desk, actor, run, "publish --dark", error)
+    return found
+
+
+def _named(run: RunRecord, name: str | None, *, passed: bool) -> str:
+    """The name; what did not pass says so."""
+    promises_less = name is not None and passed and name.endswith(REJECTED)
+    if name is not None and (not _NAME.fullmatch(name) or name == "main" or name.startswith(PREFIX) or promises_less):
+        raise UsageError(
+            f"the name {name!r} was refused; expected a letter, then letters, digits, _ or -, 63 at most, neither main "
+            f"nor anything that begins with {PREFIX}, nor {REJECTED} at the end of a name for what passed"
+        )
+    base = name or dark_tag(run.run_id)
+    return base if passed or base.endswith(REJECTED) else f"{base}{REJECTED}"
+
+
+def _told(
+    desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, name: str, *, compare: bool
+) -> dict[str, Any]:
+    """What an entry says of it."""
+    until = desk.now() + timedelta(days=days(manifest.rollback_window))
+    # where live won, the newest base is what the candidate replaces; the other partitions are the same in it
+    base = next((one["base_snapshot_id"] for one in reversed(desk.ledger.rebase_facts(run.run_id))), None)
+    base = base or manifest.target.base_snapshot_id
+    keyed = compare and bool(manifest.target.key)
+    return {
+        "table": manifest.target.staging.table,
+        "name": name,
+        "snapshot_id": candidate.snapshot_id,
+        "candidate": candidate.n,
+        "before": before_tag(name) if base else None,
+        "before_snapshot_id": base,
+        "view": compare_view(run.table, name) if keyed else None,
+        "masked": list(classified_in(desk, manifest)),
+        "rejected": name.endswith(REJECTED),
+        "keep_until": until.date().isoformat(),
+    }
+
+
+def _require_free(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, told: Mapping[str, Any]) -> None:
+    """A name that is no dark publication of ours is someone else's branch or tag, and stays."""
+    if told["name"].startswith(PREFIX):
+        return  # nobody but this run may have it, whether or not the ledger remembers
+    refs = refs_of(desk, told["table"]) or {}
+    held, name = refs.get(told["name"]), told["name"]
+    if held is None:
+        # what stood before has a name too, and that one may be taken as well
+        name, held = told["before"], desk.engines.pins.refs(manifest.target.table).get(told["before"] or "")
+        if held is None or told["name"] in darks(desk, run):
+            return
+    elif owner_of(desk, run, told["name"], held) is not None:
+        return
+    error = StateRefused(
+        f"publish --dark of {run.run_id} was refused; expected a free name, found {name} on snapshot {held}, which is "
+        "no dark publication",
+        state="nothing was changed",
+        hint=f"errata publish {run.run_id} --dark --name ANOTHER",
+    )
+    raise audited(desk, actor, run, "publish --dark", error)
+
+
+def _make(
+    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, told: dict[str, Any]
+) -> tuple[str, ...]:
+    """Intent, tags, view, record. Each part may be repeated; answers what could not be done."""
+    held = (refs_of(desk, told["table"]) or {}).get(told["name"])
+    owner = owner_of(desk, run, told["name"], held) if held else None
+    desk.ledger.note(run.run_id, actor, "dark.intended", told)
+    failpoint("dark.after_intent")
+    warnings = []
+    if owner is not None and owner.run_id != run.run_id:
+        taken = {"name": told["name"], "to": run.run_id, "view": told["view"]}
+        desk.ledger.note(owner.run_id, actor, "dark.withdrawn", taken)
+        warnings.append(f"{told['name']} stood for the candidate of {owner.run_id} until now")
+    _tag(desk, run, manifest, told["table"], told["snapshot_id"], told["name"])
+    if told["before"]:
+        _tag(desk, run, manifest, manifest.target.table, told["before_snapshot_id"], told["before"])
+    failpoint("dark.after_tag")
+    if told["view"]:
+        try:
+            desk.engines.writer.show(told["view"], _comparison(desk, manifest, candidate, told) or "")
+        except Exception as error:  # noqa: BLE001  the name is there, and the query serves those who have no view
+            warnings.append(f"{told['view']} was not made ({first_line(error)}); readers can use the query below")
+            told["view"] = None
+        failpoint("dark.after_view")
+    desk.ledger.note(run.run_id, actor, "dark.published", told)
+    return tuple(warnings)
+
+
+def _tag(desk: Desk, run: RunRecord, manifest: Manifest, table: str, snapshot_id: str, name: str) -> None:
+    keep, now = days(manifest.rollback_window) * _DAY_MS, int(desk.now().timestamp() * 1000)
+    pin = desk.engines.pins.move(table, snapshot_id, name, keep_ms=keep, now_ms=now)
+    if pin.outcome != "not_pinned":
+        return
+    if not desk.engines.pins.snapshot_exists(table, snapshot_id):
+        raise RunExpired(
+            f"publish --dark of {run.run_id} was refused; snapshot {snapshot_id} of {table} is gone",
+            state="main is unchanged",
+            hint=f"errata validate {run.run_id} assembles the candidate again",
+        )
+    raise EngineError(
+        f"publish --dark of {run.run_id} did not work: {pin.warning}",
+        state="main is unchanged",
+        hint=f"errata diff {run.run_id} shows the candidate where a catalog takes no tags",
+    )
+
+
+def _comparison(desk: Desk, manifest: Manifest, candidate: CandidateRecord, told: Mapping[str, Any]) -> str | None:
+    """Old and new by key, as a query; None without a key."""
+    if not manifest.target.key:
+        return None
+    return comparison_sql(
+        manifest.target,
+        Sides(told["before"], told["name"]),
+        content_columns(manifest),
+        tuple(name for name in manifest.partitions if name in candidate.detail.get("rows", {})) or manifest.partitions,
+        masked=classified_in(desk, manifest),
+        mask=MASK,
+    )
+
+
+def _is_same(desk: Desk, manifest: Manifest, known: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
+    """Whether it is all there already; a view that was not asked for this time stays."""
+    refs = refs_of(desk, told["table"]) or {}
+    before = desk.engines.pins.refs(manifest.target.table) if told["before"] else {}
+    return (
+        refs.get(told["name"]) == told["snapshot_id"]
+        and (not told["before"] or before.get(told["before"]) == told["before_snapshot_id"])
+        and (told["view"] is None or (told["view"], told["masked"]) == (known["view"], known["masked"]))
+    )
+
+
+def _view(
+    desk: Desk, run: RunRecord, manifest: Manifest, found: Judged, told: Mapping[str, Any], *, already: bool,
+    warnings: tuple[str, ...], actor: Actor,
+) -> DarkView:  # fmt: skip
+    return DarkView(
+        run_id=run.run_id,
+        state=run.state.value,
+        already=already,
+        table=told["table"],
+        name=told["name"],
+        snapshot_id=told["snapshot_id"],
+        keep_until=told["keep_until"],
+        rejected=told["rejected"],
+        reads=reads_of(told["table"], told["name"], told["snapshot_id"]),
+        comparison=_comparison(desk, manifest, found.candidate, told),
+        view=told["view"],
+        before=told["before"],
+        warnings=warnings,
+        single_user=actor.single_user,
+    )
+
+
+def follow_verdict(
+    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, *, passed: bool
+) -> None:
+    """After a verdict: a name goes with the candidate, unless it now says something else than the gate does."""
+    for name, one in darks(desk, run).items():
+        try:
+            if bool(one.told["rejected"]) is passed:
+                _withdraw(desk, actor, run, manifest, one)
+                desk.narrate(f"{name} is no longer readable: its candidate {'passed' if passed else 'was rejected'}")
+            elif one.told["snapshot_id"] != candidate.snapshot_id:
+                told = _told(desk, run, manifest, candidate, name, compare=one.told["view"] is not None)
+                for warning in _make(desk, actor, run, manifest, candidate, told):
+                    desk.narrate(f"WARNING: {warning}")
+                desk.narrate(f"{name} reads the new candidate from now on")
+        except ErrataError as error:  # the verdict stands; the next validate tries again
+            desk.narrate(f"WARNING: {name} still reads candidate {one.told['candidate']}: {error.message}")
+
+
+def _withdraw(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, one: Dark) -> None:
+    told = one.told
+    if told["view"]:
+        desk.engines.writer.drop_view(told["view"])
+        desk.ledger.note(run.run_id, actor, "dark.view_dropped", {"view": told["view"]})
+    if (refs_of(desk, told["table"]) or {}).get(told["name"]) in one.snapshots:
+        desk.engines.pins.remove(told["table"], told["name"])
+    if told["before"]:
+        desk.engines.pins.remove(manifest.target.table, told["before"])
+    desk.ledger.note(run.run_id, actor, "dark.withdrawn", {"name": told["name"]})

@@ -1,0 +1,66 @@
+"""Release: a person's decision over candidate, verdict and accepted warnings. It touches no table."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from errata.approval.release import OPEN, Judged, audited, counts_since, judged, not_validated, released_view
+from errata.errors import ApprovalRefused
+from errata.ledger import RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.product import Role
+from errata.views import ReleaseView
+from errata.workspace import Desk
+
+
+def release(desk: Desk, actor: Actor, run_id: str, digest: str | None, note: str) -> ReleaseView:
+    """Sign what was judged; without a digest show what would be signed, and refuse."""
+    run = desk.ledger.run(run_id)
+    desk.allow(actor, (Role.PUBLISHER,), "release", run.run_id, persons=True)
+    desk.persons_only(actor, (Role.PUBLISHER,), "release", run.run_id)
+    desk.not_the_requester(actor, run.planned_by, "release", run.run_id)
+    manifest = desk.ledger.manifest(run.run_id, actor)
+    found = judged(desk, run)
+    if run.state not in OPEN or found is None or not found.verdict.passed:
+        raise audited(desk, actor, run, "release", not_validated(run, "release", found))
+    view = _view(desk, actor, run, manifest, found)
+    given = (digest or "").strip().removeprefix("sha256:").lower()
+    if given != found.subject.digest:
+        what = f"found {given}" if given else "found none"
+        error = ApprovalRefused(
+            f"release of {run.run_id} was refused; expected the digest of what is signed, {what}",
+            state="nothing was changed; above is what would be signed",
+            hint=f"errata release {run.run_id} --digest {found.subject.digest}",
+            release=view,
+        )
+        # to ask what would be signed is no attempt to sign
+        raise audited(desk, actor, run, "release", error) if given else error
+    _, already = desk.ledger.record_release(
+        run.run_id, found.subject.content, candidate_n=found.candidate.n, person=actor.person, kind="release",
+        actor=actor, note=note, since=counts_since(desk, manifest),
+    )  # fmt: skip
+    return _view(desk, actor, run, manifest, found, already=already)
+
+
+def _view(
+    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, found: Judged, *, already: bool = False
+) -> ReleaseView:
+    return ReleaseView(
+        run_id=run.run_id,
+        state=run.state.value,
+        already=already,
+        release_digest=found.subject.digest,
+        manifest_digest=run.manifest_digest,
+        candidate=found.candidate.branch,
+        candidate_digest=found.candidate.digest,
+        snapshot_id=found.candidate.snapshot_id or "",
+        partitions=run.partitions,
+        checks=dict(Counter(str(check.get("level")) for check in found.verdict.checks)),
+        accepted=tuple({"check": a.check, "why": a.why, "person": a.person} for a in found.accepted),
+        release=released_view(desk, run, manifest),
+        grain=manifest.target.grain.value,
+        product=run.product,
+        requested_by=run.planned_by,
+        single_user=actor.single_user,
+    )

@@ -1,0 +1,216 @@
+"""Validate: judge a run's candidate, as often as thresholds or acceptances change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from errata.approval.release import release_digest
+from errata.canonical import digest_of, plain
+from errata.commands.publish.preview import follow_verdict
+from errata.errors import StateRefused, ValidationRejected
+from errata.failpoints import failpoint
+from errata.gate.candidate import assemble, complete, facts_of, measured
+from errata.gate.threshold_changes import RULES, change_thresholds, changed_thresholds, in_force
+from errata.gate.verdict.findings import CandidateFacts
+from errata.gate.verdict.judge import judge
+from errata.gate.warnings import accept_warnings, standing
+from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord, VerdictRecord
+from errata.live_writers.freeze import held_off
+from errata.live_writers.rebase import rebase_if_written
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.product import Role
+from errata.model.rebase import recounted
+from errata.model.run import RunState
+from errata.ports.measure import Measurement
+from errata.publishing.erasure import judge_suppressed
+from errata.publishing.expected_files import written_since
+from errata.publishing.late_inputs import late_inputs_of, notice_late_inputs
+from errata.publishing.live_writes import SEEN, live_writes_of, notice_live_writes
+from errata.publishing.recovery import settle_open
+from errata.publishing.selection import refs_of
+from errata.publishing.sweep import sweep
+from errata.text.numbers import plural
+from errata.views import ValidateView
+from errata.workspace import Desk
+
+S = RunState
+_JUDGED = frozenset({S.STAGED, S.REJECTED, S.VALIDATED})
+
+
+def validate(
+    desk: Desk, actor: Actor, run_id: str, accept: Mapping[str, str], thresholds: str | None = None
+) -> ValidateView:
+    """The verdict on the run's candidate; raises ``ValidationRejected`` when it does not pass.
+
+    ``thresholds`` is the reason for judging by the thresholds of the product file as it is now.
+    """
+    run = desk.ledger.run(run_id)
+    decides = bool(accept) or thresholds is not None
+    deed = "validate --accept" if accept else "validate --thresholds" if decides else "validate"
+    desk.allow(actor, (Role.APPROVER,) if decides else (Role.OPERATOR, Role.APPROVER), deed, run.run_id)
+    if decides:
+        desk.persons_only(actor, (Role.APPROVER,), deed, run.run_id)
+        desk.not_the_requester(actor, run.planned_by, "accept" if accept else "other thresholds", run.run_id)
+    settle_open(desk, actor, run.table)
+    run = desk.ledger.run(run.run_id)
+    manifest = desk.ledger.manifest(run.run_id, actor)
+    candidate = _measured_candidate(desk, run, manifest) if run.state in (*_JUDGED, S.PART_PUBLISHED) else None
+    # published in part, a candidate that has expired is made again: the rest of it is still to be published
+    is_lost = run.state is S.PART_PUBLISHED and candidate is None
+    if run.state not in _JUDGED and (not is_lost or decides):
+        if run.state is S.PART_PUBLISHED and candidate is not None:
+            judge_suppressed(desk, actor, run, manifest, candidate)
+        return _as_it_stands(desk, actor, run, thresholds)
+    chunks = complete(desk, run, manifest)
+    with held_off(desk, actor, run, manifest):
+        return _validated(desk, actor, run, manifest, chunks, candidate, accept, thresholds)
+
+
+def _validated(
+    desk: Desk,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    chunks: Sequence[ChunkRecord],
+    candidate: CandidateRecord | None,
+    accept: Mapping[str, str],
+    thresholds: str | None,
+) -> ValidateView:
+    if candidate is None:
+        rebase_if_written(desk, actor, run, manifest)
+        candidate = assemble(desk, actor, run, manifest, chunks)
+        sweep(desk, actor, run.table)
+    judge_suppressed(desk, actor, run, manifest, candidate)
+    measurements = measured(desk, actor, run, manifest, candidate)
+    facts = facts_of(desk, manifest, candidate)
+    if thresholds is not None:
+        change_thresholds(desk, actor, run, manifest, thresholds)
+    rules = recounted(in_force(desk, run, manifest), desk.ledger.rebases(run.run_id))
+    if accept:
+        accept_warnings(desk, actor, run, accept, judge(rules, measurements, facts))
+    return _judge(desk, actor, run, rules, candidate, facts, measurements)
+
+
+def _measured_candidate(desk: Desk, run: RunRecord, manifest: Manifest) -> CandidateRecord | None:
+    """The candidate that is there and was measured: judging it again needs neither a scan nor a JVM."""
+    candidate = desk.ledger.latest_candidate(run.run_id)
+    if candidate is None or candidate.state is not CandidateState.MADE:
+        return None
+    if set(candidate.detail["rows"]) != set(manifest.partitions):
+        return None
+    refs = refs_of(desk, manifest.target.staging.table) or {}
+    if refs.get(candidate.branch) != candidate.snapshot_id:
+        return None
+    return candidate if desk.ledger.measurements(run.run_id, candidate.n) else None
+
+
+def _as_it_stands(desk: Desk, actor: Actor, run: RunRecord, thresholds: str | None) -> ValidateView:
+    """A run that is past its gate keeps its verdict; one that is not there yet is refused."""
+    verdict, candidate = desk.ledger.latest_verdict(run.run_id), desk.ledger.latest_candidate(run.run_id)
+    if verdict is None or candidate is None or thresholds is not None:
+        what = "other thresholds for" if thresholds is not None else "validate of"
+        error = StateRefused(
+            f"{what} {run.run_id} was refused; expected a run that is staged and not yet published, found {run.state}",
+            state="nothing was changed",
+            hint=f"errata run {run.run_id}" if run.state in (S.APPROVED, S.RUNNING) else f"errata status {run.run_id}",
+        )
+        desk.ledger.refuse(run.run_id, actor, "validate", error.message)
+        raise error
+    return recorded_verdict(desk, run, verdict, candidate)
+
+
+def recorded_verdict(desk: Desk, run: RunRecord, verdict: VerdictRecord, candidate: CandidateRecord) -> ValidateView:
+    """A verdict as the ledger has it."""
+    return ValidateView(
+        run_id=run.run_id,
+        state=run.state.value,
+        already=True,
+        passed=verdict.passed,
+        snapshot_id=candidate.snapshot_id or "",
+        candidate=candidate.branch,
+        checks=verdict.checks,
+        measured=len(desk.ledger.measurements(run.run_id, candidate.n)),
+        thresholds=_changed(desk, run),
+        release_digest=release_digest(desk, run),
+        single_user=desk.project.single_user,
+        late_inputs=late_inputs_of(desk, run),
+    )
+
+
+def _changed(desk: Desk, run: RunRecord) -> tuple[Mapping[str, Any], ...]:
+    return tuple({key: change[key] for key in ("person", "why", "changes")} for change in changed_thresholds(desk, run))
+
+
+def _written_meanwhile(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
+    """Partitions that publish would refuse as the table is now, recorded with who wrote them."""
+    if written := written_since(desk, run, manifest):
+        notice_live_writes(desk, actor, run, manifest, "validate")
+        explained = {name for one in live_writes_of(desk, run) for name in one.partitions}
+        if rest := [name for name in written if name not in explained]:
+            desk.ledger.note(run.run_id, actor, SEEN, {"seen_by": "validate", "partitions": rest, "commits": []})
+    return written
+
+
+def _judge(
+    desk: Desk,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    candidate: CandidateRecord,
+    facts: CandidateFacts,
+    measurements: tuple[Measurement, ...],
+) -> ValidateView:
+    verdict = judge(manifest, measurements, facts)
+    if accepted := standing(desk, run, verdict):
+        verdict = judge(manifest, measurements, facts, accepted)
+    checks: tuple[Mapping[str, Any], ...] = tuple(plain(check) for check in verdict.checks)
+    before = desk.ledger.latest_verdict(run.run_id)
+    thresholds = digest_of([*(getattr(manifest, name) for name in RULES), [plain(a) for a in accepted]])
+    already = (
+        before is not None
+        and (before.candidate_n, before.thresholds_digest) == (candidate.n, thresholds)
+        and [dict(check) for check in before.checks] == [dict(check) for check in checks]
+    )
+    if not already:
+        desk.ledger.record_verdict(run.run_id, candidate.n, verdict.passed, checks, thresholds, actor)
+        failpoint("validate.after_verdict")
+    run = desk.ledger.run(run.run_id)
+    follow_verdict(desk, actor, run, manifest, candidate, passed=verdict.passed)
+    if not before:
+        notice_late_inputs(desk, actor, run, manifest, manifest.partitions, "validate")
+    view = ValidateView(
+        run_id=run.run_id,
+        state=run.state.value,
+        already=already,
+        passed=verdict.passed,
+        snapshot_id=candidate.snapshot_id or "",
+        candidate=candidate.branch,
+        checks=checks,
+        measured=len(measurements),
+        conflicts=() if before else _written_meanwhile(desk, actor, run, manifest),
+        thresholds=_changed(desk, run),
+        release_digest=release_digest(desk, run),
+        single_user=desk.project.single_user,
+        late_inputs=late_inputs_of(desk, run),
+    )
+    if verdict.passed:
+        return view
+    blocking = [p for p in verdict.problems if p.level == "block"]
+    warned = sorted({p.name for p in verdict.problems if p.level == "warn"})
+    hint = (
+        f"correct the transform and plan again with --supersede {run.run_id}"
+        if blocking
+        else f'if they are right, an approver says so: errata validate {run.run_id} --accept "{warned[0]}=WHY"'
+    )
+    counted = Counter((problem.name, problem.level) for problem in verdict.problems)
+    told = [f"{name} {'blocks' if level == 'block' else 'warns'} in {n}" for (name, level), n in counted.items()]
+    raise ValidationRejected(
+        f"{plural(len(verdict.problems), 'finding stands', 'findings stand')} in the way: {', '.join(told)}; "
+        f"first: {verdict.problems[0].partition or 'the candidate'}: {verdict.problems[0].message}",
+        state="main is unchanged; the candidate is kept for a look: errata diff " + run.run_id,
+        hint=hint,
+        validation=view,
+    )

@@ -1,0 +1,65 @@
+"""Cleanup: refs, shadows and quarantine tables that nothing needs any more; never what a worker may still write to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from errata.failpoints import failpoint
+from errata.ledger import RunRecord
+from errata.model.audit import Actor
+from errata.model.product import Role
+from errata.model.refs import quarantine_table
+from errata.publishing.leftovers import ENDED, WHOLE_TABLE, removable, retire_fences
+from errata.publishing.preview_state import dark_views
+from errata.publishing.recovery import settle_open
+from errata.publishing.selection import refs_of
+from errata.views import CleanupView
+from errata.workspace import Desk
+
+
+def cleanup(desk: Desk, actor: Actor, run_id: str | None, *, dry_run: bool) -> CleanupView:
+    """Remove what is left of finished runs; the undo set of a publication stays for its whole window."""
+    desk.allow(actor, (Role.OPERATOR,), "cleanup")
+    runs = (desk.ledger.run(run_id),) if run_id else desk.ledger.runs()
+    for table in {run.table for run in runs}:
+        settle_open(desk, actor, table)
+    wanted: dict[str, list[tuple[str, str]]] = {}
+    kept: list[Mapping[str, str]] = []
+    for run in runs:
+        drop, keep = removable(desk, desk.ledger.run(run.run_id))
+        kept += keep
+        for table, ref in drop:
+            wanted.setdefault(table, []).append((ref, run.run_id))
+    removed: list[Mapping[str, str]] = []
+    for table, refs in wanted.items():
+        present = refs_of(desk, table)
+        found = [] if present is None else [(ref, run) for ref, run in refs if ref in {WHOLE_TABLE, *present}]
+        if found and not dry_run:
+            retire_fences(desk, actor, {run for _, run in found})
+            _drop(desk, table, found)
+            failpoint("cleanup.after_remove")
+        removed += [{"table": table, "ref": ref, "run_id": run} for ref, run in found]
+    for run in runs:
+        removed += _drop_views(desk, actor, desk.ledger.run(run.run_id), dry_run=dry_run)
+    if removed and not dry_run:
+        desk.ledger.note(run_id, actor, "cleanup", {"removed": [dict(item) for item in removed]})
+    return CleanupView(tuple(removed), tuple(kept), dry_run)
+
+
+def _drop(desk: Desk, table: str, found: Sequence[tuple[str, str]]) -> None:
+    refs = [ref for ref, _ in found]
+    if table == quarantine_table(table, found[0][1]):
+        desk.engines.quarantine.drop(table)
+    elif WHOLE_TABLE in refs:  # a shadow belongs to one run
+        desk.engines.staging.drop_shadow(desk.ledger.manifest(found[0][1]).target)
+    else:
+        desk.engines.staging.drop_refs(table, refs)
+
+
+def _drop_views(desk: Desk, actor: Actor, run: RunRecord, *, dry_run: bool) -> list[Mapping[str, str]]:
+    """Views of old and new go with the names that they read."""
+    views = dark_views(desk, run) if run.state in ENDED else []
+    for view in views if not dry_run else ():
+        desk.engines.writer.drop_view(view)
+        desk.ledger.note(run.run_id, actor, "dark.view_dropped", {"view": view})
+    return [{"table": view, "ref": "the view itself", "run_id": run.run_id} for view in views]

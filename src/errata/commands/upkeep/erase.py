@@ -1,0 +1,75 @@
+"""Forget people. Of those who worked here the ledger deletes the name behind their pseudonym and the key to what they
+wrote; those whom rows are about go on the list of erased subjects, which gate, publication and rollback ask.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Collection
+
+from errata.approval.release import OPEN
+from errata.errors import UsageError
+from errata.failpoints import failpoint
+from errata.model.audit import Actor
+from errata.model.product import Role
+from errata.views import ErasedView, ListedView
+from errata.workspace import Desk
+
+
+def erase_person(desk: Desk, actor: Actor, name: str, reason: str) -> ErasedView:
+    """Erase who a pseudonym is; audited under the pseudonym, and the chain stays valid."""
+    desk.allow(actor, (Role.APPROVER,), "erase-person")
+    _need(reason)
+    done = desk.ledger.erase_person(name, reason, actor)
+    warnings = [done.remains] if done.remains else []
+    if done.older_entries:
+        warnings.append(
+            f"{done.older_entries} entries from before there were pseudonyms go on naming them, because they are hashed"
+        )
+    if done.accounts:
+        warnings.append(
+            f"they alone acted through the account {', '.join(done.accounts)}, which is a name of its own and still "
+            f"known: errata audit erase-person {shlex.quote(done.accounts[0])}"
+        )
+    if name in desk.project.people:
+        warnings.append("errata.yaml still lists them under people")
+    return ErasedView(done.pseudonym, done.entries, done.already, tuple(warnings))
+
+
+def list_subjects(desk: Desk, actor: Actor, subjects: Collection[str], reason: str) -> ListedView:
+    """Put subjects on the list. Asked for on the record first; their ids are in no record, list or message."""
+    desk.allow(actor, (Role.APPROVER,), "erase add")
+    _need(reason)
+    if any(not subject.strip() for subject in subjects):
+        raise UsageError(
+            "an empty id was refused; expected what stands in the columns that products name under subjects",
+            state="nobody was added",
+        )
+    if any(re.search(rf"(?<![\w-]){re.escape(subject)}(?![\w-])", reason) for subject in subjects):
+        raise UsageError(
+            "the reason names one of the ids; expected one without, because reasons are kept for good",
+            state="nobody was added",
+            hint='name the request instead: --reason "request 114"',
+        )
+    erased, asked = desk.engines.erased, sorted(set(subjects))
+    desk.ledger.note(None, actor, "erasure.asked", {"list": erased.table, "subjects": len(asked), "reason": reason})
+    failpoint("erase.before_add")
+    added = erased.add(asked)
+    mark = erased.watermark()
+    desk.ledger.note(None, actor, "erasure.listed", {"list": erased.table, "added": added, "watermark": mark})
+    honoured = {p.name: p.target.subjects for p in desk.project.products.values() if p.target.subjects}
+    judged = [run for run in desk.ledger.runs() if run.product in honoured and run.state in OPEN]
+    return ListedView(
+        table=erased.table,
+        added=added,
+        already=len(asked) - added,
+        watermark=mark,
+        products={name: tuple(columns) for name, columns in sorted(honoured.items())},
+        judge_again=tuple(run.run_id for run in judged) if added else (),
+    )
+
+
+def _need(reason: str) -> None:
+    if not reason.strip():
+        raise UsageError("an erasure without a reason was refused; expected --reason, because it is kept")

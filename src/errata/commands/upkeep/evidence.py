@@ -1,0 +1,271 @@
+"""Evidence of one run: everything the ledger knows of it, gathered in one consistent state, sealed and signed.
+
+Whatever the run's state: a declined or cancelled run has evidence too. Only the summary of the diff needs the lake, and
+only the first time; without it the bundle says why it is not there. Rows of data never enter a bundle.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import Any
+
+from errata.canonical import canonical_bytes, plain, sha256
+from errata.errors import AuditBroken, EngineError, NotFound, Refused
+from errata.evidence.bundle import sealed
+from errata.evidence.diff_summary import change_record, keep_summary
+from errata.evidence.head_export import signing_key
+from errata.evidence.heads import signed_head
+from errata.evidence.keys import SigningKey
+from errata.evidence.members import Dossier, members_of, readme, verifier_source
+from errata.ledger import RunRecord
+from errata.ledger.audit.measurement_digest import measured_bytes
+from errata.model.audit import Actor, Head
+from errata.model.manifest import Manifest
+from errata.model.product import Project
+from errata.report.evidence_cover import cover
+from errata.text.secrets import is_secret_name, passwords_in, spellings
+from errata.workspace import Desk
+
+_TRIES = 5
+_LEAST = 8
+"""Characters of a secret that is looked for: shorter ones are parts of other words."""
+_NEVER = b"PRIVATE KEY-----"
+_PEM, _PEM_LINE = "PRIVATE KEY-----", re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
+_PSEUDONYM = re.compile(r"(?<![:\w])subject-[0-9a-f]{20}\b")
+_SEALED = re.compile(r"sealed:subject-[0-9a-f]{20}:[A-Za-z0-9_=-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceView:
+    """A bundle, and what to hold it against."""
+
+    run_id: str
+    product: str
+    state: str
+    manifest_digest: str
+    members: tuple[str, ...]
+    bytes: int
+    sha256: str
+    signed_by: str
+    head: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+
+
+def export(desk: Desk, actor: Actor, run_id: str, *, with_diff: bool = True) -> tuple[EvidenceView, bytes]:
+    """The bundle of a run as bytes, and what it holds; changes nothing but that the diff's summary is kept."""
+    key = signing_key(desk)
+    run = desk.ledger.run(run_id)
+    manifest = desk.ledger.manifest(run.run_id, actor)
+    checked = desk.ledger.verify_audit()
+    if not checked.ok:
+        raise AuditBroken(
+            f"evidence of {run.run_id} was refused; expected an audit that verifies, found: {checked.reason}",
+            state="nothing was written",
+            hint="errata audit verify",
+        )
+    why_not = keep_summary(desk, actor, run, manifest) if with_diff else ""
+    dossier, summary = _consistent(desk, actor, run.run_id, key, why_not)
+    readable = dossier.readable()
+    members = members_of(dossier, cover(readable, summary), readme(readable))
+    _no_secrets(desk, members)
+    content = sealed(members, dossier.predicate, key)
+    missing = str(dossier.diff["missing"])
+    return EvidenceView(
+        run_id=run.run_id,
+        product=run.product,
+        state=str(dossier.run["state"]),
+        manifest_digest=run.manifest_digest,
+        members=tuple(sorted(members)),
+        bytes=len(content),
+        sha256=sha256(content),
+        signed_by=key.public.keyid,
+        head=dossier.run["head"],
+        notes=(f"no summary of the diff: {missing}",) if missing else (),
+    ), content
+
+
+def _consistent(
+    desk: Desk, actor: Actor, run_id: str, key: SigningKey, why_not: str
+) -> tuple[Dossier, Mapping[str, Any] | None]:
+    """Every change of a run writes the audit, so records that were read while its head stood still fit together."""
+    for _ in range(_TRIES):
+        before = desk.ledger.audit_head()
+        # as it is stored, so that records can be held against the audit, which is hashed with pseudonyms
+        with desk.ledger.as_stored():
+            found, summary = _gathered(desk, actor, run_id, key, why_not)
+        found = replace(found, people=_people(desk, found))
+        if desk.ledger.audit_head() == before:
+            return found, summary
+    raise EngineError(
+        f"evidence of {run_id} was not made; the ledger was written to each of {_TRIES} times that it was read",
+        state="nothing was written",
+        hint="try again while fewer workers are at it, or errata pause first",
+    )
+
+
+def _gathered(
+    desk: Desk, actor: Actor, run_id: str, key: SigningKey, why_not: str
+) -> tuple[Dossier, Mapping[str, Any] | None]:
+    ledger = desk.ledger
+    run, manifest = ledger.run(run_id), ledger.manifest(run_id, actor)
+    segment = ledger.audit_segment(run_id)
+    seq, digest, at = ledger.audit_head()
+    head = Head(ledger.ledger_id, desk.project.name, seq, digest, at)
+    changed, summary = change_record(desk, run, manifest, why_not)
+    candidates = [(one, _part(desk, one.digest)) for one in ledger.candidates(run_id)]
+    publications = ledger.publications(run_id)
+    parts = _parts(desk, run_id, manifest, [digest for one in publications for digest in one.details])
+    parts |= {one.digest: part for one, part in candidates if part is not None}
+    if summary is not None:
+        parts[str(changed["summary"])] = summary
+    numbers = {one.n: ledger.measurements(run_id, one.n) for one, _ in candidates}
+    dossier = Dossier(
+        run=_run(desk, run, manifest, head),
+        plan=_plan(desk, run, manifest),
+        work={
+            "chunks": [_without(one, "run_id") for one in ledger.chunks(run_id)],
+            "attempts": [_without(one, "run_id", "heartbeat_at", "lease_until") for one in ledger.attempts(run_id)],
+        },
+        decisions={
+            "approvals": [_without(one, "run_id") for one in ledger.approvals(run_id)],
+            "releases": [
+                _without(one, "run_id", "subject") | {"subject": canonical_bytes(one.subject).decode()}
+                for one in ledger.releases(run_id)
+            ],
+            "warnings": [_without(one, "run_id") for one in ledger.acceptances_of_warnings(run_id)],
+        },
+        gate={
+            "candidates": [
+                _without(one, "run_id", "detail") | {"rows": one.detail.get("rows", {}), "files": part is not None}
+                for one, part in candidates
+            ],
+            "verdicts": [_without(one, "run_id") for one in ledger.verdicts(run_id)],
+            "facts": {name: plain(value) for name, value in ledger.facts(run_id).items()},
+        },
+        publications={
+            "publications": [_without(one, "run_id", "owner", "lease_until") for one in publications],
+        },
+        environment=_environment(manifest),
+        diff=changed,
+        manifest=ledger.manifest_bytes(run_id, actor),
+        entries=segment.text(),
+        head=signed_head(head, key),
+        parts=parts,
+        measurements={n: measured_bytes(rows) for n, rows in numbers.items() if rows},
+    )
+    return dossier, _read(summary)
+
+
+def _run(desk: Desk, run: RunRecord, manifest: Manifest, head: Head) -> dict[str, Any]:
+    return {
+        "run_id": run.run_id,
+        "ledger_id": desk.ledger.ledger_id,
+        "project": manifest.project,
+        "product": run.product,
+        "owner": manifest.owner,
+        "table": run.table,
+        "kind": manifest.kind,
+        "state": run.state.value,
+        "requested_by": manifest.requested_by,
+        "reason": manifest.reason,
+        "planned_at": run.planned_at,
+        "updated_at": run.updated_at,
+        "manifest_digest": run.manifest_digest,
+        "single_user": manifest.single_user,
+        "supersedes": manifest.supersedes,
+        "grain": manifest.target.grain.value,
+        "rollback_window": manifest.rollback_window,
+        "partitions": {name: state.value for name, state in desk.ledger.partition_states(run.run_id).items()},
+        "head": {"seq": head.seq, "hash": head.hash, "at": head.at},
+    }
+
+
+def _plan(desk: Desk, run: RunRecord, manifest: Manifest) -> dict[str, Any]:
+    planned = next((one for one in desk.ledger.audit_entries(run.run_id) if one.action == "run.planned"), None)
+    rows = planned.body.get("verdicts", ()) if planned else ()
+    return {
+        "verdicts": [dict(zip(("rule", "level", "message", "override"), row, strict=True)) for row in rows],
+        "overrides": plain(manifest.overrides),
+        "estimate": plain(manifest.estimate),
+    }
+
+
+def _people(desk: Desk, dossier: Dossier) -> dict[str, Any]:
+    """The names and words behind the pseudonyms and sealed texts of this run, where they were not erased."""
+    content = b"".join(members_of(dossier, "", "").values()).decode("utf-8", "replace")
+    names, texts = sorted(set(_PSEUDONYM.findall(content))), sorted(set(_SEALED.findall(content)))
+    known = desk.ledger.revealed([*names, *texts])
+    told = dict(zip([*names, *texts], known, strict=True))
+    return {
+        "names": {one: told[one] for one in names if told[one] != one},
+        "texts": {one: told[one] for one in texts},
+    }
+
+
+def _environment(manifest: Manifest) -> dict[str, Any]:
+    return {
+        "planned_with": manifest.code.errata_version,
+        "exported_with": version("errata"),
+        "verifier_sha256": sha256(verifier_source()),
+        "code": {
+            name: plain(getattr(manifest.code, name))
+            for name in ("call", "version", "zip_digest", "config_digest", "lock_digest", "git_commit", "git_dirty")
+        },
+        "jars": dict(manifest.code.jars),
+    }
+
+
+def _parts(desk: Desk, run_id: str, manifest: Manifest, details: Iterable[str]) -> dict[str, bytes]:
+    """The lists that the manifest names, and what each try of a publication was about to commit; not the code."""
+    rebases = desk.ledger.rebases(run_id)
+    pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
+    names = [manifest.target.expected_part, *(pin.files_part for pin in pins), *details]
+    names += [name for rebase in rebases for name in (rebase.expected_part, rebase.pins_part)]
+    return {name: desk.ledger.get_part(name) for name in names if name}
+
+
+def _part(desk: Desk, digest: str) -> bytes | None:
+    try:
+        return desk.ledger.get_part(digest)
+    except NotFound:  # a candidate that was made before its file list was kept
+        return None
+
+
+def _read(content: bytes | None) -> Mapping[str, Any] | None:
+    return None if content is None else dict(json.loads(content))
+
+
+def _without(record: Any, *names: str) -> dict[str, Any]:
+    return {name: value for name, value in plain(record).items() if name not in names}
+
+
+def _no_secrets(desk: Desk, members: Mapping[str, bytes]) -> None:
+    """The last look: nothing that goes by the name of a secret, and no private key, leaves the house."""
+    secrets = _secrets_of(desk.project)
+    for member, content in members.items():
+        found = next((said for spelling, said in secrets.items() if spelling in content), "")
+        if member != "verify.py" and _NEVER in content:
+            found = "a private key"
+        if found:
+            raise Refused(
+                f"evidence was refused; expected no secret in it, found {found} in {member}",
+                state="nothing was written",
+                hint="take it out of the product file, the reason or the note it stands in, and plan again",
+            )
+
+
+def _secrets_of(project: Project) -> dict[bytes, str]:
+    """What may not be in a bundle, as it may be written there, and what it is called."""
+    found = [(word, "a password that errata.yaml spells out") for word in project.credentials]
+    for name, value in project.secrets.items():
+        found += [(password, f"a password of ${{{name}}}") for password in passwords_in(value)]
+        if is_secret_name(name.lower()):
+            found.append((value, f"${{{name}}}"))
+        # a key is found by any line of it, whatever its variable is called
+        found += [(line, f"${{{name}}}") for line in _PEM_LINE.findall(value.replace("\\n", " ")) if _PEM in value]
+    told = ((spelling.encode(), said) for word, said in found if len(word) >= _LEAST for spelling in spellings(word))
+    return dict(told)

@@ -1,0 +1,250 @@
+"""What an exception of Spark, Java or the operating system means for a chunk and for its worker.
+
+Told by the types and texts along the chain of causes: no room or no permission, no memory, a JVM that is gone, a commit
+or a network that may do better next time; and by where Java threw it: in Iceberg, a file format, a database driver or
+Spark's own machinery, none of which is the transform's fault. Whatever is none of these is the transform's own. Texts
+count where Java or the operating system wrote them: what a transform raises by itself is not read for words that sound
+like trouble.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator
+from traceback import walk_tb
+from typing import Any
+
+from errata.errors import EngineError, ErrataError, OutOfMemory, SourceCorrupt, StorageRefused, WorkerDied
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
+_STORAGE = (
+    "java.nio.file.AccessDeniedException",
+    "org.apache.hadoop.security.AccessControlException",
+    "Status Code: 403",
+    "(Service: S3, Status Code: 403",
+)
+_SYSTEM_SAYS = re.compile(
+    r"\b(?:java\.io|java\.nio\.file|org\.apache\.hadoop)\.[\w.$]+: "
+    r"[^\n]*(?:No space left on device|Disk quota exceeded|Read-only file system|Permission denied)"
+)
+_FROM_PYTHON = re.compile(r"PythonException: .*", re.DOTALL)
+"""Where Java quotes what a function of the transform raised in a Python worker."""
+_MEMORY = (
+    "java.lang.OutOfMemoryError",
+    "org.apache.spark.memory.SparkOutOfMemoryError",
+    "Container killed by YARN for exceeding",
+    "OOMKilled",
+    "exit code 137",
+    "exited with code 137",
+    "exited with code 52",
+)
+_PASSES = (
+    "java.net.ConnectException",
+    "java.net.NoRouteToHostException",
+    "java.net.SocketException",
+    "java.net.SocketTimeoutException",
+    "java.net.UnknownHostException",
+    "java.sql.SQLTransient",
+    "java.util.concurrent.TimeoutException",
+    "org.apache.iceberg.exceptions.CommitFailedException",
+    "org.apache.iceberg.exceptions.CommitStateUnknownException",
+    "org.apache.iceberg.exceptions.ServiceFailureException",
+    "org.apache.iceberg.exceptions.ServiceUnavailableException",
+    "org.apache.iceberg.jdbc.UncheckedSQLException",
+    "org.apache.spark.shuffle.FetchFailedException",
+    "software.amazon.awssdk.core.exception.",
+    "ExecutorLostFailure",
+    "SlowDown",
+    "Status Code: 503",
+    "Status Code: 500",
+    "cancelled because SparkContext was shut down",
+)
+_UNREADABLE = re.compile(r"\[FAILED_READ_FILE\.(?!FILE_NOT_EXIST)\w+\] [^\n]*? file (\S.*?)\.(?=\s|$)", re.MULTILINE)
+"""What Spark says when a file that is there cannot be read, with its name."""
+_RUNTIME = ("java.", "javax.", "jdk.", "sun.", "com.sun.", "scala.")
+"""Frames that say nothing of who called them."""
+_MACHINERY = (
+    "org.apache.iceberg.",
+    "org.apache.parquet.",
+    "org.apache.avro.",
+    "org.apache.orc.",
+    "org.apache.hadoop.",
+    "org.apache.http.",
+    "org.apache.hc.",
+    "org.postgresql.",
+    "org.sqlite.",
+    "com.zaxxer.hikari.",
+    "software.amazon.",
+    "org.apache.spark.sql.connector.",
+    "org.apache.spark.sql.execution.datasources.v2.",
+    "org.apache.spark.scheduler.",
+    "org.apache.spark.storage.",
+    "org.apache.spark.shuffle.",
+    "org.apache.spark.network.",
+    "org.apache.spark.rpc.",
+)
+"""Code that no expression of a transform runs in: what it throws is its own failure."""
+_ABOUT_AN_EXPRESSION = re.compile(r"^[\w.$]+: \[(?!INTERNAL_ERROR)[A-Z][A-Z0-9_.]+\]")
+"""How Spark writes that an expression, a type or a value of the query is wrong."""
+_DEFECT_OF_SPARK = "[INTERNAL_ERROR"
+_FRAMES = 60
+_OUT_OF_MEMORY_EXITS = {3, 52, 137, -9}
+"""ExitOnOutOfMemoryError, Spark's own handler, and the kernel's."""
+
+
+def meaning(error: BaseException, where: str, exit_code: int | None) -> ErrataError | None:
+    """The error that says what happened, or None when it is the transform's own; ``exit_code`` of a dead JVM."""
+    if isinstance(error, ErrataError):
+        return error
+    # first, because Java can no longer be asked what it meant
+    if exit_code is not None or any(_is_gone(one) for one in _python_chain(error)):
+        return _gone(where, exit_code)
+    try:
+        told = "\n".join(_FROM_PYTHON.sub("", text) for text in _system_texts(error))
+    except Exception as silence:
+        if _is_gone(silence):
+            return _gone(where, exit_code)
+        raise
+    no_room = any(isinstance(one, OSError) and one.errno in _NO_ROOM for one in _python_chain(error))
+    if no_room or _has(told, _STORAGE) or _SYSTEM_SAYS.search(told):
+        return StorageRefused(
+            f"{where} could not be written: {cause_of(error)}",
+            state="the chunk was given back; chunks that were adopted are kept; main is unchanged",
+            hint="make room or mend the permission, then repeat the command: it goes on where it stopped",
+        )
+    if any(isinstance(one, MemoryError) for one in _python_chain(error)) or _has(told, _MEMORY):
+        return OutOfMemory(
+            f"{where} ran out of memory: {cause_of(error)}",
+            state="nothing of this chunk was adopted; main is unchanged",
+            hint="it is tried again in smaller pieces; spark.driver.memory and spark.executor.memory set what there is",
+        )
+    if _has(told, _PASSES):
+        return EngineError(
+            f"{where} failed in a way that may pass: {cause_of(error)}",
+            state="nothing of this chunk was adopted; main is unchanged",
+        )
+    return corrupt(error, where) or _of_the_engine(error, where)
+
+
+def _of_the_engine(error: BaseException, where: str) -> EngineError | None:
+    """A failure inside the engine, with its cause; None where the transform may have brought it about."""
+    java = next((found for one in _python_chain(error) if (found := _java(one)) is not None), None)
+    if java is None:
+        return None
+    is_defect = False
+    while True:
+        text = str(java.toString())
+        is_defect = is_defect or _DEFECT_OF_SPARK in text.partition("\n")[0]
+        cause = java.getCause()
+        if cause is None:
+            break
+        java = cause
+    if _FROM_PYTHON.search(text) or _ABOUT_AN_EXPRESSION.match(text):
+        return None
+    thrower = next((name for name in _frames(java) if not name.startswith(_RUNTIME)), "")
+    if not is_defect and not thrower.startswith(_MACHINERY):
+        return None
+    place = f", thrown in {thrower}" if thrower else ""
+    return EngineError(
+        f"{where} failed in the engine and not in the transform: {cause_of(error)}{place}",
+        state="nothing of this chunk was adopted; main is unchanged",
+    )
+
+
+def _frames(java: Any) -> Iterator[str]:
+    """The classes that a throwable passed through, innermost first."""
+    for n, frame in enumerate(java.getStackTrace()):
+        if n == _FRAMES:
+            return
+        yield str(frame.getClassName())
+
+
+def corrupt(error: BaseException, where: str) -> SourceCorrupt | None:
+    """The file that is at fault, by name, when a file is at fault and not the way to it."""
+    told = "\n".join(_FROM_PYTHON.sub("", text) for text in _system_texts(error))
+    found = _UNREADABLE.search(told)
+    if found is None or _has(told, _PASSES):
+        return None
+    return SourceCorrupt(
+        f"{where}: {found[1]} cannot be read: {cause_of(error)}",
+        state="nothing of this chunk was staged; main is unchanged",
+        hint="restore the file, then plan again: a file that was repaired is another file",
+        path=found[1],
+    )
+
+
+def _gone(where: str, exit_code: int | None) -> ErrataError:
+    if exit_code in _OUT_OF_MEMORY_EXITS:
+        return WorkerDied(
+            f"the JVM ended with exit code {exit_code} while computing {where}: probably out of memory",
+            state="chunks that were adopted are kept; main is unchanged",
+            hint="errata run goes on with smaller chunks; spark.driver.memory sets what there is",
+            memory=True,
+        )
+    ended = "" if exit_code is None else f" with exit code {exit_code}"
+    return WorkerDied(
+        f"the JVM ended{ended} while computing {where}",
+        state="chunks that were adopted are kept; main is unchanged",
+        hint="errata run goes on where this one stopped",
+    )
+
+
+def chain(error: BaseException) -> Iterator[str]:
+    """Every cause as ``class: message``, Python's and Java's, outermost first."""
+    for one in _python_chain(error):
+        yield f"{type(one).__name__}: {one}"
+        yield from _java_chain(one)
+
+
+def _java_chain(error: BaseException) -> Iterator[str]:
+    java = _java(error)
+    while java is not None:
+        yield str(java.toString())
+        java = java.getCause()
+
+
+def cause_of(error: BaseException) -> str:
+    """The innermost cause in one line, without Java's stack."""
+    if (java := _java(error)) is not None:
+        while java.getCause() is not None:
+            java = java.getCause()
+        text = str(java.toString())
+        return next((line for line in text.splitlines() if line.strip()), text)
+    text = str(getattr(error, "desc", "") or error)
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def _python_chain(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    one: BaseException | None = error
+    while one is not None and id(one) not in seen:
+        seen.add(id(one))
+        yield one
+        one = one.__cause__ or one.__context__
+
+
+def _java(error: BaseException) -> Any:
+    return getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+
+
+def _system_texts(error: BaseException) -> Iterator[str]:
+    for one in _python_chain(error):
+        if _java(one) is not None:
+            yield from _java_chain(one)
+        elif isinstance(one, OSError):
+            yield str(one)
+
+
+def _is_gone(error: BaseException) -> bool:
+    """Whether this is the connection to the JVM; a transform may have connections of its own."""
+    if type(error).__name__ == "Py4JNetworkError":
+        return True
+    return isinstance(error, ConnectionError) and any(
+        frame.f_globals.get("__name__", "").startswith("py4j.") for frame, _ in walk_tb(error.__traceback__)
+    )
+
+
+def _has(told: str, marks: tuple[str, ...]) -> bool:
+    return any(mark in told for mark in marks)

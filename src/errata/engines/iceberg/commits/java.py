@@ -1,0 +1,285 @@
+"""The Java side of Iceberg through a py4j gateway: catalogs, tables, scope expressions, file lists and commits.
+
+Needs a JVM but no SparkContext. File lists stay in Java: what Python has called on a Java object is kept alive by
+py4j's own cycles, and a list of 20,000 files with statistics is most of a 1 GB heap.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from errata.engines.iceberg.catalogs import java_properties
+from errata.engines.iceberg.commits.clock import need_clock
+from errata.errors import EngineError, NotFound
+from errata.model.calendar_math import first_second, stored_text
+from errata.model.manifest import ExpectedFile, TargetPin
+from errata.model.partition import NULL, Grain, fold, ordinal, value_of, value_text
+from errata.model.product import Catalog
+from errata.model.span import Span
+from errata.model.table import DataFile, TableColumn, TableSchema
+
+_ABSENT = frozenset({"NoSuchTableException", "NoSuchNamespaceException"})
+_FIELD, _NONE, _BETWEEN = "\x1f", "\x00", "\x1e"
+_ESCAPED = {"\\": "\\", "n": "\n", "f": _FIELD, "0": _NONE}
+_ESCAPES = {ord(meant): f"\\{letter}" for letter, meant in _ESCAPED.items()}
+_ESCAPE = re.compile(r"\\([\\nf0])")
+_MOST_RANGES = 64
+EVERYTHING = "*"
+"""The scope that every row is in."""
+CONTENT = {"POSITION_DELETES": "position_deletes", "EQUALITY_DELETES": "equality_deletes", "DATA": "data"}
+
+
+class JavaIceberg:
+    """Iceberg catalogs in one JVM."""
+
+    def __init__(self, gateway: Any, catalogs: Mapping[str, Catalog], hadoop: Mapping[str, str] | None = None) -> None:
+        self._gateway = gateway
+        self._catalogs = catalogs
+        self._hadoop = hadoop or {}
+        self._open: dict[str, Any] = {}
+
+    @property
+    def jvm(self) -> Any:
+        """The gateway's view of the JVM."""
+        return self._gateway.jvm
+
+    @property
+    def bulk(self) -> Any:
+        """``ErrataFiles`` in this JVM."""
+        with _compiling:
+            return _compiled(self._gateway)
+
+    def load(self, table: str) -> Any:
+        """A fresh table handle; nothing is cached."""
+        from py4j.protocol import Py4JJavaError
+
+        catalog, identifier = self.place(table)
+        # tableExists() would load the table, too
+        try:
+            return catalog.loadTable(identifier)
+        except Py4JJavaError as problem:
+            if problem.java_exception.getClass().getSimpleName() not in _ABSENT:
+                raise
+            raise NotFound(f"table {table} is not in catalog {table.partition('.')[0]}", table=table) from None
+
+    def place(self, table: str) -> tuple[Any, Any]:
+        """The catalog of a table and its identifier in there."""
+        name, *rest = table.split(".")
+        return self._catalog(name), self.jvm.org.apache.iceberg.catalog.TableIdentifier.parse(".".join(rest))
+
+    def reach(self, name: str) -> int:
+        """How many namespaces the catalog has at its top; raises when it does not answer."""
+        from py4j.protocol import Py4JError
+
+        try:
+            return int(self._catalog(name).listNamespaces().size())
+        except Py4JError as problem:
+            raise EngineError(f"catalog {name} did not answer: {java_words(problem)}", catalog=name) from problem
+
+    @contextmanager
+    def commit(self, table: str) -> Iterator[Any]:
+        """An ``ErrataCommit``: the newest metadata version of a table and the one commit that may follow it.
+
+        Raises ``EngineError`` when the table is dated ahead and would take no commit now.
+        """
+        begun = self.bulk.begin(self.load(table))
+        try:
+            need_clock(begun.table())
+            yield begun
+        finally:
+            begun.close()
+
+    def _catalog(self, name: str) -> Any:
+        if name not in self._open:
+            conf = self.jvm.org.apache.hadoop.conf.Configuration()
+            for key, value in self._hadoop.items():
+                conf.set(key, value)
+            properties = self.jvm.java.util.HashMap()
+            for key, value in java_properties(self._catalogs[name]).items():
+                properties.put(key, value)
+            self._open[name] = self.jvm.org.apache.iceberg.CatalogUtil.buildIcebergCatalog(name, properties, conf)
+        return self._open[name]
+
+    def scope(self, table: Any, target: TargetPin, partitions: Sequence[str]) -> str:
+        """A predicate that every row of the partitions meets, as ``ErrataFiles`` reads it; it prunes by any transform.
+
+        It names the column by field id, because each snapshot is scanned under the names of its own schema. Scattered
+        partitions are joined into at most 64 ranges, so others may meet it as well: callers that list files by it say
+        which partitions, or which paths, are wanted.
+        """
+        ranges = _joined([*_ranges(target, [name for name in partitions if name != NULL])])
+        lines = [_FIELD.join(_escaped(part) for part in each) for each in ranges]
+        return "\n".join([str(self.field(table, target)[0]), *lines, *(["n"] if NULL in partitions else [])])
+
+    def live(self, table: Any, snapshot_id: str, target: TargetPin, partitions: Sequence[str]) -> tuple[DataFile, ...]:
+        """Data files of a snapshot that hold rows of the partitions, wholly or in part."""
+        wanted = "\n".join(_raw(target, name) for name in partitions)
+        return self._described(table, snapshot_id, self.scope(table, target, partitions), target, partitions, wanted)
+
+    def all_live(self, table: Any, snapshot_id: str, target: TargetPin) -> tuple[DataFile, ...]:
+        """Every data file of a snapshot."""
+        return self._described(table, snapshot_id, EVERYTHING, target, (), "")
+
+    def _described(
+        self, table: Any, snapshot_id: str, scope: str, target: TargetPin, partitions: Sequence[str], wanted: str
+    ) -> tuple[DataFile, ...]:
+        source, transform = self.field(table, target)
+        rows = rows_of(self.bulk.live(table, int(snapshot_id), scope, source, transform, wanted))
+        return tuple(_data_file(target, row, partitions) for row in rows)
+
+    def schema(self, table: Any) -> TableSchema:
+        """The current schema of this handle's metadata version."""
+        fields = list(rows_of(self.bulk.columns(table)))
+        return TableSchema(
+            schema_id=int(table.schema().schemaId()),
+            last_column_id=int(table.operations().current().lastColumnId()),
+            columns={name: kind for _, name, kind in fields},
+            field_ids={name: int(number) for number, name, _ in fields},
+        )
+
+    def columns(self, table: Any, schema_id: int) -> tuple[TableColumn, ...]:
+        """Columns of a schema of this table; none when the table no longer has it."""
+        rows = rows_of(self.bulk.schema(table, schema_id))
+        return tuple(TableColumn(int(number), name, None if text == _NONE else text) for number, name, text in rows)
+
+    def field(self, table: Any, target: TargetPin) -> tuple[int, str]:
+        """Source id and transform of the partition field: how it is found in any spec, at any position."""
+        planned = table.schemas().get(target.schema_id)
+        # by the schema of the plan, because the column may have been renamed since
+        found = (planned and planned.findField(target.column)) or table.schema().findField(target.column)
+        return int(found.fieldId()), target.transform
+
+    def column_now(self, table: Any, target: TargetPin) -> str | None:
+        """What the partition column is called by now; None: it was dropped."""
+        name = table.schema().findColumnName(self.field(table, target)[0])
+        return None if name is None else str(name)
+
+
+_compiling = threading.Lock()
+
+
+@cache
+def _compiled(gateway: Any) -> Any:
+    """Once per JVM: py4j remembers methods by class name, so a second class of the same name would be mixed up."""
+    jvm = gateway.jvm
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(jvm.Thread.currentThread().getContextClassLoader())
+    compiler.cook(_source())
+    kind = compiler.getClassLoader().loadClass("ErrataFiles")
+    none = gateway.new_array(jvm.Class, 0)
+    return kind.getDeclaredConstructor(none).newInstance(gateway.new_array(jvm.Object, 0))
+
+
+def _source() -> str:
+    """Both classes as one unit, because each uses the other: all imports first."""
+    lines = [
+        line
+        for name in ("ErrataFiles.java", "ErrataCommit.java")
+        for line in files("errata.engines.iceberg.commits").joinpath(name).read_text("utf-8").splitlines()
+    ]
+    imports = sorted({line for line in lines if line.startswith("import ")})
+    return "\n".join([*imports, *(line for line in lines if not line.startswith("import "))])
+
+
+def rows_of(text: str) -> Iterator[list[str]]:
+    """Records of a bulk answer."""
+    return ([_meant(field) for field in line.split(_FIELD)] for line in text.split("\n") if line)
+
+
+def _meant(field: str) -> str:
+    """A field as it was before ``ErrataFiles`` escaped what separates records and fields."""
+    return _ESCAPE.sub(lambda found: _ESCAPED[found[1]], field) if "\\" in field else field
+
+
+def partition_text(target: TargetPin, raw: str) -> str | None:
+    """A raw partition value of the bulk lists as canonical text; None when neither spec nor bounds tell it."""
+    if raw.startswith("?"):
+        return None
+    if raw == _NONE:
+        return NULL
+    value = raw.removeprefix("=")
+    if target.transform == "identity" and target.column_type != "date":
+        return value_text(value)
+    grain = Grain.DAY if target.transform == "identity" else Grain(target.transform)
+    return stored_text(grain, int(value))
+
+
+def _data_file(target: TargetPin, row: list[str], partitions: Sequence[str]) -> DataFile:
+    path, rows, size, raw, *rest = row
+    deletes = tuple(ExpectedFile(rest[n], int(rest[n + 1]), CONTENT[rest[n + 2]]) for n in range(0, len(rest), 3))
+    partition = partition_text(target, raw)
+    shared_by = span_of(target, raw).among(partitions) if partition is None else ()
+    return DataFile(path, int(rows), int(size), partition, deletes, shared_by)
+
+
+def span_of(target: TargetPin, raw: str) -> Span:
+    """What a raw value of the bulk lists says of a file that is in no one partition."""
+    if raw == "?":
+        return Span(target.grain)
+    first, _, last = raw[2:].partition(_BETWEEN)
+    if target.transform == "identity" and target.column_type != "date":
+        is_number = target.column_type in ("int", "long")
+        ends = (int(first), int(last)) if is_number else (first.encode(), last.encode())
+        return Span(target.grain, ends, has_null=raw[1] == "n")
+    return Span(target.grain, (int(first), int(last)), has_null=raw[1] == "n")
+
+
+def _ranges(target: TargetPin, partitions: Sequence[str]) -> Iterator[tuple[str, Any, Any]]:
+    """Runs of partitions in order: "#" for numbers or "'" for text, the first and the last value of their column.
+
+    Dates are days and times are microseconds since 1970, which no year can overflow.
+    """
+    grain, kind = target.grain, target.column_type
+    if not grain.is_time:
+        values = [value_of(name) or "" for name in partitions]
+        is_number = kind in ("int", "long")
+        for value in sorted(values, key=int if is_number else None):
+            yield ("#" if is_number else "'", value, value)
+        return
+    # a day of seconds, or a second of microseconds
+    divided, times = (86_400, 1) if kind == "date" else (1, 1_000_000)
+    for first, last in fold(grain, partitions):
+        if kind == "string":
+            yield ("'", first, last)  # canonical time text sorts as time does
+        else:
+            low, end = first_second(grain, ordinal(grain, first)), first_second(grain, ordinal(grain, last) + 1)
+            yield ("#", low // divided * times, end // divided * times - 1)
+
+
+def _joined(ranges: Sequence[tuple[str, Any, Any]]) -> Iterator[tuple[str, str, str]]:
+    """At most 64 ranges that cover these: every file is held against each of them."""
+    size = -(-len(ranges) // _MOST_RANGES) or 1
+    for n in range(0, len(ranges), size):
+        group = ranges[n : n + size]
+        yield group[0][0], str(group[0][1]), str(group[-1][2])
+
+
+def _raw(target: TargetPin, partition: str) -> str:
+    """The inverse of ``partition_text``, as ``ErrataFiles`` writes values."""
+    if partition == NULL:
+        return _NONE
+    if not target.grain.is_time:
+        return f"={_escaped(value_of(partition) or '')}"
+    return f"={partition if target.column_type == 'string' else ordinal(target.grain, partition)}"
+
+
+def java_words(problem: Exception) -> str:
+    """What Java said, in one line and without py4j's preface."""
+    thrown = getattr(problem, "java_exception", None)
+    text = str(problem) if thrown is None else str(thrown.toString())
+    return text.strip().partition("\n")[0]
+
+
+def java_paths(paths: Iterable[str]) -> str:
+    """Paths as the one string that ``ErrataFiles`` takes."""
+    return "\n".join(_escaped(path) for path in paths)
+
+
+def _escaped(text: str) -> str:
+    return text.translate(_ESCAPES)

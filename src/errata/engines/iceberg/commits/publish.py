@@ -1,0 +1,379 @@
+"""Publishing on Iceberg: one metadata version, one compare-and-swap, an undo branch and a fence."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from errata.engines.iceberg.commits.clock import need_clock
+from errata.engines.iceberg.commits.java import (
+    CONTENT,
+    EVERYTHING,
+    JavaIceberg,
+    java_paths,
+    partition_text,
+    rows_of,
+    span_of,
+)
+from errata.engines.iceberg.commits.refs import (
+    DAY_MS,
+    age_for,
+    ensure_guard,
+    main_head,
+    manifests_of,
+    names_of,
+    open_branch,
+    ref_of,
+    retrying,
+)
+from errata.errors import EngineError, RunExpired
+from errata.model.manifest import TargetPin
+from errata.model.refs import pre_tag, pub_tag, undo_branch
+from errata.model.table import Commit, DataFile, History, NewDelete, TableColumn, TableSchema, Touch
+from errata.ports.publish import CarriedOver, Landed, Outcome, PublicationCommit, PublishTable, TableVersion
+
+PUB_TAG_DAYS = 7
+_UNCHANGED = "main is unchanged"
+
+
+class RowWriter(Protocol):
+    """Spark, as far as publishing ever needs it: rows of staged scan tasks written as new files on a branch."""
+
+    def holding(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> frozenset[str]:
+        """The files of a snapshot that hold rows of the partitions."""
+
+    def copy_rows(
+        self, target: TargetPin, table: Any, staged: str, partitions: Sequence[str], branch: str, *, inside: bool
+    ) -> str:
+        """Append the rows that are in the partitions, or those that are in none of them, to the branch; answers the
+        snapshot, and raises ``EngineError`` when the branch then holds anything else."""
+
+
+class IcebergVersion:
+    """One metadata version: what is checked and what is committed both come from it."""
+
+    def __init__(self, java: JavaIceberg, target: TargetPin) -> None:
+        self._java = java
+        self._target = target
+        self._commit = java.bulk.begin(java.load(target.table))
+        self._table = self._commit.table()
+
+    @property
+    def snapshot_id(self) -> str:
+        """Main's head."""
+        return main_head(self._table) or ""
+
+    @property
+    def table_uuid(self) -> str:
+        """The table's own id."""
+        return str(self._table.uuid().toString())
+
+    @property
+    def schema(self) -> TableSchema:
+        """The current schema."""
+        return self._java.schema(self._table)
+
+    def columns(self, schema_id: int | None = None) -> tuple[TableColumn, ...]:
+        """Columns of a schema that the table has had, by default of main's head."""
+        if schema_id is None:
+            # a snapshot is read with its own schema, which may be older than the table's
+            schema_id = self._table.snapshot(int(self.snapshot_id)).schemaId()
+        return self._java.columns(self._table, self._table.schema().schemaId() if schema_id is None else schema_id)
+
+    @property
+    def spec_id(self) -> int:
+        """The current partition spec."""
+        return int(self._table.spec().specId())
+
+    @property
+    def column(self) -> str | None:
+        """What the partition column is called by now."""
+        return self._java.column_now(self._table, self._target)
+
+    @property
+    def refs(self) -> frozenset[str]:
+        """Names of all branches and tags."""
+        return names_of(self._java, self._table)
+
+    def live(self, partitions: Sequence[str]) -> tuple[DataFile, ...]:
+        """Data files live at main's head in these partitions, wholly or in part."""
+        return self._java.live(self._table, self.snapshot_id, self._target, partitions)
+
+    def history(self, base_snapshot_id: str | None, partitions: Sequence[str]) -> History:
+        """Walk the parents of main's head back to the base."""
+        known = {row[0]: row for row in rows_of(self._java.bulk.snapshots(self._table))}
+        commits: list[Commit] = []
+        current: str | None = self.snapshot_id
+        while current and current != base_snapshot_id and current in known:
+            row = known[current]
+            commits.append(self._commit_of(row, frozenset(partitions)))
+            current = row[1] if row[1] != "\x00" else None
+        return History(tuple(commits), complete=current == base_snapshot_id)
+
+    def _commit_of(self, row: list[str], partitions: frozenset[str]) -> Commit:
+        snapshot_id, _, operation, at, *pairs = row
+        summary = dict(pair.split("=", 1) for pair in pairs)
+        source, transform = self._java.field(self._table, self._target)
+        touched: dict[str, Touch] = {}
+        everything = False
+        changes = self._java.bulk.changes(self._table, int(snapshot_id), source, transform) if partitions else ""
+        for sign, _path, count, _size, raw, content in rows_of(changes):
+            partition = partition_text(self._target, raw)
+            if partition is None:
+                everything = everything or bool(span_of(self._target, raw).among(partitions))
+            if partition in partitions:
+                touched[partition] = _touch(touched.get(partition, Touch()), sign, content, int(count))
+        application = summary.get("app-name") or summary.get("spark.app.id") or summary.get("engine-name") or "unknown"
+        return Commit(snapshot_id, operation, int(at), application, touched, everything, summary)
+
+    def new_deletes(
+        self, base_snapshot_id: str | None, partitions: Sequence[str], marks: Sequence[str] = ()
+    ) -> tuple[NewDelete, ...]:
+        """See the port; summaries say which commits brought some, and only their manifests are read."""
+        source, transform = self._java.field(self._table, self._target)
+        snapshots = "\n".join([base_snapshot_id or "", *marks])
+        rows = list(rows_of(self._java.bulk.newDeletes(self._table, snapshots, source, transform)))
+        known = {row[0]: row for row in rows_of(self._java.bulk.snapshots(self._table))} if rows else {}
+        found = []
+        for snapshot_id, content, path, _count, _size, raw in rows:
+            partition = partition_text(self._target, raw)
+            may_hit = span_of(self._target, raw).among(partitions) if partition is None else ()
+            commit = self._commit_of(known[snapshot_id], frozenset()) if snapshot_id in known else None
+            found.append(NewDelete(path, CONTENT[content], partition, may_hit, commit))
+        return tuple(found)
+
+    def commit(self, publication: PublicationCommit) -> str:
+        """New columns, one overwrite, two tags and a touch of every ref relied on, in one compare-and-swap."""
+        try:
+            head = self.snapshot_id
+            need_clock(self._table)
+            self._need_refs(publication)
+            self._add_columns(publication)
+            made = self._overwrite(publication, head)
+            self._tag(publication, head, made)
+            self._commit.swap()
+        finally:
+            self._commit.close()  # it holds the lists of every file that is added
+        return made
+
+    def _need_refs(self, publication: PublicationCommit) -> None:
+        for ref in publication.keep_refs:
+            if ref_of(self._table, ref) is None:
+                raise RunExpired(
+                    f"ref {ref} of {self._target.table} is gone, and this commit relies on it",
+                    state=_UNCHANGED,
+                    hint=f"errata validate {publication.run_id} assembles the candidate again",
+                )
+
+    def _overwrite(self, publication: PublicationCommit, head: str) -> str:
+        java, commit, table = self._java, self._commit, self._table
+        scope = java.scope(table, self._target, publication.partitions)
+        commit.startOverwrite(None)
+        removed = added = 0
+        if publication.remove:
+            removed = commit.remove(int(head), scope, java_paths(publication.remove))
+        holder = java.load(publication.add_table) if publication.add_table else table
+        for source in publication.add_from if publication.add else ():
+            added += commit.add(holder, int(source), scope, java_paths(publication.add))
+        if publication.carried:
+            paths = java_paths(publication.carried)
+            added += commit.add(table, int(publication.carried_from), EVERYTHING, paths)
+        adding = len(publication.add) + len(publication.carried)
+        if removed != len(publication.remove) or added != adding:
+            raise EngineError(
+                f"{self._target.table}: {removed} of {len(publication.remove)} files to remove and {added} of "
+                f"{adding} files to add were found",
+                state=_UNCHANGED,
+            )
+        for key, value in publication.properties.items():
+            commit.set(key, value)
+        return str(commit.finish())
+
+    def _add_columns(self, publication: PublicationCommit) -> None:
+        """Under exactly the field ids that the files to be added carry; any other would read them wrongly."""
+        if not publication.add_columns:
+            return
+        for column in publication.add_columns:
+            self._commit.addColumn(column.name, column.type)
+        given = self._java.schema(self._commit.result()).field_ids
+        wrong = [column.name for column in publication.add_columns if given.get(column.name) != column.field_id]
+        if wrong:
+            raise EngineError(
+                f"{self._target.table} would give {', '.join(wrong)} other field ids than the staged files have",
+                state=_UNCHANGED,
+                hint=f"plan again with --supersede {publication.run_id}",
+            )
+
+    def _tag(self, publication: PublicationCommit, head: str, made: str) -> None:
+        commit = self._commit
+        before, after = pre_tag(publication.publication_id), pub_tag(publication.publication_id)
+        commit.createTag(before, int(head))
+        commit.setAge(before, age_for(self._table, head, publication.pre_days))
+        commit.createTag(after, int(made))
+        commit.setAge(after, PUB_TAG_DAYS * DAY_MS)
+        for name, days in publication.keep_refs.items():
+            # a REST catalog asserts only the refs that a commit changes, so every ref that this one relies on is
+            # changed: by a millisecond at least; a promise is only ever prolonged
+            ref = self._table.refs().get(name)
+            needed = age_for(self._table, str(ref.snapshotId()), days)
+            commit.setAge(name, max((ref.maxRefAgeMs() or 0) + 1, needed))
+
+
+class IcebergPublishing:
+    """The target as publications see it."""
+
+    def __init__(self, java: JavaIceberg, rows: Callable[[], RowWriter]) -> None:
+        self._java = java
+        self._rows = rows  # asked only when rows must be written: it starts Spark
+
+    def version(self, target: TargetPin) -> IcebergVersion:
+        """The newest metadata version, read once."""
+        return IcebergVersion(self._java, target)
+
+    def files_of(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> tuple[DataFile, ...]:
+        """The data files of any snapshot the table still has."""
+        table = self._java.load(target.table)
+        if table.snapshot(int(snapshot_id)) is None:
+            raise RunExpired(
+                f"snapshot {snapshot_id} of {target.table} is gone",
+                state=_UNCHANGED,
+                hint="errata validate RUN assembles a candidate again, if the staged output is still there",
+            )
+        return self._java.live(table, snapshot_id, target, partitions)
+
+    def look(self, target: TargetPin, publication_id: str) -> Landed:
+        """By the tag, and only when its snapshot carries this publication's id; then by what the table remembers."""
+        table = self._java.load(target.table)
+        tagged = ref_of(table, pub_tag(publication_id))
+        if tagged is not None:
+            summary = table.snapshot(int(tagged)).summary()
+            if summary.get("errata.publication") != publication_id:
+                return Landed(Outcome.FENCED)
+            return _landed(table, target, publication_id, tagged)
+        for row in rows_of(self._java.bulk.snapshots(table)):
+            told = dict(pair.split("=", 1) for pair in row[4:])
+            if told.get("errata.publication") == publication_id:
+                return _landed(table, target, publication_id, row[0])
+        return Landed(Outcome.ABSENT)
+
+    def fence(self, target: TargetPin, publication_id: str) -> None:
+        """The publication's own tag on the guard: its late commit finds the tag taken and cannot land."""
+        guard, _ = ensure_guard(self._java, target.table)
+        tag = pub_tag(publication_id)
+
+        def act() -> None:
+            with self._java.commit(target.table) as commit:
+                if ref_of(commit.table(), tag) is None:
+                    commit.createTag(tag, int(guard))
+                    commit.setAge(tag, age_for(commit.table(), guard, PUB_TAG_DAYS))
+                    commit.swap()
+
+        retrying(act)
+
+    def write_undo(
+        self,
+        target: TargetPin,
+        publication_id: str,
+        from_snapshot: str,
+        partitions: Sequence[str],
+        paths: Sequence[str],
+        days: int,
+    ) -> str:
+        """Guard-rooted, exactly these files, with statistics: a promise of 30 days pins them and nothing else."""
+        return retrying(lambda: self._try_undo(target, publication_id, from_snapshot, partitions, paths, days))
+
+    def _try_undo(
+        self,
+        target: TargetPin,
+        publication_id: str,
+        from_snapshot: str,
+        partitions: Sequence[str],
+        paths: Sequence[str],
+        days: int,
+    ) -> str:
+        java, branch = self._java, undo_branch(publication_id)
+        guard, _ = ensure_guard(java, target.table)
+        with java.commit(target.table) as commit:
+            table = commit.table()
+            if ref_of(table, branch) is not None:
+                commit.replaceBranch(branch, int(guard))
+            else:
+                commit.createBranch(branch, int(guard))
+            commit.startAppend(branch)
+            commit.set("errata.undo", publication_id)
+            scope = java.scope(table, target, partitions)
+            if paths and commit.add(table, int(from_snapshot), scope, java_paths(paths)) != len(paths):
+                raise EngineError(f"not every file to be kept for the undo of {publication_id} is in {from_snapshot}")
+            made = str(commit.finish())
+            commit.setAge(branch, days * DAY_MS)
+            commit.swap()
+        return made
+
+    def ensure_guard(self, target: TargetPin) -> tuple[str, bool]:
+        """The guard's snapshot id, and whether it had to be made; raises when the table would take no commit now."""
+        need_clock(self._java.load(target.table))
+        return ensure_guard(self._java, target.table)
+
+    def rewrite(self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str]) -> str:
+        """Rows as that snapshot reads, in new files without delete files."""
+        table = self._java.load(target.table)
+        paths = [file.path for file in self._java.live(table, from_snapshot, target, partitions)]
+        return self._written(target, table, from_snapshot, partitions, paths, branch, inside=True)
+
+    def carry_over(
+        self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str], paths: Sequence[str]
+    ) -> CarriedOver:
+        """See the port: which of the files hold rows of the scope is read from them, one column of each."""
+        java, table = self._java, self._java.load(target.table)
+        taken = tuple(sorted(self._rows().holding(target, from_snapshot, partitions).intersection(paths)))
+        if not taken:
+            return CarriedOver("", (), ())
+        made = self._written(target, table, from_snapshot, partitions, taken, branch, inside=False)
+        return CarriedOver(made, java.all_live(java.load(target.table), made, target), taken)
+
+    def _written(
+        self,
+        target: TargetPin,
+        table: Any,
+        from_snapshot: str,
+        partitions: Sequence[str],
+        paths: Sequence[str],
+        branch: str,
+        *,
+        inside: bool,
+    ) -> str:
+        """The snapshot of a branch of its own after one write to it."""
+        java, name = self._java, f"errata_{uuid.uuid4().hex}"
+        open_branch(java, target.table, branch, PUB_TAG_DAYS)
+        scope = java.scope(table, target, partitions)
+        java.bulk.stage(table, name, int(from_snapshot), scope, java_paths(paths))
+        try:
+            return self._rows().copy_rows(target, table, name, partitions, branch, inside=inside)
+        finally:
+            java.bulk.unstage(table, name)
+
+
+def _landed(table: Any, target: TargetPin, publication_id: str, snapshot_id: str) -> Landed:
+    """It landed, if readers can open what it made: nothing that cannot be read is called published."""
+    if manifests_of(table, snapshot_id) is not None:
+        return Landed(Outcome.LANDED, snapshot_id)
+    if main_head(table) != snapshot_id:
+        return Landed(Outcome.FENCED)  # main was set to something else, and the name is taken for good
+    raise EngineError(
+        f"{target.table} cannot be read: the manifest list of its newest snapshot {snapshot_id} is gone",
+        state="the publication landed and readers fail; no file of what was there before was deleted",
+        hint=f"point main at {pre_tag(publication_id)} with Spark's set_current_snapshot, then repeat the command",
+    )
+
+
+def _touch(touch: Touch, sign: str, content: str, rows: int) -> Touch:
+    if content != "DATA":
+        return Touch(touch.added_rows, touch.removed_rows, touch.added_deletes + (sign == "+"))
+    if sign == "+":
+        return Touch(touch.added_rows + rows, touch.removed_rows, touch.added_deletes)
+    return Touch(touch.added_rows, touch.removed_rows + rows, touch.added_deletes)
+
+
+_conforms: type[PublishTable] = IcebergPublishing
+_version_conforms: type[TableVersion] = IcebergVersion

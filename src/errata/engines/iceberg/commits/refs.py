@@ -1,0 +1,231 @@
+"""Branches and tags on a table: the guard, retention that really lasts, idempotent creation and removal.
+
+Iceberg counts retention from the timestamp of a ref's snapshot. A branch that is opened here begins with a snapshot of
+its own, so its age is the wanted time and no more; a tag on an older snapshot gets that snapshot's age added.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+
+from errata.engines.failures import cause_of, meaning
+from errata.engines.iceberg.commits.java import JavaIceberg, rows_of
+from errata.errors import EngineError, RunExpired, StorageRefused
+from errata.model.refs import GUARD
+
+DAY_MS = 86_400_000
+FOR_EVER_DAYS = 36_500
+T = TypeVar("T")
+_APPEND_TRIES = 30  # what is appended has been computed already, and several workers append to one branch
+_LOST_RACE = ("CommitFailedException", "PendingUpdateFailedException", "SQLITE_BUSY")
+_NO_CLEAR_ANSWER = ("CommitStateUnknownException", "ServiceFailureException", "RESTException", "UncheckedSQLException")
+
+
+def ref_of(table: Any, name: str) -> str | None:
+    """The snapshot a ref points to; a table may have thousands of refs, and each costs a call from here."""
+    ref = table.refs().get(name)
+    return None if ref is None else str(ref.snapshotId())
+
+
+def names_of(java: JavaIceberg, table: Any) -> frozenset[str]:
+    """Names of all refs, main included, in one call."""
+    return frozenset(str(java.jvm.java.lang.String.join("\n", table.refs().keySet())).split("\n")) - {""}
+
+
+def main_head(table: Any) -> str | None:
+    """Main's current snapshot, if it has one."""
+    snapshot = table.currentSnapshot()
+    return None if snapshot is None else str(snapshot.snapshotId())
+
+
+def age_for(table: Any, snapshot_id: str, days: int) -> int:
+    """The max-ref-age that keeps a ref on this snapshot for ``days`` from now."""
+    age = max(0, int(time.time() * 1000) - table.snapshot(int(snapshot_id)).timestampMillis())
+    return int(days * DAY_MS + age)
+
+
+def marked(java: JavaIceberg, table: Any, key: str, value: str) -> tuple[str, ...]:
+    """The snapshots whose summary has this property."""
+    return tuple(row[0] for row in rows_of(java.bulk.snapshots(table)) if f"{key}={value}" in row[4:])
+
+
+def retrying(act: Callable[[], T], attempts: int = 8) -> T:
+    """Repeat an act that reloads the table and looks for its own effect first, until the catalog answers clearly."""
+    retry = Retrying(
+        stop=stop_after_attempt(attempts),
+        wait=wait_random_exponential(multiplier=0.05, max=1.0),
+        retry=retry_if_exception(lambda error: _says(error, *_LOST_RACE, *_NO_CLEAR_ANSWER)),
+        reraise=True,
+    )
+    try:
+        return retry(act)
+    except Exception as error:
+        if isinstance(meaning(error, "", None), StorageRefused):
+            raise StorageRefused(
+                f"the table's metadata could not be written: {cause_of(error)}",
+                state="this step changed nothing; what was staged or published before is kept",
+                hint="make room or mend the permission, then repeat the command: it goes on where it stopped",
+            ) from error
+        if _says(error, *_LOST_RACE):
+            raise EngineError(
+                f"the table moved during each of {attempts} tries to change its branches and tags",
+                state="main is unchanged",
+                hint="repeat the command when fewer others commit",
+            ) from error
+        if _says(error, *_NO_CLEAR_ANSWER):
+            raise EngineError(
+                f"the catalog gave no clear answer in {attempts} tries: {cause_of(error)}",
+                state="main is unchanged",
+                hint="repeat the command once the catalog answers: it looks for what has landed first",
+            ) from error
+        raise
+
+
+def _says(error: BaseException, *names: str) -> bool:
+    # Spark's own wrapper drops the Java object, so the text is all there is
+    text = f"{getattr(error, 'java_exception', '')} {error}"
+    return any(name in text for name in names)
+
+
+def ensure_guard(java: JavaIceberg, name: str) -> tuple[str, bool]:
+    """The guard: a branch whose head has no parent and no files; root of all our branches.
+
+    Its presence alone makes every Java expiry walk what is reachable instead of trusting what commits said they
+    removed, which after a rollback would delete live files.
+    """
+    table = java.load(name)
+    is_empty = main_head(table) is None  # also with a guard: replacing a table leaves its other refs alone
+    if not is_empty and (found := _empty_root(table)):
+        return found, False
+    if is_empty:
+        retrying(lambda: _first_snapshot(java, name))
+    return retrying(lambda: _make_guard(java, name)), True
+
+
+def _first_snapshot(java: JavaIceberg, name: str) -> None:
+    with java.commit(name) as commit:
+        if main_head(commit.table()) is None:
+            commit.startAppend(None)
+            commit.finish()
+            commit.swap()
+
+
+def _make_guard(java: JavaIceberg, name: str) -> str:
+    """Delete everything, append nothing and forget the snapshot in between, in one commit."""
+    with java.commit(name) as commit:
+        table = commit.table()
+        if found := _empty_root(table):
+            return found
+        head = ref_of(table, GUARD)
+        if _needs_content(table):
+            if head is not None:
+                commit.removeRef(GUARD)
+            head = str(commit.emptyRoot(GUARD))
+            commit.setAge(GUARD, FOR_EVER_DAYS * DAY_MS)
+            commit.setSnapshotAge(GUARD, FOR_EVER_DAYS * DAY_MS)
+        else:
+            commit.forget(table.snapshot(int(head or 0)).parentId())
+        commit.swap()
+        return str(head)
+
+
+def _needs_content(table: Any) -> bool:
+    """Whether the guard is missing, still lists files or cannot be read; a parent alone is only forgotten."""
+    head = ref_of(table, GUARD)
+    return head is None or manifests_of(table, head) != 0
+
+
+def manifests_of(table: Any, snapshot_id: str) -> int | None:
+    """How many manifests a snapshot lists; None when its list cannot be opened."""
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        return int(table.snapshot(int(snapshot_id)).allManifests(table.io()).size())
+    except Py4JJavaError as problem:
+        if "NotFoundException" not in str(problem.java_exception.toString()):
+            raise
+        return None
+
+
+def _empty_root(table: Any) -> str | None:
+    """The guard's snapshot, if it has neither files nor a parent."""
+    if _needs_content(table):
+        return None
+    head = ref_of(table, GUARD)
+    parent = table.snapshot(int(head or 0)).parentId()
+    return head if parent is None or table.snapshot(parent) is None else None
+
+
+def open_branch(java: JavaIceberg, name: str, branch: str, days: int) -> str:
+    """A branch that lists no file and keeps every one of its snapshots for ``days``; left alone when it is there."""
+    guard, _ = ensure_guard(java, name)
+
+    def act() -> str:
+        with java.commit(name) as commit:
+            if (found := ref_of(commit.table(), branch)) is not None:
+                return found
+            commit.createBranch(branch, int(guard))
+            # a head of its own: an old guard's age would have to be added to the days, and be in them for ever
+            commit.startAppend(branch)
+            commit.set("errata.branch", branch)
+            head = str(commit.finish())
+            commit.setAge(branch, days * DAY_MS)
+            commit.setSnapshotAge(branch, FOR_EVER_DAYS * DAY_MS)
+            commit.swap()
+            return head
+
+    return retrying(act)
+
+
+def append_written(
+    java: JavaIceberg, name: str, branch: str | None, written: str, mark: tuple[str, str], properties: dict[str, str]
+) -> str:
+    """Add what Spark has written under a name to a branch, or to main; answers the snapshot.
+
+    ``mark`` is a property that one append carries, ever: one that has landed before is the answer.
+    """
+
+    def act() -> str:
+        with java.commit(name) as commit:
+            table = commit.table()
+            if found := marked(java, table, *mark):
+                return found[0]
+            # Iceberg would bring a branch that was dropped back from main: its files would be everyone's
+            if branch is not None and ref_of(table, branch) is None:
+                raise RunExpired(
+                    f"branch {branch} of {name} was dropped while it was written",
+                    state="main is unchanged",
+                    hint="plan the request again with --supersede",
+                )
+            commit.startAppend(branch)
+            commit.addWritten(written)
+            for key, value in {**properties, mark[0]: mark[1]}.items():
+                commit.set(key, value)
+            made = str(commit.finish())
+            commit.swap()
+            return made
+
+    return retrying(act, _APPEND_TRIES)
+
+
+def drop_refs(java: JavaIceberg, name: str, refs: Iterable[str]) -> tuple[str, ...]:
+    """Remove branches and tags in one commit; those that are gone already are left out. Answers what was removed."""
+    wanted = tuple(refs)
+    removed: list[str] = []
+
+    def act() -> tuple[str, ...]:
+        with java.commit(name) as commit:
+            present = commit.table().refs()
+            found = tuple(ref for ref in wanted if present.containsKey(ref))
+            for ref in found:
+                commit.removeRef(ref)
+            if found:
+                removed[:] = found  # also when the answer to a commit that landed is lost
+                commit.swap()
+        return tuple(removed)
+
+    return retrying(act)

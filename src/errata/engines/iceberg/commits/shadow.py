@@ -1,0 +1,143 @@
+"""The shadow of a target: a table of its own that takes staged files which the target cannot take yet.
+
+A branch isolates data and not the schema, so a column added for a branch would show on main at once. The shadow is the
+target's own metadata without its history, under another name and place, with the new columns at exactly the field ids
+that the target will give them: a file written for the one reads rightly in the other. (A table made by CREATE would get
+ids of its own.) Where the target's partitions are no partitions of the product, the shadow has those as one more field,
+so that each staged file is of one partition. It never owns data: ``gc.enabled`` is off, so that no expiry and no purge
+of the shadow can take a file that the target has by then. Dropping deletes only what no snapshot of the target reads.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from errata.engines.iceberg.commits.java import JavaIceberg
+from errata.errors import EngineError, NotFound, RunExpired
+from errata.model.manifest import NewColumn, TargetPin
+from errata.model.table import columns_to_add, planned_schema
+
+_HISTORY = (
+    "snapshots",
+    "refs",
+    "snapshot-log",
+    "metadata-log",
+    "statistics",
+    "partition-statistics",
+    "current-snapshot-id",
+)
+_PARTITION = "errata_partition"
+_PLACES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+
+
+def ensure_shadow(java: JavaIceberg, target: TargetPin, run_id: str) -> None:
+    """Make the shadow unless it is there; safe to repeat, also by several workers at once."""
+    from py4j.protocol import Py4JJavaError
+
+    if target.shadow is None or _found(java, target.shadow):
+        return
+    table = java.load(target.table)
+    schema = java.schema(table)
+    missing = columns_to_add(target, schema)
+    if missing is None:
+        raise RunExpired(
+            f"{target.table} changed after planning: expected {planned_schema(target)}, found {schema}",
+            state="nothing was staged; main is unchanged",
+            hint=f"plan again with --supersede {run_id}",
+        )
+    parser = java.jvm.org.apache.iceberg.TableMetadataParser
+    copied = json.loads(parser.toJson(table.operations().current()))
+    location = beside(str(table.location()), target.shadow.rpartition(".")[2])
+    made = shadow_metadata(copied, missing, str(uuid.uuid4()), location, run_id)
+    made = finer_metadata(made, *java.field(table, target))
+    place = f"{location}/metadata/00000-{uuid.uuid4()}.metadata.json"
+    parser.write(parser.fromJson(place, json.dumps(made)), table.io().newOutputFile(place))
+    catalog, identifier = java.place(target.shadow)
+    try:
+        catalog.registerTable(identifier, place)
+    except Py4JJavaError:
+        # another worker may have been faster, and either of the two tables does
+        if not _found(java, target.shadow):
+            raise
+
+
+def drop_shadow(java: JavaIceberg, target: TargetPin) -> bool:
+    """Drop the shadow, its metadata and the staged files that no snapshot of the target reads; False: it was gone.
+
+    Files go first: what is cut off half-way is found in the catalog and finished the next time.
+    """
+    shadow = _found(java, target.shadow) if target.shadow else None
+    if shadow is None or target.shadow is None:
+        return False
+    owner = _found(java, target.table)
+    # of a target that was dropped, renamed or made anew nothing is known, so everything is left where it is
+    if owner is not None and str(owner.uuid().toString()) == target.table_uuid:
+        java.bulk.deleteUnused(shadow.io(), java.bulk.paths(shadow), java.bulk.paths(owner))
+    metadata = shadow.operations().current()
+    catalog, identifier = java.place(target.shadow)
+    catalog.dropTable(identifier, False)  # noqa: FBT003 - without purge
+    # with garbage collection off this takes metadata and manifests, and no data file
+    java.jvm.org.apache.iceberg.CatalogUtil.dropTableData(shadow.io(), metadata)
+    return True
+
+
+def beside(location: str, name: str) -> str:
+    """A place next to a table and not inside it: its clean-up of orphans would take files it does not know yet.
+
+    >>> beside("s3://lake/fin/daily/", "shadow"), beside("file:/wh/daily", "shadow")
+    ('s3://lake/fin/shadow', 'file:/wh/shadow')
+    """
+    if not urlsplit(location).path.strip("/"):
+        raise EngineError(
+            f"no place beside {location} was found for a table; expected a target below the root of its store",
+            state="nothing was staged; main is unchanged",
+            hint="add the columns with ALTER TABLE, or move the table",
+        )
+    return f"{location.rstrip('/').rpartition('/')[0]}/{name}"
+
+
+def shadow_metadata(
+    target: Mapping[str, Any], new: Sequence[NewColumn], table_uuid: str, location: str, run_id: str
+) -> dict[str, Any]:
+    """The metadata of a target as its shadow's: no history, another place, the new columns under their ids. Pure."""
+    made = {key: value for key, value in target.items() if key not in _HISTORY}
+    made |= {"table-uuid": table_uuid, "location": location, "last-sequence-number": 0, "snapshots": []}
+    if "next-row-id" in made:
+        made["next-row-id"] = 0
+    properties = {key: value for key, value in made.get("properties", {}).items() if key not in _PLACES}
+    made["properties"] = properties | {"gc.enabled": "false", "errata.run": run_id}
+    if new:
+        schemas = list(made["schemas"])
+        current = next(schema for schema in schemas if schema["schema-id"] == made["current-schema-id"])
+        number = max(schema["schema-id"] for schema in schemas) + 1
+        added = [{"id": each.field_id, "name": each.name, "required": False, "type": each.type} for each in new]
+        schemas.append({**current, "schema-id": number, "fields": [*current["fields"], *added]})
+        made |= {"schemas": schemas, "current-schema-id": number, "last-column-id": new[-1].field_id}
+        made.pop("schema", None)  # format 1 repeats the current one
+    return made
+
+
+def finer_metadata(table: Mapping[str, Any], source_id: int, transform: str) -> dict[str, Any]:
+    """The metadata with this partition field in its current spec; as it is when the field is there. Pure."""
+    specs = list(table["partition-specs"])
+    current = next(spec for spec in specs if spec["spec-id"] == table["default-spec-id"])
+    if any((field["source-id"], field["transform"]) == (source_id, transform) for field in current["fields"]):
+        return dict(table)
+    field_id = table["last-partition-id"] + 1
+    number = max(spec["spec-id"] for spec in specs) + 1
+    field = {"name": _PARTITION, "transform": transform, "source-id": source_id, "field-id": field_id}
+    specs.append({"spec-id": number, "fields": [*current["fields"], field]})
+    made = {**table, "partition-specs": specs, "default-spec-id": number, "last-partition-id": field_id}
+    made.pop("partition-spec", None)  # format 1 repeats the current one
+    return made
+
+
+def _found(java: JavaIceberg, table: str) -> Any:
+    try:
+        return java.load(table)
+    except NotFound:
+        return None

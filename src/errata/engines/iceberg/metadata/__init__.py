@@ -1,0 +1,1 @@
+"""Read Iceberg tables, and tag snapshots, through pyiceberg; never starts a JVM."""

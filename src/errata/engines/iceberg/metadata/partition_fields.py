@@ -1,0 +1,148 @@
+"""Which field of a partition spec carries a product's partitions, and how its stored values are written. Pure.
+
+The field is found by source column and transform, never by position: specs have several fields and evolve. Texts of a
+coarser grain are prefixes of finer ones (``2026-01`` of ``2026-01-03T05``), so mapping between grains is slicing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.types import FixedType, IcebergType, ListType, MapType, StructType, UUIDType
+
+from errata.errors import UsageError
+from errata.model.calendar_math import stored_text
+from errata.model.partition import NULL, Grain, parse, value_text
+from errata.ports.tables import Column, PartitionField
+
+_WIDTH = {Grain.HOUR: 13, Grain.DAY: 10, Grain.MONTH: 7, Grain.YEAR: 4}
+_TRANSFORMS = {"hour": Grain.HOUR, "day": Grain.DAY, "month": Grain.MONTH, "year": Grain.YEAR}
+_BY_VALUE = ("string", "int", "long")
+
+
+class Place:
+    """Where the files of one spec say which partition they belong to."""
+
+    __slots__ = ("_is_text", "_known", "position", "stored", "transform", "wanted")
+
+    def __init__(self, position: int, transform: str, stored: Grain, wanted: Grain, *, is_text: bool = False) -> None:
+        self.position = position
+        self.transform = transform
+        self.stored = stored  # grain of the values in the metadata
+        self.wanted = wanted  # grain of the product
+        self._is_text = is_text  # a string column that holds time partitions as text
+        self._known: dict[Any, str | None] = {None: NULL}
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether one stored value lies inside one partition of the product."""
+        return not self.wanted.is_time or _WIDTH[self.stored] >= _WIDTH[self.wanted]
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the stored values are counts since 1970, so that bounds in manifest lists can be compared."""
+        return self.wanted.is_time and not self._is_text
+
+    def text(self, value: Any) -> str | None:
+        """The partition (or, when not exact, the wider interval) of a stored value; None when it is neither."""
+        try:
+            return self._known[value]
+        except KeyError:
+            return self._known.setdefault(value, self._write(value))
+
+    def _write(self, value: Any) -> str | None:
+        if not self.wanted.is_time:
+            return value_text(str(value))
+        if self._is_text:
+            return _canonical(self.wanted, str(value))
+        text = stored_text(self.stored, int(value))
+        # from the end, because a year may have five digits and a sign
+        return text[: len(text) - max(0, _WIDTH[self.stored] - _WIDTH[self.wanted])]
+
+    def covering(self, partition: str) -> str:
+        """The stored interval that a partition of the product lies in."""
+        return partition if partition == NULL or self.is_exact else partition[: _WIDTH[self.stored]]
+
+
+def _canonical(grain: Grain, text: str) -> str | None:
+    try:
+        return text if parse(grain, text) == text else None
+    except UsageError:
+        return None
+
+
+def _grain_of(transform: str, column_type: str) -> Grain | None:
+    if transform in _TRANSFORMS:
+        return _TRANSFORMS[transform]
+    if transform != "identity":
+        return None
+    return Grain.DAY if column_type == "date" else Grain.VALUE if column_type in _BY_VALUE else None
+
+
+def place_in(spec: PartitionSpec, schema: Schema, column: str, grain: Grain) -> Place | None:
+    """The finest field of a spec that places a column's values in time, or by value; None when there is none."""
+    column_id, column_type = _column(schema, column)
+    found: list[Place] = []
+    for position, part in enumerate(spec.fields):
+        transform = str(part.transform)
+        stored = _grain_of(transform, column_type) if part.source_id == column_id else None
+        if stored is Grain.VALUE and grain.is_time and column_type == "string":
+            found.append(Place(position, transform, grain, grain, is_text=True))
+        elif stored is not None and stored.is_time == grain.is_time:
+            found.append(Place(position, transform, stored, grain))
+    return max(found, key=lambda place: _WIDTH.get(place.stored, 0), default=None)
+
+
+def field_of(spec: PartitionSpec, schema: Schema, column: str, grain: Grain) -> PartitionField | None:
+    """The field whose partitions are exactly the product's, None when the spec has no such field."""
+    place = place_in(spec, schema, column, grain)
+    if place is None or place.stored is not grain:
+        return None
+    part = spec.fields[place.position]
+    return PartitionField(column, _column(schema, column)[1], str(part.transform), grain)
+
+
+def partition_fields(spec: PartitionSpec, schema: Schema) -> tuple[PartitionField, ...]:
+    """The fields of a spec as a product file would declare them."""
+    found = []
+    for part in spec.fields:
+        column = schema.find_column_name(part.source_id) or ""
+        kind = _column(schema, column)[1]
+        found.append(PartitionField(column, kind, str(part.transform), _grain_of(str(part.transform), kind)))
+    return tuple(found)
+
+
+def columns(schema: Schema) -> tuple[Column, ...]:
+    """The top-level columns of a schema."""
+    return tuple(Column(field.name, str(field.field_type), required=field.required) for field in schema.fields)
+
+
+def column_types(schema: Schema) -> dict[str, str]:
+    """Every column's type as Spark reads it, nested ones in full."""
+    return {field.name: _type(field.field_type) for field in schema.fields}
+
+
+def _type(kind: IcebergType) -> str:
+    match kind:
+        case StructType():
+            return f"struct<{','.join(f'{field.name}:{_type(field.field_type)}' for field in kind.fields)}>"
+        case ListType():
+            return f"array<{_type(kind.element_type)}>"
+        case MapType():
+            return f"map<{_type(kind.key_type)},{_type(kind.value_type)}>"
+        case UUIDType():
+            return "string"
+        case FixedType():
+            return "binary"
+        case _:
+            return str(kind)
+
+
+def _column(schema: Schema, name: str) -> tuple[int | None, str]:
+    try:
+        field = schema.find_field(name)
+    except ValueError:
+        return None, ""
+    return field.field_id, str(field.field_type)

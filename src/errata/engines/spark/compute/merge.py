@@ -1,0 +1,132 @@
+"""Merge by key: what a partition holds and what a transform gives, as the rows it will hold. No actions.
+
+Rows meet within one partition. Of a key the row with the newest version stays, at equal versions the transform's; where
+that row is marked as deleted, the key goes. Keys that the transform does not give keep their rows, also when a key is
+there twice. What has no single answer fails the chunk: a change without key or version, two changes of one key with the
+same version. One shuffle and one sort do it; the answer depends on rows alone and never on their order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
+
+from errata.engines.spark.columns import in_partitions, partition_text, partition_unit
+from errata.errors import OutputContract
+from errata.model.diff import MASK
+from errata.model.manifest import TargetPin
+from errata.model.partition_sql import quoted
+from errata.model.product import Merge
+
+DELETED = "__errata_deleted"
+_CHANGE, _UNIT, _TOP, _RANK, _TIED = (
+    "__errata_change",
+    "__errata_unit",
+    "__errata_top",
+    "__errata_rank",
+    "__errata_tied",
+)
+_TOLD = re.compile(r"errata merge: ([^\n]*)")
+_LONG = 200
+
+
+def marked(frame: DataFrame, merge: Merge) -> DataFrame:
+    """The transform's rows with what the condition says of each; NULL is not true."""
+    condition = F.expr(merge.sql) if merge.sql else F.lit(False)  # noqa: FBT003 - a literal is a value
+    return frame.withColumn(DELETED, F.coalesce(condition.cast("boolean"), F.lit(False)))  # noqa: FBT003
+
+
+def merged(
+    prior: DataFrame,
+    changes: DataFrame,
+    target: TargetPin,
+    version: str | None,
+    partitions: Sequence[str],
+    classified: Sequence[str] = (),
+) -> DataFrame:
+    """The rows of these partitions after the merge; ``changes`` are marked, and both have the target's columns."""
+    key = [F.col(quoted(name)) for name in target.key]
+    unit = partition_unit(target.column, target.column_type, target.grain).alias(_UNIT)
+    columns = [F.col(quoted(name)) for name in target.columns]
+    sides = [
+        prior.select(*columns, unit, F.lit(False).alias(DELETED), F.lit(0).alias(_CHANGE)),  # noqa: FBT003
+        _sound(changes, target, version, partitions, classified).select(
+            *columns, unit, F.col(DELETED), F.lit(1).alias(_CHANGE)
+        ),
+    ]
+    newest = [F.col(quoted(version)).desc_nulls_last()] if version else []
+    of_key = Window.partitionBy(F.col(_UNIT), *key).orderBy(*newest, F.col(_CHANGE).desc())
+    same_version = F.lead(quoted(version)).over(of_key).eqNullSafe(F.col(quoted(version))) if version else F.lit(True)  # noqa: FBT003
+    is_tied = (F.lead(_CHANGE).over(of_key) == 1) & same_version
+    ranked = (
+        sides[0]
+        .unionAll(sides[1])
+        .withColumns(
+            {
+                _TOP: F.first(_CHANGE).over(of_key),
+                _RANK: F.row_number().over(of_key),
+                _TIED: F.coalesce(is_tied, F.lit(False)),  # noqa: FBT003
+            }
+        )
+    )
+    said = "version" if version else "key"
+    twice = _failure(f"two changes of one key have the same {said}", target, classified)
+    is_winner = (F.col(_RANK) == 1) & ~F.col(DELETED)
+    stays = (
+        F.when(F.col(_TOP) == 0, F.col(_CHANGE) == 0)
+        .when((F.col(_RANK) == 1) & F.col(_TIED), twice)
+        .otherwise(is_winner)
+    )
+    return ranked.where(stays).select(*columns)
+
+
+def _sound(
+    changes: DataFrame, target: TargetPin, version: str | None, partitions: Sequence[str], classified: Sequence[str]
+) -> DataFrame:
+    """The changes, unless one of them has no answer; Spark tells when it meets it."""
+    no_key = F.lit(False)  # noqa: FBT003
+    for name in target.key:
+        no_key = no_key | F.col(quoted(name)).isNull()
+    # a row to be written elsewhere shows in the files that are written, one to be deleted elsewhere nowhere
+    inside = F.coalesce(
+        in_partitions(target.column, target.column_type, target.grain, partitions), F.lit(False)  # noqa: FBT003
+    )  # fmt: skip
+    sound = F.when(no_key, _failure("a change has no key", target, classified))
+    if version:
+        sound = sound.when(F.col(quoted(version)).isNull(), _failure(f"a change has no {version}", target, classified))
+    outside = _failure("a deletion is of a partition outside the chunk", target, classified)
+    return changes.where(sound.when(F.col(DELETED) & ~inside, outside).otherwise(F.lit(True)))  # noqa: FBT003
+
+
+def _failure(said: str, target: TargetPin, classified: Sequence[str]) -> Column:
+    """Fails the row that gets here, and names its key; a classified value is masked."""
+    names = dict.fromkeys((*target.key, target.column))
+    shown = [
+        F.concat(F.lit(f"{name}="), F.coalesce(_shown(name, target, name in classified), F.lit("NULL")))
+        for name in names
+    ]
+    return F.raise_error(F.concat(F.lit(f"errata merge: {said}: "), F.concat_ws(", ", *shown))).cast("boolean")
+
+
+def _shown(name: str, target: TargetPin, is_classified: bool) -> Column:
+    value = F.col(quoted(name))
+    if is_classified:
+        return F.when(value.isNotNull(), F.lit(MASK))
+    if name == target.column:
+        return partition_text(target.column, target.column_type, target.grain)
+    return F.regexp_replace(F.substring(value.cast("string"), 1, _LONG), r"\s", " ")
+
+
+def ambiguous_merge(error: BaseException, where: str) -> OutputContract | None:
+    """What :func:`merged` raised from within Spark, when that is what the error is about."""
+    found = _TOLD.search(str(error))
+    if found is None:
+        return None
+    return OutputContract(
+        f"{where}: {found[1].strip()}; which row of the key stays cannot be told",
+        state="nothing of this chunk was staged; main is unchanged",
+        hint="give every change a key and a version of its own, in the transform or by a row rule, then plan again",
+    )

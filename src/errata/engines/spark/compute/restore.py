@@ -1,0 +1,29 @@
+"""What the target held at an older snapshot, as rows of the target of now. Reads; nothing is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
+
+from errata.engines.spark.columns import in_partitions
+from errata.engines.spark.compute.output_contract import conform
+from errata.engines.spark.inputs.frames import snapshot_frame, with_later_columns
+from errata.model.partition_sql import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from errata.model.manifest import Manifest, Restored
+
+
+def restored_rows(
+    session: SparkSession, manifest: Manifest, restored: Restored, partitions: Sequence[str]
+) -> DataFrame:
+    """The rows as they read then, deletes applied; columns added since are NULL, renamed ones have today's name."""
+    target = manifest.target
+    rows = snapshot_frame(session, target.table, restored.snapshot_id, len(partitions))
+    named = rows.select(*[F.col(quoted(then)).alias(now) for now, then in restored.columns.items()])
+    cut = named.where(in_partitions(target.column, target.column_type, target.grain, partitions))
+    return conform(with_later_columns(cut, target), target)

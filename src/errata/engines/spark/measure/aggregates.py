@@ -1,0 +1,240 @@
+"""One grouped aggregate over a frame, and one more for uniqueness: how a scan's numbers come about. Reads only.
+
+The number of Spark jobs depends on neither the number of checks nor that of partitions. Partitions without rows are
+measured too, by evaluating the same aggregates over no rows. All aggregates go to Spark as one text, because each
+column that is built from Python is a call into the JVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Any
+
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
+
+from errata.engines.spark.columns import is_its_own_unit, partition_text, partition_unit
+from errata.engines.spark.measure.checksums import hash_sum, hash_texts
+from errata.engines.spark.measure.lookups import with_lookups
+from errata.errors import EngineError, SourceChanged, UsageError
+from errata.model.manifest import TargetPin
+from errata.model.partition import Grain
+from errata.model.partition_sql import quoted
+from errata.ports.measure import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT, ContentDigest, Measurement, Scan
+
+_DATA_EXCEPTION = "22"  # SQL's class of states for values that an operation cannot take
+_SAYS_NO_VALUE = {
+    "sourceType": "from {}",
+    "targetType": "to {}",
+    "precision": "precision {}",
+    "scale": "scale {}",
+    "functionName": "in {}",
+}
+"""What of Spark's message parameters may be told: types and functions. The others may be values of a row."""
+_UNIT, _PARTITION, _ALL = "__errata_unit", "__errata_partition", "__errata_all"
+_AS_STORED = ("spark.sql.iceberg.planning.preserve-data-grouping", "spark.sql.sources.v2.bucketing.enabled")
+_WORTH_A_TASK = 20_000
+"""Rows of a partition. Starting a task costs about what sending 6,000 keys to another one does."""
+
+
+def content_of(
+    rows: DataFrame, pin: TargetPin, partitions: Sequence[str], columns: Sequence[str]
+) -> dict[str, ContentDigest]:
+    """Row count and checksum of each partition of these rows."""
+    scan = Scan(CANDIDATE, {ROW_COUNT: "COUNT(*)"}, content=tuple(columns))
+    by_partition: dict[str, dict[str, str]] = {}
+    for one in measure_scan(scan, rows, ByPartition(pin.column, pin.column_type, pin.grain), partitions):
+        by_partition.setdefault(one.partition, {})[one.name] = one.value or "0"
+    return {p: ContentDigest(int(v[ROW_COUNT]), v[CONTENT_A], v[CONTENT_B]) for p, v in by_partition.items()}
+
+
+def filled_in(rows: DataFrame, pin: TargetPin, columns: Mapping[str, str | None]) -> dict[str, tuple[str, ...]]:
+    """Partitions in which some of these columns hold anything but their default, and which do."""
+    by = ByPartition(pin.column, pin.column_type, pin.grain)
+    wanted = [
+        F.bool_or(
+            F.col(quoted(name)).isNotNull()
+            if default is None
+            else ~F.col(quoted(name)).eqNullSafe(F.lit(default).cast(rows.schema[name].dataType))
+        )
+        for name, default in columns.items()
+    ]
+    named = rows.groupBy(by.unit).agg(F.struct(*wanted).alias(_ALL)).select(by.text, _ALL)
+    found = {
+        row[_PARTITION]: tuple(name for name, holds in zip(columns, row[_ALL], strict=True) if holds)
+        for row in named.collect()
+    }
+    return {name: held for name, held in found.items() if held}
+
+
+class ByPartition:
+    """How rows fall into partitions: grouped by a cheap value, named by text only once per group."""
+
+    def __init__(self, column: str, column_type: str, grain: Grain) -> None:
+        self.unit = partition_unit(column, column_type, grain).alias(_UNIT)
+        self.column = column if is_its_own_unit(column_type, grain) else None
+        unit_type = "date" if grain is Grain.DAY and column_type != "string" else column_type
+        self.text = partition_text(_UNIT, unit_type, grain).alias(_PARTITION)
+
+    def within(self, key: Sequence[str]) -> tuple[str, ...]:
+        """The columns of a key that tell rows of one partition apart."""
+        return tuple(name for name in key if name != self.column)
+
+
+def measure_scan(
+    scan: Scan,
+    rows: DataFrame,
+    by: ByPartition,
+    partitions: Sequence[str],
+    inputs: Mapping[str, DataFrame] | None = None,
+) -> list[Measurement]:
+    """Every number of the scan, for each of these partitions and for whatever else the rows hold.
+
+    ``inputs`` are those that the scan's look-ups name.
+    """
+    with blaming_the_rules(scan.scope):
+        wide, aggregates = _prepared(scan, rows, inputs or {})
+        # one structure of all aggregates; its fields are taken by position
+        together = F.expr(f"struct({', '.join(aggregates.values())})").alias(_ALL)
+        named = wide.groupBy(by.unit).agg(together).select(by.text, _ALL)
+        found: dict[str, Any] = {row[_PARTITION]: row[_ALL] for row in named.collect()}
+        missing = [p for p in partitions if p not in found]
+        if missing:
+            nothing = wide.limit(0).agg(together).collect()[0][_ALL]
+            found |= dict.fromkeys(missing, nothing)
+        counts = [
+            group[place] for place, name in enumerate(aggregates) if name == ROW_COUNT for group in found.values()
+        ]
+        duplicates = _duplicates(scan, rows, by, counts)
+    result: list[Measurement] = []
+    for partition in (*partitions, *sorted(set(found) - set(partitions))):
+        for name, value in zip(aggregates, found[partition], strict=True):
+            is_exact = not isinstance(value, float)
+            result.append(Measurement(scan.scope, partition, name, value_text(value), exact=is_exact))
+        for name, key in scan.unique.items():
+            count = duplicates[by.within(key), True].get(partition, 0)
+            result.append(Measurement(scan.scope, partition, name, str(count)))
+    for name, key in scan.unique_in_run.items():
+        result.append(Measurement(scan.scope, "", name, str(sum(duplicates[key, False].values()))))
+    return result
+
+
+def _prepared(scan: Scan, rows: DataFrame, inputs: Mapping[str, DataFrame]) -> tuple[DataFrame, dict[str, str]]:
+    """The rows with what aggregates need besides the columns that are there, and the aggregates by name."""
+    aggregates = dict(scan.aggregates)
+    if scan.content:
+        first, second = hash_texts({field.name: field.dataType for field in rows.schema.fields}, scan.content)
+        # before the join, so that only the hashes are carried through it
+        rows = rows.withColumns({CONTENT_A: F.expr(first), CONTENT_B: F.expr(second)})
+        aggregates |= {name: hash_sum(name) for name in (CONTENT_A, CONTENT_B)}
+    rows, looked_up = with_lookups(rows, scan.lookups, inputs)
+    return rows, aggregates | looked_up
+
+
+def value_text(value: Any) -> str | None:
+    """A measured value as it is stored."""
+    match value:
+        case None:
+            return None
+        case Decimal():
+            return format(value, "f")
+        case float():
+            return repr(value)
+        case bool():
+            return str(int(value))
+        case _:
+            return str(value)
+
+
+def _duplicates(
+    scan: Scan, rows: DataFrame, by: ByPartition, counts: Sequence[int]
+) -> dict[tuple[tuple[str, ...], bool], dict[str, int]]:
+    """Rows beyond the first of each key, by key (within partitions, or over all of them) and partition: one scan."""
+    within = {(by.within(key), True) for key in scan.unique.values()}
+    keys = sorted(within | {(key, False) for key in scan.unique_in_run.values()})
+    if not keys:
+        return {}
+    columns = sorted({name for key, _ in keys for name in key})
+    names = {_UNIT: _UNIT} | {name: f"__errata_key_{n}" for n, name in enumerate(columns)}
+    narrow = rows.select(by.unit, *(F.col(quoted(name)).alias(names[name]) for name in columns))
+    sets = [[names[name] for name in ((_UNIT, *key) if inside else key)] for key, inside in keys]
+    if len(keys) == 1:
+        counted = narrow.groupBy(*sets[0]).agg(F.count("*").alias("n"), F.lit(0).alias("gid"))
+        if _UNIT not in sets[0]:
+            counted = counted.withColumn(_UNIT, F.lit(None).cast(narrow.schema[_UNIT].dataType))
+    else:
+        counted = narrow.groupingSets(
+            [[F.col(name) for name in one] for one in sets], *(F.col(name) for name in names.values())
+        ).agg(F.count("*").alias("n"), F.grouping_id().alias("gid"))
+    extra = counted.groupBy(_UNIT, "gid").agg(F.sum(F.col("n") - 1).alias("extra")).select(by.text, "gid", "extra")
+    everything = list(names.values())
+    by_id = {_grouping_id(one, everything) if len(keys) > 1 else 0: key for one, key in zip(sets, keys, strict=True)}
+    result: dict[tuple[tuple[str, ...], bool], dict[str, int]] = {key: {} for key in keys}
+    with _as_stored(rows.sparkSession, counts if by.column else ()):
+        found = extra.collect()
+    for row in found:
+        result[by_id[row["gid"]]][row[_PARTITION]] = int(row["extra"])
+    return result
+
+
+@contextmanager
+def _as_stored(session: SparkSession, counts: Sequence[int]) -> Iterator[None]:
+    """Has each partition, of so many rows, read by one task, so that equal keys meet there: where that is worth it."""
+    wanted = _AS_STORED if _each_is_a_task(counts, session.sparkContext.defaultParallelism) else ()
+    before = {name: session.conf.get(name, None) for name in wanted}
+    for name in wanted:
+        session.conf.set(name, "true")
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, value)
+
+
+def _each_is_a_task(counts: Sequence[int], cores: int) -> bool:
+    """Whether no core would wait for the largest partition, and no task be started for a handful of rows."""
+    total = sum(counts)
+    return total > 0 and max(counts) * cores <= total and total >= _WORTH_A_TASK * len(counts)
+
+
+def _grouping_id(key: Sequence[str], columns: Sequence[str]) -> int:
+    """Spark's grouping id: one bit per column, the last column lowest, set when the column is not grouped by."""
+    return sum(1 << (len(columns) - 1 - n) for n, name in enumerate(columns) if name not in key)
+
+
+@contextmanager
+def blaming_the_rules(scope: str) -> Iterator[None]:
+    """Turns Spark's refusals into ours: an expression that does not fit, a file that is gone, what may pass."""
+    try:
+        yield
+    except PySparkException as error:
+        condition = error.getCondition() or ""
+        reason = _told_without_values(error)
+        if condition.startswith("FAILED_READ_FILE"):
+            raise SourceChanged(f"{scope} cannot be read: {reason}", state="main is unchanged", scope=scope) from error
+        about_values = (error.getSqlState() or "").startswith(_DATA_EXCEPTION)
+        if isinstance(error, AnalysisException) or about_values:
+            message = f"a check cannot be measured on {scope}: {reason}"
+            # a trace would print the value
+            raise UsageError(message, hint="errata check", scope=scope) from None if about_values else error
+        raise EngineError(f"{scope} cannot be measured: {reason}", scope=scope) from error
+
+
+def _told_without_values(error: PySparkException) -> str:
+    """What Spark says is wrong, without the values of rows that it quotes: those may be classified."""
+    condition = error.getCondition() or ""
+    if isinstance(error, AnalysisException) or condition.startswith("FAILED_READ_FILE"):
+        return str(error).strip().partition("\n")[0]  # about expressions and files; no row has been read
+    if not condition:
+        # the failure of a task is quoted after these words, with whatever it was about
+        said = str(error).strip().partition("\n")[0].partition(", most recent failure")[0]
+        return said or type(error).__name__
+    given = error.getMessageParameters() or {}
+    told = [words.format(given[key].strip('"`')) for key, words in _SAYS_NO_VALUE.items() if given.get(key)]
+    return f"[{condition}] {' '.join(told)}".rstrip()

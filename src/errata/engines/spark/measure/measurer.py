@@ -1,0 +1,208 @@
+"""The measurer: a scan per table of a measure plan, checksums of partitions, old against new. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial, reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from errata.engines.spark.columns import in_partitions
+from errata.engines.spark.diff.differ import compare_snapshots
+from errata.engines.spark.inputs.frames import frame, snapshot_frame, with_later_columns
+from errata.engines.spark.measure.aggregates import ByPartition, content_of, filled_in, measure_scan
+from errata.engines.spark.measure.grouped_totals import measure_groups
+from errata.engines.spark.measure.row_accounts import measure_accounts
+from errata.model.diff import Diff
+from errata.model.manifest import InputPin, Manifest, TargetPin
+from errata.model.partition import widen
+from errata.model.rebase import Rebase, pieces
+from errata.model.table import DataFile
+from errata.ports.measure import (
+    CANDIDATE,
+    CONTENT_A,
+    CONTENT_B,
+    CONTROL,
+    PRIOR,
+    ROW_COUNT,
+    ContentDigest,
+    Measurement,
+    MeasurePlan,
+    Measurer,
+    Scan,
+)
+
+FilesOf = Callable[[TargetPin, str, Sequence[str]], Sequence[DataFile]]
+"""The data files of a snapshot of the target in these partitions, with the delete files that apply to them."""
+
+
+class SparkMeasurer:
+    """Measures through a Spark session; ``part`` hands over the bytes of a manifest's part by digest.
+
+    With ``files_of`` a scan that only counts rows is answered from table metadata where that is exact. ``unwritten``
+    are rows under the name of a snapshot that no table has: those of a trial.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        part: Callable[[str], bytes],
+        files_of: FilesOf | None = None,
+        unwritten: Mapping[str, DataFrame] | None = None,
+    ) -> None:
+        self._session = session
+        self._part = part
+        self._files_of = files_of
+        self._unwritten = unwritten or {}
+
+    def measure(
+        self,
+        manifest: Manifest,
+        plan: MeasurePlan,
+        *,
+        candidate_snapshot: str,
+        prior_snapshot: str | None,
+        rebased: Sequence[Rebase] = (),
+    ) -> tuple[Measurement, ...]:
+        """See the port."""
+        alike = pieces(manifest, rebased)
+        snapshots = {CANDIDATE: candidate_snapshot, PRIOR: prior_snapshot, CONTROL: prior_snapshot}
+        found: list[Measurement] = []
+        for scan in plan.scans:
+            partitions = manifest.partitions if scan.partitions is None else scan.partitions
+            column: str | None = manifest.target.column
+            kind = manifest.target.column_type
+            if scan.scope not in snapshots:
+                rows, column, kind = self._input(alike, scan.scope.partition(":")[2])
+            elif snapshots[scan.scope] is None:
+                continue
+            elif counted := self._counted(scan, _pin_of(scan, manifest), partitions, snapshots[scan.scope] or ""):
+                found += counted
+                continue
+            else:
+                rows = self._target(_pin_of(scan, manifest), snapshots[scan.scope], partitions)
+            by = ByPartition(column, kind, manifest.target.grain) if column else None
+            if by is not None:
+                found += measure_scan(scan, rows, by, partitions, self._looked_up(alike, scan))
+            if scan.groups:
+                found += measure_groups(scan, rows, by, partitions)
+        for piece in alike:
+            for pin in piece.inputs:
+                # what is read whole is read once, as the plan has it
+                if pin.is_screened and (piece.partitions if pin.partition else piece is alike[0]):
+                    parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
+                    found += measure_accounts(self._session, piece, pin, parts)
+        return tuple(found)
+
+    def checksums(
+        self, table: str, snapshot_id: str, pin: TargetPin, partitions: Sequence[str], columns: Sequence[str]
+    ) -> dict[str, ContentDigest]:
+        """See the port."""
+        rows = snapshot_frame(self._session, table, snapshot_id, len(partitions)).where(_scope(pin, partitions))
+        return content_of(with_later_columns(rows, pin), pin, partitions, columns)
+
+    def filled(
+        self, table: str, snapshot_id: str, pin: TargetPin, partitions: Sequence[str], columns: Mapping[str, str | None]
+    ) -> dict[str, tuple[str, ...]]:
+        """See the port."""
+        rows = snapshot_frame(self._session, table, snapshot_id, len(partitions)).where(_scope(pin, partitions))
+        return filled_in(rows, pin, columns)
+
+    def diff(
+        self,
+        manifest: Manifest,
+        candidate_snapshot: str,
+        prior_snapshot: str | None,
+        partitions: Sequence[str],
+        sample: int,
+        measurements: Sequence[Measurement] = (),
+    ) -> Diff:
+        """See the port."""
+        pin = manifest.target
+        columns = sorted(set(pin.columns) - set(manifest.lineage_columns))
+        before = self._rows(pin, prior_snapshot, partitions)
+        after = self._rows(pin.staging, candidate_snapshot, partitions)
+        # a new column is a change of the schema and not of every row, so rows are the same when the others are
+        shared = sorted(set(columns) - {new.name for new in pin.new_columns})
+        new = _known_digests(measurements)
+        if shared != columns or not set(partitions) <= set(new):
+            new = content_of(self._target(pin.staging, candidate_snapshot, partitions), pin, partitions, shared)
+        old = {p: ContentDigest(0, "0", "0") for p in partitions}
+        if prior_snapshot is not None:
+            old = content_of(self._target(pin, prior_snapshot, partitions), pin, partitions, shared)
+        cut = _scope(pin, partitions)
+        return compare_snapshots(before.where(cut), after.where(cut), manifest, columns, partitions, old, new, sample)
+
+    def _counted(self, scan: Scan, pin: TargetPin, partitions: Sequence[str], snapshot_id: str) -> list[Measurement]:
+        """Row counts from metadata; nothing when more is asked for, or when a file is not in one partition whole."""
+        more = scan.unique or scan.unique_in_run or scan.lookups or scan.content or scan.groups
+        if self._files_of is None or set(scan.aggregates) != {ROW_COUNT} or more:
+            return []
+        rows = dict.fromkeys(partitions, 0)
+        for file in self._files_of(pin, snapshot_id, partitions):
+            if file.partition not in rows or file.deletes:
+                return []
+            rows[file.partition] += file.rows
+        return [Measurement(scan.scope, partition, ROW_COUNT, str(count)) for partition, count in rows.items()]
+
+    def _rows(self, pin: TargetPin, snapshot_id: str | None, partitions: Sequence[str]) -> DataFrame:
+        if snapshot_id is not None and snapshot_id in self._unwritten:
+            return self._unwritten[snapshot_id]
+        return snapshot_frame(self._session, pin.table, snapshot_id, len(partitions))
+
+    def _target(self, pin: TargetPin, snapshot_id: str | None, partitions: Sequence[str]) -> DataFrame:
+        return with_later_columns(self._rows(pin, snapshot_id, partitions).where(_scope(pin, partitions)), pin)
+
+    def _looked_up(self, alike: Sequence[Manifest], scan: Scan) -> dict[str, DataFrame]:
+        """The inputs that keys are looked up in, with what was read before and after the partitions."""
+        found = {}
+        for name in sorted({lookup.input for lookup in scan.lookups.values()}):
+            pin = _pin(alike[0], name)
+            wide = [
+                replace(one, partitions=widen(one.target.grain, one.partitions, pin.lookback, pin.lookahead))
+                for one in alike
+            ]
+            found[name] = self._input(wide, name)[0]
+        return found
+
+    def _input(self, alike: Sequence[Manifest], name: str) -> tuple[DataFrame, str | None, str]:
+        """The rows of an input, each partition as it is pinned."""
+        first = _pin(alike[0], name)
+        kind = first.column_type or alike[0].target.column_type
+        cut = [one for one in alike if one.partitions] if first.partition else alike[:1]
+        rows = [self._pinned(one, _pin(one, name), kind) for one in cut or alike[:1]]
+        return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), rows), first.partition, kind
+
+    def _pinned(self, manifest: Manifest, pin: InputPin, kind: str) -> DataFrame:
+        parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
+        return frame(self._session, pin, parts, manifest.partitions, manifest.target.grain, kind)
+
+
+def _pin(manifest: Manifest, name: str) -> InputPin:
+    return next(pin for pin in manifest.inputs if pin.name == name)
+
+
+_conforms: type[Measurer] = SparkMeasurer
+
+
+def _pin_of(scan: Scan, manifest: Manifest) -> TargetPin:
+    """Where the rows of a scan of the target are: a candidate is where staged output is."""
+    return manifest.target.staging if scan.scope == CANDIDATE else manifest.target
+
+
+def _scope(pin: TargetPin, partitions: Sequence[str]) -> Column:
+    return in_partitions(pin.column, pin.column_type, pin.grain, partitions)
+
+
+def _known_digests(measurements: Sequence[Measurement]) -> dict[str, ContentDigest]:
+    """What the gate measured of the candidate."""
+    values: dict[str, dict[str, str]] = {}
+    for one in measurements:
+        if one.scope == CANDIDATE:
+            values.setdefault(one.partition, {})[one.name] = one.value or "0"
+    return {
+        partition: ContentDigest(int(named[ROW_COUNT]), named[CONTENT_A], named[CONTENT_B])
+        for partition, named in values.items()
+        if {ROW_COUNT, CONTENT_A, CONTENT_B} <= set(named)
+    }

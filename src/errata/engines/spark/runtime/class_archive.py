@@ -1,0 +1,107 @@
+"""A class archive for the JVM: Spark's and Iceberg's classes read once, parsed and verified, and mapped from then on.
+
+Starting a session loads some 15,000 classes; with the archive that takes about a third of the time. It is a cache, made
+on request, named after the Java, the Spark and the jars it was made with, and ignored by the JVM when they differ.
+``ERRATA_CLASS_ARCHIVE=off`` leaves it out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from errata.errors import SetupError
+
+_LIMIT_SECONDS = 300
+_KEPT = 3
+_BUILD = "ERRATA_CLASS_ARCHIVE_BUILD"
+# what a correction touches: a catalog, a table, a branch, a scan with aggregates, Iceberg's Java API
+_WORKLOAD = """
+import sys, tempfile
+from pathlib import Path
+from errata.engines.iceberg.commits.java import JavaIceberg
+from errata.engines.spark.runtime.spark_session import SparkRuntime
+from errata.engines.spark.write.append import SparkWriter
+from errata.model.product import Catalog, Project
+root, jars = Path(sys.argv[1]), [Path(jar) for jar in sys.argv[2:]]
+lake = Catalog("lake", "jdbc", f"sqlite:///{root}/catalog.db", str(root / "warehouse"))
+project = Project("archive", str(root), "", {"lake": lake}, {}, spark_conf={"spark.driver.memory": "1g"})
+runtime = SparkRuntime(project, jars, root / "spark.log")
+gateway, session = runtime.gateway, runtime.session
+session.sql("CREATE NAMESPACE lake.n")
+session.sql("CREATE TABLE lake.n.t (d date, k string, v decimal(12,2)) USING iceberg PARTITIONED BY (d)")
+rows = "SELECT date_add(date'2026-01-01', cast(id % 5 AS int)) d, string(id) k, decimal(id) v FROM range(100)"
+session.sql(f"INSERT INTO lake.n.t {rows}")
+session.sql("ALTER TABLE lake.n.t CREATE BRANCH b")
+java = JavaIceberg(gateway, project.catalogs, runtime.hadoop)
+staged = session.sql(rows.replace("decimal(id)", "cast(id AS decimal(12,2))"))
+SparkWriter(java).append(staged, "lake.n.t", "b", ("errata.attempt", "1"))
+session.table("lake.n.t").write.parquet(str(root / "files"))
+session.read.parquet(str(root / "files")).groupBy("d").agg({"v": "sum", "k": "count"}).collect()
+session.sql("SELECT d, count(*), sum(v), sum(cast(xxhash64(k, v) AS decimal(38,0))) FROM lake.n.t GROUP BY d").collect()
+java.bulk.snapshots(java.load("lake.n.t"))
+session.sparkContext.stop()
+gateway.shutdown()
+gateway.proc.stdin.close()
+gateway.proc.wait(timeout=200)
+"""
+
+
+def archive_path(cache: Path, jars: Sequence[Path]) -> Path:
+    """Where the archive of this Java, this Spark and these jars is, or would be."""
+    import pyspark
+
+    java = Path(shutil.which("java", path=_java_bin()) or "java").resolve()
+    # the JVM holds an archive against its class path, so where pyspark is installed counts as well
+    made_of = [str(java), str(java.stat().st_mtime_ns) if java.exists() else "", pyspark.__version__, pyspark.__file__]
+    made_of += [f"{jar.name}:{jar.stat().st_size}" for jar in jars]
+    return cache / f"classes-{hashlib.sha256(chr(0).join(made_of).encode()).hexdigest()[:16]}.jsa"
+
+
+def archive_options(cache: Path, jars: Sequence[Path]) -> str:
+    """JVM options that use the archive if it is there; empty otherwise."""
+    if building := os.environ.get(_BUILD):
+        return f"-XX:ArchiveClassesAtExit={building}"
+    if os.environ.get("ERRATA_CLASS_ARCHIVE") == "off":
+        return ""
+    place = archive_path(cache, jars)
+    return f"-Xshare:auto -XX:SharedArchiveFile={place}" if place.exists() else ""
+
+
+def build_archive(cache: Path, jars: Sequence[Path]) -> Path:
+    """Run a small workload once and keep its classes; an archive that is there already is left alone."""
+    import tempfile
+
+    place = archive_path(cache, jars)
+    if place.exists():
+        return place
+    with tempfile.TemporaryDirectory(prefix="errata-archive-") as scratch:
+        draft = Path(scratch) / "classes.jsa"
+        command = [sys.executable, "-c", _WORKLOAD, scratch, *map(str, jars)]
+        environment = {**os.environ, _BUILD: str(draft)}
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=_LIMIT_SECONDS, check=False
+        )
+        if done.returncode or not draft.exists():
+            last = (done.stderr.strip().splitlines() or ["the JVM wrote none"])[-1]
+            raise SetupError(
+                f"the class archive was not made: {last}",
+                state="everything works without it; each command starts a few seconds later",
+            )
+        cache.mkdir(parents=True, exist_ok=True)
+        kept = place.with_suffix(f".{os.getpid()}.tmp")
+        shutil.copyfile(draft, kept)
+        kept.replace(place)
+    for old in sorted(cache.glob("classes-*.jsa"), key=lambda path: path.stat().st_mtime)[:-_KEPT]:
+        old.unlink(missing_ok=True)
+    return place
+
+
+def _java_bin() -> str | None:
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home) / "bin") if home else None

@@ -1,0 +1,123 @@
+"""The JVM that Spark and Iceberg run in: one per process, started without a SparkContext.
+
+Commands that only commit metadata stop here; those that compute build a session in the same JVM. Everything Java
+prints goes to a log file, so that stdout stays data and stderr stays narration. A driver that ``spark-submit`` started
+has its JVM already, with settings, jars and a log of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from errata.errors import SetupError
+from errata.text.secrets import is_secret_name, without_passwords
+
+SUPPORTED_JAVA = (17, 21)
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+_NEEDED = ("spark.driver.", "spark.jars", "spark.master")
+"""What the JVM itself is started by; a session would come too late for it."""
+
+
+def java_version() -> int | None:
+    """The major version of the Java that Spark would use; None when there is none."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None or not Path(java).exists():
+        return None
+    try:
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
+    except OSError:
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
+    return int(found.group(1)) if found else None
+
+
+def start_jvm(conf: Mapping[str, str], log: Path, redact: Callable[[str], str] = without_passwords) -> Any:
+    """The gateway of this process's JVM, started with these settings unless it runs already.
+
+    ``redact`` takes secrets out of a text; settings that it would change are not put on the command line.
+    """
+    from pyspark import SparkConf, SparkContext
+
+    # pyspark has no public way to start the JVM without a context
+    if SparkContext._gateway is None and is_submitted():  # noqa: SLF001
+        SparkContext._ensure_initialized()  # noqa: SLF001
+    elif SparkContext._gateway is None:  # noqa: SLF001
+        _require_java()
+        settings = SparkConf(loadDefaults=False).setAll(list(public_settings(conf, redact).items()))
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        with _output_to(log):
+            SparkContext._ensure_initialized(conf=settings)  # noqa: SLF001
+    return SparkContext._gateway  # noqa: SLF001
+
+
+def public_settings(conf: Mapping[str, str], redact: Callable[[str], str] = without_passwords) -> dict[str, str]:
+    """What may be on the JVM's command line, for everyone on the machine to read; the session is given the rest."""
+    return {
+        key: value
+        for key, value in conf.items()
+        if not is_secret_name(key) and (key.startswith(_NEEDED) or redact(value) == value)
+    }
+
+
+def is_submitted() -> bool:
+    """Whether ``spark-submit`` started this process, so that its JVM is there already."""
+    return _SUBMITTED in os.environ
+
+
+def submitted_settings() -> dict[str, str] | None:
+    """What ``spark-submit`` set, from its command line and the cluster's defaults; None without ``spark-submit``."""
+    if not is_submitted():
+        return None
+    from pyspark import SparkConf
+
+    start_jvm({}, Path(os.devnull))
+    return dict(SparkConf().getAll())
+
+
+def class_path(gateway: Any) -> tuple[Path, ...]:
+    """The files that the JVM takes classes from: its own class path, and the jars that came with ``spark-submit``."""
+    jvm = gateway.jvm
+    found = [Path(text) for text in jvm.System.getProperty("java.class.path").split(os.pathsep)]
+    loader = jvm.Thread.currentThread().getContextClassLoader()
+    if loader.getClass().getSimpleName().endswith("URLClassLoader"):
+        found += [Path(unquote(url.getPath())) for url in loader.getURLs()]
+    return tuple(found)
+
+
+def _require_java() -> None:
+    version = java_version()
+    if version not in SUPPORTED_JAVA:
+        found = "none was found" if version is None else f"Java {version} was found"
+        raise SetupError(
+            f"Spark needs Java 17 or 21; {found}",
+            hint="install openjdk-17-jre-headless (Debian) or set JAVA_HOME, then: errata doctor",
+        )
+
+
+@contextmanager
+def _output_to(log: Path) -> Iterator[None]:
+    """Start children with stdout and stderr going to the log; this process keeps its own."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    saved = [(fd, os.dup(fd)) for fd in (1, 2)]
+    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        for fd, _ in saved:
+            os.dup2(target, fd)
+        yield
+    finally:
+        for fd, copy in saved:
+            os.dup2(copy, fd)
+            os.close(copy)
+        os.close(target)

@@ -1,0 +1,61 @@
+"""Spark settings for where a driver runs: this machine, a cluster joined from here, or under ``spark-submit``. Pure.
+
+Whoever starts the driver with ``spark-submit`` has the last word: what the command line and the cluster's defaults set
+is kept, and the project's settings fill in the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from errata.model.product import Project
+from errata.model.product.cluster import capped_master, core_settings, kind_of
+
+LOCAL_FILES = {"fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"}
+"""Local files without a forked chmod each; the jar must be on the driver's class path."""
+
+REDACTED = "(?i)secret|passw|token|credential|authorization|(api|access|private|account)[._-]?key"
+_DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    # 1,000s of pinned files are listed by the driver; a Spark job with a task per path costs more than it saves
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    "spark.log.level": "WARN",
+    # what Spark's own pages and event logs hide; catalogs have more names for credentials than Spark knows
+    "spark.redaction.regex": REDACTED,
+}
+_ONE_MACHINE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    **{f"spark.hadoop.{key}": value for key, value in LOCAL_FILES.items()},
+}
+
+
+def driver_settings(
+    project: Project, jars: Sequence[Path], submitted: Mapping[str, str] | None = None, *, available: int = 1
+) -> dict[str, str]:
+    """Everything that is set before the session; ``submitted`` is what a ``spark-submit`` brought, and wins."""
+    conf, cores = project.spark_conf, project.throttle.cores
+    master = (submitted or {}).get("spark.master", project.spark_master)
+    kind = kind_of(master)
+    settings = {
+        **_DEFAULTS,
+        **(_ONE_MACHINE if kind == "local" and submitted is None else {}),
+        "spark.app.name": f"errata {project.name}",
+        "spark.master": capped_master(master, cores, available),
+        "spark.sql.warehouse.dir": str(Path(project.root) / ".errata" / "spark-warehouse"),
+        **({} if submitted is not None else _class_path(kind, jars, conf)),
+        **{key: value for key, value in conf.items() if key != "spark.jars"},
+        **core_settings(kind, cores, {**conf, **(submitted or {})}),
+    }
+    return settings | dict(submitted or {})
+
+
+def _class_path(kind: str, jars: Sequence[Path], conf: Mapping[str, str]) -> dict[str, str]:
+    """The driver reads the jars where they are; executors on other machines are sent them by the driver."""
+    sent = [*(map(str, jars) if kind != "local" else ()), *filter(None, [conf.get("spark.jars")])]
+    found = {"spark.driver.extraClassPath": ":".join(map(str, jars))}
+    return found | ({"spark.jars": ",".join(sent)} if sent else {})

@@ -1,0 +1,1 @@
+"""Write rows that Spark computed: appends, rewrites, side tables, quarantine."""

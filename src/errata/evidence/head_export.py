@@ -1,0 +1,191 @@
+"""Heads of the audit, signed and kept outside the ledger, and the chain held against them.
+
+A head is exported after every publication and rollback, and by ``errata audit head``. An export that fails does not
+take back what was published: it is told, shown by ``errata doctor`` and ``errata audit verify``, and bounded, because
+the next publication is refused when one has been standing without a head for longer than ``evidence.max_lag``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from errata.errors import (
+    AuditBroken,
+    ErrataError,
+    KeyRefused,
+    SignatureInvalid,
+    StateRefused,
+    StorageRefused,
+    UsageError,
+)
+from errata.evidence.heads import KeptHead, kept, kept_head, newest_kept, read_heads, signed_head, written
+from errata.evidence.keys import PublicKey, SigningKey, load_public_key, load_signing_key, public_path
+from errata.failpoints import failpoint
+from errata.ledger import Ledger
+from errata.model.audit import Head
+from errata.model.product import Project
+from errata.views import AuditView, HeadsView, HeadView
+from errata.workspace import Desk
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How far the exported heads are behind the log."""
+
+    newest: int  # 0: none was exported
+    behind: int
+    seconds: int  # since the oldest publication that no head covers
+    late: bool
+
+
+def signing_key(desk: Desk) -> SigningKey:
+    """The project's private key; refused when there is none that may be used."""
+    return load_signing_key(desk.project.evidence.key or "", Path(desk.project.root))
+
+
+def export(desk: Desk, output: Path | None = None) -> HeadView:
+    """Sign where the log stands and keep it in ``evidence.heads``, and in a new file where one is named."""
+    key = signing_key(desk)
+    seq, digest, at = desk.ledger.audit_head()
+    head = Head(desk.ledger.ledger_id, desk.project.name, seq, digest, at)
+    envelope = signed_head(head, key)
+    files, already = [], False
+    if desk.project.evidence.heads is not None:
+        _need_continuity(desk)
+        failpoint("audit.before_head")
+        path, already = kept(Path(desk.project.evidence.heads), head, envelope)
+        files.append(str(path))
+    if output is not None:
+        if not written(output, envelope):
+            raise UsageError(f"the head was not written; expected no file at {output}, found one")
+        files.append(str(output))
+    return HeadView(
+        seq, digest, at, head.ledger, head.project, key.public.keyid, tuple(files), already, envelope.decode()
+    )
+
+
+def witness(desk: Desk) -> None:
+    """Export the head after something was published; what prevents it is told and does not undo the publication."""
+    if desk.project.evidence.heads is None:
+        return
+    try:
+        export(desk)
+    except ErrataError as error:
+        desk.narrate(f"the head of the audit was not exported: {error.message}; errata audit head exports it")
+
+
+def need_witness(desk: Desk) -> None:
+    """Refuse to publish on a log that its newest head denies, or that has gone without a head for too long."""
+    if desk.project.evidence.heads is None:
+        return
+    _need_continuity(desk)
+    lag = lag_of(desk.project, desk.ledger)
+    if not lag.late:
+        return
+    try:
+        export(desk)
+    except AuditBroken:
+        raise
+    except ErrataError as error:
+        found = f"one of entry {lag.newest}" if lag.newest else "none"
+        raise StateRefused(
+            f"publish was refused; expected a head in {desk.project.evidence.heads} that covers what was published"
+            f" {lag.seconds} seconds ago, found {found}: {error.message}",
+            state="nothing was published",
+            hint="errata audit head exports it; evidence.max_lag says how long that may take",
+        ) from error
+
+
+def _need_continuity(desk: Desk) -> None:
+    """The log still has the entry that was exported last: one look, which a rebuilt log does not stand."""
+    place = Path(desk.project.evidence.heads or "")
+    newest = newest_kept(place, desk.ledger.ledger_id)
+    if not newest:
+        return
+    expected, found = kept_head(place, desk.ledger.ledger_id, newest).hash, desk.ledger.audit_hash(newest)
+    if found != expected:
+        raise AuditBroken(
+            f"the log was refused; expected entry {newest} with {expected}, whose head was exported, found"
+            f" {found or 'no such entry'}: it was cut, rebuilt or forked",
+            state="nothing was published or exported",
+            hint="errata audit verify; then find out who wrote to the ledger",
+        )
+
+
+def lag_of(project: Project, ledger: Ledger) -> Lag:
+    """How far the heads in ``evidence.heads`` are behind the log."""
+    place = project.evidence.heads
+    newest = newest_kept(Path(place), ledger.ledger_id) if place is not None else 0
+    since = ledger.uncovered_since(newest)
+    now = ledger.now_ms() / 1000
+    seconds = 0 if since is None else max(0, int(now - datetime.fromisoformat(since).timestamp()))
+    behind = max(0, ledger.audit_head()[0] - newest)
+    return Lag(newest, behind, seconds, place is not None and seconds > project.evidence.max_lag_seconds)
+
+
+def verify(desk: Desk, places: Sequence[Path] = (), keys: Sequence[Path] = ()) -> AuditView:
+    """Recheck the chain, against the heads of these places, else against those of ``evidence.heads``."""
+    known = tuple(load_public_key(path) for path in keys) or _own_public_key(desk.project)
+    heads: tuple[KeptHead, ...] = ()
+    trouble = None
+    try:
+        heads = _of_this_ledger(desk, places, known)
+    except (AuditBroken, SignatureInvalid, StorageRefused) as error:
+        trouble = error.message
+    check = desk.ledger.verify_audit([one.head for one in heads])
+    reason = check.reason or trouble
+    newest = max((one.head.seq for one in heads), default=None)
+    lag = lag_of(desk.project, desk.ledger)
+    told = HeadsView(
+        checked=len(heads),
+        newest=newest,
+        behind=max(0, check.entries - (newest or 0)),
+        signatures="not checked" if known is None else "checked",
+        signed_by=tuple(sorted({one.keyid for one in heads if one.keyid})),
+        lag_seconds=lag.seconds if desk.project.evidence.heads is not None else 0,
+        late=lag.late,
+    )
+    is_asked = bool(places) or desk.project.evidence.heads is not None
+    return AuditView(
+        reason is None, check.entries, check.first_bad, reason, check.head, told if is_asked else None
+    )  # fmt: skip
+
+
+def _of_this_ledger(
+    desk: Desk, places: Sequence[Path], keys: Sequence[PublicKey] | None
+) -> tuple[KeptHead, ...]:  # fmt: skip
+    """The heads of this ledger; one of another ledger of the same project means that this one was made anew."""
+    configured = desk.project.evidence.heads
+    wanted = list(places) or ([Path(configured)] if configured is not None else [])
+    found = []
+    for place in wanted:
+        if not places and not place.is_dir():
+            raise StorageRefused(f"the heads were not read; expected a directory at {place}, found none")
+        for one in read_heads(place, keys):
+            head = one.head
+            if head.ledger == desk.ledger.ledger_id:
+                found.append(one)
+            elif head.project == desk.project.name or not place.is_dir():
+                raise AuditBroken(
+                    f"{Path(one.file).name} is the head of entry {head.seq} of ledger {head.ledger} of project"
+                    f" {head.project}; this is ledger {desk.ledger.ledger_id} of project {desk.project.name}:"
+                    " another ledger, or one that was made anew"
+                )
+    return tuple(found)
+
+
+def _own_public_key(project: Project) -> tuple[PublicKey, ...] | None:
+    """The public half of the project's key, where it is at hand; None: signatures cannot be checked."""
+    setting = project.evidence.key
+    if not setting:
+        return None
+    beside = public_path(Path(project.root) / setting) if "\n" not in setting else None
+    try:
+        if beside is not None and beside.is_file():
+            return (load_public_key(beside),)
+        return (load_signing_key(setting, Path(project.root)).public,)
+    except (KeyRefused, OSError, ValueError):
+        return None

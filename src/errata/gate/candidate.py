@@ -1,0 +1,142 @@
+"""Candidates: exactly the adopted files of some chunks as one snapshot, and its numbers, measured once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from errata.canonical import canonical_bytes, sha256
+from errata.errors import StateRefused
+from errata.failpoints import failpoint
+from errata.gate.row_accounts import accounted
+from errata.gate.verdict.findings import CandidateFacts
+from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord
+from errata.ledger import Measurement as StoredMeasurement
+from errata.ledger.records import holders
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.run import ChunkState, RunState
+from errata.model.table import DataFile
+from errata.ports.measure import Measurement
+from errata.workspace import Desk
+
+KEEP_DAYS = 7
+
+
+def complete(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[ChunkRecord, ...]:
+    """The chunks of the run, all of them adopted; one that was never written blocks the candidate."""
+    chunks = desk.ledger.chunks(run.run_id)
+    missing = [chunk for chunk in chunks if chunk.state is not ChunkState.DONE or chunk.snapshot_id is None]
+    if missing or {p for chunk in chunks for p in chunk.partitions} != set(manifest.partitions):
+        raise StateRefused(
+            f"validate of {run.run_id} was refused; {len(missing)} of {len(chunks)} chunks have no adopted output",
+            state="nothing was changed",
+            # a canary that did not pass ended the run; the rest is never computed
+            hint=f'errata plan {run.product} … --supersede {run.run_id} --reason "…"'
+            if run.state is RunState.REJECTED
+            else f"errata run {run.run_id}",
+        )
+    return chunks
+
+
+def _files(desk: Desk, manifest: Manifest, chunk: ChunkRecord) -> tuple[DataFile, ...]:
+    staged = desk.engines.staging.staged(manifest.target, chunk.snapshot_id or "")
+    if (staged.rows, len(staged.files)) != (chunk.output_rows, chunk.output_files):
+        raise StateRefused(
+            f"chunk {chunk.chunk_id} has {staged.rows} rows in {len(staged.files)} files; the ledger adopted "
+            f"{chunk.output_rows} in {chunk.output_files}",
+            state="main is unchanged",
+            hint=f"errata audit log --run {chunk.run_id}",
+        )
+    return staged.files
+
+
+def candidate_bytes(manifest: Manifest, files: tuple[DataFile, ...]) -> bytes:
+    """What a candidate is made of: scope, schema and exactly these files, in whatever order."""
+    return canonical_bytes(
+        {
+            "partitions": manifest.partitions,
+            "schema_id": manifest.target.schema_id,
+            "columns": manifest.target.columns,
+            "files": sorted([file.path, file.rows] for file in files),
+        }
+    )
+
+
+def candidate_digest(manifest: Manifest, files: tuple[DataFile, ...]) -> str:
+    """What a verdict and a release bind to."""
+    return sha256(candidate_bytes(manifest, files))
+
+
+def assemble(
+    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, chunks: Sequence[ChunkRecord]
+) -> CandidateRecord:
+    """The candidate made of exactly these chunks' files; the one that is there already, when it is the same."""
+    held = holders(chunks)
+    adopted = tuple(
+        file
+        for chunk in chunks
+        if chunk.chunk_id in held.values()
+        for file in _files(desk, manifest, chunk)
+        # what a partition that live won had before is nobody's any more
+        if held.get(file.partition or "") == chunk.chunk_id
+    )
+    digest, staging, target = candidate_digest(manifest, adopted), desk.engines.staging, manifest.target
+    known = [c for c in desk.ledger.candidates(run.run_id) if c.digest == digest]
+    for candidate in reversed(known):
+        found = staging.find_candidate(target, candidate.branch)
+        if found and candidate.state is not CandidateState.ABANDONED:
+            return desk.ledger.record_candidate(
+                run.run_id, candidate.n, found.base_snapshot_id, found.snapshot_id, actor
+            )
+    rows = dict.fromkeys(manifest.partitions, 0)
+    for file in adopted:
+        rows[file.partition or ""] = rows.get(file.partition or "", 0) + file.rows
+    # evidence lists these files long after the branch is gone; the digest of the bytes is the name of the part
+    desk.ledger.put_part(candidate_bytes(manifest, adopted))
+    intended = desk.ledger.intend_candidate(run.run_id, digest, actor, {"rows": rows})
+    failpoint("candidate.after_intent")
+    paths = [file.path for file in adopted]
+    made = staging.make_candidate(target, run.run_id, intended.branch, manifest.partitions, paths, KEEP_DAYS)
+    failpoint("candidate.after_commit")
+    return desk.ledger.record_candidate(run.run_id, intended.n, made.base_snapshot_id, made.snapshot_id, actor)
+
+
+def stored_measurements(desk: Desk, run: RunRecord, candidate: CandidateRecord) -> tuple[Measurement, ...]:
+    """What the gate measured of this candidate."""
+    return tuple(
+        Measurement(m.scope, m.partition or "", m.name, m.value, m.exact)
+        for m in desk.ledger.measurements(run.run_id, candidate.n)
+    )
+
+
+def measured(
+    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord
+) -> tuple[Measurement, ...]:
+    """Numbers of this candidate; stored ones are used again, so a changed threshold never rescans."""
+    if stored := stored_measurements(desk, run, candidate):
+        return stored
+    # the SQL parser takes half a second to import, and only this needs it
+    from errata.gate.measure.scan_plan import compile_plan
+
+    found = desk.engines.measurer.measure(
+        manifest,
+        compile_plan(manifest),
+        candidate_snapshot=candidate.snapshot_id or "",
+        prior_snapshot=candidate.base_snapshot_id,
+        rebased=desk.ledger.rebases(run.run_id),
+    )
+    found = (*found, *accounted(desk, run, manifest))
+    failpoint("validate.after_measure")
+    desk.ledger.record_measurements(
+        run.run_id,
+        candidate.n,
+        [StoredMeasurement(m.scope, m.partition, m.name, m.value, m.exact) for m in found],
+        actor,
+    )
+    return found
+
+
+def facts_of(desk: Desk, manifest: Manifest, candidate: CandidateRecord) -> CandidateFacts:
+    """What is known of a candidate without a scan."""
+    described = desk.engines.tables.describe(manifest.target.staging.table)
+    return CandidateFacts(candidate.detail["rows"], {column.name: column.type for column in described.columns})

@@ -1,0 +1,53 @@
+"""Diff: the candidate against what main held when it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from errata.errors import StateRefused
+from errata.gate.candidate import stored_measurements
+from errata.gate.diff.movements import metric_moves
+from errata.ledger import CandidateRecord, CandidateState, RunRecord
+from errata.model.manifest import Manifest, untouched_partitions
+from errata.views.diff import DiffView
+from errata.workspace import Desk
+
+
+def judged_candidate(desk: Desk, run: RunRecord, action: str) -> CandidateRecord:
+    """The candidate of the run; what was made of a canary that passed is none."""
+    made = [one for one in desk.ledger.candidates(run.run_id) if one.state is CandidateState.MADE]
+    if not made or made[-1].snapshot_id is None:
+        raise StateRefused(
+            f"{action} of {run.run_id} was refused; it has no candidate yet ({run.state})",
+            state="nothing was changed",
+            hint=f"errata validate {run.run_id}",
+        )
+    return made[-1]
+
+
+def compare(
+    desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, scope: Sequence[str], sample: int
+) -> DiffView:
+    """The diff itself; columns that were classified after the plan are masked as well."""
+    snapshot, base, target = candidate.snapshot_id or "", candidate.base_snapshot_id, manifest.target
+    stored = stored_measurements(desk, run, candidate)
+    masking = replace(manifest, classified=classified_in(desk, manifest))
+    return DiffView(
+        run.run_id,
+        run.product,
+        snapshot,
+        base,
+        target.grain.value,
+        untouched_partitions(manifest),
+        target.key,
+        desk.engines.measurer.diff(masking, snapshot, base, scope, sample, stored),
+        metric_moves(manifest, stored, scope),
+        desk.engines.outside.outside(target, base, snapshot, manifest.partitions),
+    )
+
+
+def classified_in(desk: Desk, manifest: Manifest) -> tuple[str, ...]:
+    """Columns to mask: those of the run manifest, and those of the product file as it is now."""
+    product = desk.project.products.get(manifest.product)
+    return tuple(sorted({*manifest.classified, *(product.classified if product else ())}))

@@ -1,0 +1,136 @@
+"""Other thresholds for rules that were measured already: what may change without a scan, and what changed. Pure.
+
+A threshold decides about a number; everything else about a rule decides which number. Only the former may change after
+a run was measured, and a rule can neither come nor go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, get_type_hints
+
+from errata.canonical import plain, typed
+from errata.errors import UsageError
+from errata.ledger import RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.product import Check, Comparison, Control, Product, Reconciliation
+from errata.model.product.eras import RowLimits
+from errata.workspace import Desk
+
+RULES = ("checks", "reconcile", "compare", "control", "row_limits")
+"""The sections of a product file, and of a manifest, that hold rules with thresholds."""
+
+_THRESHOLDS: Mapping[type, frozenset[str]] = {
+    Check: frozenset({"threshold", "unit", "severity"}),
+    Reconciliation: frozenset({"tolerance"}),
+    Comparison: frozenset({"warn", "block"}),
+    Control: frozenset({"least", "warn", "block"}),
+    RowLimits: frozenset({"warn", "block"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdChange:
+    """What decides about one rule's numbers, before and after."""
+
+    name: str
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+
+
+def with_rules_of(manifest: Manifest, product: Product) -> Manifest:
+    """The manifest with the thresholds of the product file as it is now; refused when more than those differ."""
+    sections: dict[str, Any] = {}
+    problems: list[str] = []
+    for section in RULES:
+        sealed, now = getattr(manifest, section), getattr(product, section)
+        problems += _problems(sealed, now)
+        sections[section] = now
+    if problems:
+        raise UsageError(
+            f"other thresholds for {manifest.product} were refused; expected the rules that were measured, with only "
+            f"their thresholds changed; found: {'; '.join(problems)}",
+            state="nothing was changed",
+            hint="a rule that measures something else needs a new run: errata plan … --supersede",
+            problems=problems,
+        )
+    return replace(manifest, **sections)
+
+
+def changes_between(before: Manifest, after: Manifest) -> tuple[ThresholdChange, ...]:
+    """The rules that are judged differently now."""
+    found = []
+    for section in RULES:
+        later = {rule.name: rule for rule in getattr(after, section)}
+        for rule in getattr(before, section):
+            old, new = _decides(rule), _decides(later[rule.name])
+            if old != new:
+                differing = [key for key in old if old[key] != new[key]]
+                found.append(
+                    ThresholdChange(
+                        rule.name, {key: old[key] for key in differing}, {key: new[key] for key in differing}
+                    )
+                )
+    return tuple(found)
+
+
+def _problems(sealed: Sequence[Any], now: Sequence[Any]) -> list[str]:
+    known, current = {rule.name: rule for rule in sealed}, {rule.name: rule for rule in now}
+    problems = [f"{name} is gone" for name in known if name not in current]
+    problems += [f"{name} is new" for name in current if name not in known]
+    for name, rule in known.items():
+        if name in current and (changed := _measures_otherwise(rule, current[name])):
+            problems.append(f"{name} has another {', '.join(changed)}")
+    return problems
+
+
+def _measures_otherwise(old: Any, new: Any) -> list[str]:
+    decides = _THRESHOLDS[type(old)]
+    return [f.name for f in fields(old) if f.name not in decides and getattr(old, f.name) != getattr(new, f.name)]
+
+
+def _decides(rule: Any) -> dict[str, Any]:
+    return {name: plain(getattr(rule, name)) for name in sorted(_THRESHOLDS[type(rule)])}
+
+
+_FACT = "thresholds."
+
+
+def in_force(desk: Desk, run: RunRecord, manifest: Manifest) -> Manifest:
+    """The manifest with the thresholds that count now."""
+    changes = changed_thresholds(desk, run)
+    if not changes:
+        return manifest
+    kinds = get_type_hints(Manifest)
+    rules = {name: typed(kinds[name], value) for name, value in changes[-1]["rules"].items()}
+    return replace(manifest, **rules)
+
+
+def changed_thresholds(desk: Desk, run: RunRecord) -> tuple[Mapping[str, Any], ...]:
+    """Every change of thresholds, oldest first: person, why, the rules that changed, all rules as they were then."""
+    facts = desk.ledger.facts(run.run_id)
+    names = sorted((name for name in facts if name.startswith(_FACT)), key=lambda name: int(name.removeprefix(_FACT)))
+    return tuple(facts[name] for name in names)
+
+
+def change_thresholds(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, why: str) -> Manifest:
+    """Take the thresholds of the product file as it is now, on the record; repeated, it changes nothing."""
+    if not why.strip():
+        raise UsageError("other thresholds were refused; expected a reason, because it is kept")
+    before = in_force(desk, run, manifest)
+    after = with_rules_of(before, desk.product(manifest.product))
+    changes = changes_between(before, after)
+    if not changes:
+        return before
+    value = {
+        "person": actor.person,
+        "why": why,
+        "changes": [plain(change) for change in changes],
+        "rules": {name: plain(getattr(after, name)) for name in RULES},
+    }
+    number = len(changed_thresholds(desk, run)) + 1
+    _, taken = desk.ledger.record_fact(run.run_id, f"{_FACT}{number}", value, actor)
+    # someone else changed them at the same moment: what is changed now is what they left
+    return change_thresholds(desk, actor, run, manifest, why) if taken else after

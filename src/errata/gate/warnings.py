@@ -1,0 +1,71 @@
+"""Acceptances: a person takes responsibility for what was found, not for the name of a rule.
+
+An acceptance holds the digest of the findings that it is about: partitions, values and messages, which contain the
+thresholds. It counts for a verdict only while the rule warns of exactly that; a new candidate with other numbers, or
+another threshold, has to be accepted again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from errata.canonical import digest_of
+from errata.errors import UsageError
+from errata.gate.verdict.findings import WARN
+from errata.gate.verdict.judge import Acceptance, Verdict
+from errata.ledger import RunRecord, WarningAcceptance
+from errata.model.audit import Actor
+from errata.workspace import Desk
+
+
+def accept_warnings(desk: Desk, actor: Actor, run: RunRecord, accept: Mapping[str, str], unaided: Verdict) -> None:
+    """Only a warning that is there can be accepted, and only with a reason; what blocks cannot."""
+    warned = sorted({check.name for check in unaided.checks if check.level == WARN})
+    for check, why in accept.items():
+        if check not in warned:
+            raise UsageError(
+                f"acceptance of {check!r} was refused; expected a warning of this candidate: "
+                f"{', '.join(warned) or 'there is none'}",
+                state="nothing was changed",
+            )
+        if not why.strip():
+            raise UsageError(f"acceptance of {check!r} was refused; expected CHECK=WHY, because the reason is kept")
+    for check, why in accept.items():
+        desk.ledger.accept_warning(run.run_id, check, why, actor.person, actor, _findings(unaided, check))
+
+
+def standing(desk: Desk, run: RunRecord, unaided: Verdict) -> list[Acceptance]:
+    """The acceptances that are about exactly what was found."""
+    return [
+        Acceptance(one.check, one.why, one.person)
+        for one in desk.ledger.acceptances_of_warnings(run.run_id)
+        if one.findings and one.findings == _findings(unaided, one.check)
+    ]
+
+
+def accepted_in_verdict(desk: Desk, run: RunRecord) -> tuple[WarningAcceptance, ...]:
+    """The acceptances that the newest verdict rests on."""
+    verdict = desk.ledger.latest_verdict(run.run_id)
+    if verdict is None:
+        return ()
+    used = {(check["name"], check.get("accepted_by")) for check in verdict.checks}
+    found = {name: _digest(_kept(check) for check in verdict.checks if check["name"] == name) for name, _ in used}
+    given = [one for one in desk.ledger.acceptances_of_warnings(run.run_id) if (one.check, one.person) in used]
+    # the same person may have accepted other findings of this rule, before or since; the last that fits counts
+    given.sort(key=lambda one: one.findings == found[one.check])
+    return tuple({(one.check, one.person): one for one in given}.values())
+
+
+def _kept(check: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    return str(check.get("level")), [check.get("partition"), check.get("value"), check.get("message")]
+
+
+def _findings(unaided: Verdict, name: str) -> str:
+    return _digest((c.level, [c.partition, c.value, c.message]) for c in unaided.checks if c.name == name)
+
+
+def _digest(checks: Iterable[tuple[str, list[Any]]]) -> str:
+    """Of what a rule warns of; empty when it does not."""
+    warned = [told for level, told in checks if level == WARN]
+    return digest_of(warned) if warned else ""

@@ -1,0 +1,1 @@
+"""The database under the ledger: connections, transactions, both dialects, migrations."""

@@ -1,0 +1,248 @@
+"""The database under the ledger: whole transactions, tried again when that is safe, and the database's clock.
+
+A write transaction is the only writer from its first statement on, so what it reads stays true until it commits. What
+fails before its commit was sent did not happen, and the whole transaction is run again: at once behind other writers
+(``BUSY``), or for as long as the dialect's patience lasts when the server went away (``LOST``).
+
+A commit whose answer was lost may have happened. It is not repeated blindly: the next try, once it holds the writers'
+lock and so knows that the lost one is over, looks for the audit entry that the lost one wrote, by number and hash. If
+it is there the transaction happened, and its result is returned. Hence the rule for whoever writes: **a write that
+appends no audit entry must be idempotent**, because it is simply repeated (heartbeats, leases, parts by their digest).
+Work must not have effects outside its transaction. Nothing in here knows what the rows mean.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from sqlalchemy import Connection, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, IntegrityError
+
+from errata.errors import UsageError
+from errata.failpoints import failpoint
+from errata.ledger.db.dialect import Dialect, Trouble
+from errata.ledger.privacy.pseudonyms import Book, Wrapping, reading
+from errata.ledger.schema.definition import audit
+
+T = TypeVar("T")
+
+_BUSY_SECONDS = 60.0
+_OPENING_SECONDS = 10.0
+"""A person waits for an answer: a server that is not there at all is told soon."""
+
+
+_UNKEPT = re.compile("[\x00\ud800-\udfff]")
+"""Null characters PostgreSQL cannot keep, and lone surrogates no database can."""
+
+
+@dataclass(slots=True)
+class Tx:
+    """One open write transaction: its connection, the database's time when it began, and the head of the audit."""
+
+    conn: Connection
+    at: str
+    now_ms: int
+    head_seq: int
+    head_hash: str
+    redact: Callable[[str], str] = str
+
+
+class Database:
+    """Runs work inside transactions; see :meth:`read` and :meth:`write`."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        create: bool = True,
+        redact: Callable[[str], str] = str,
+        wrapping: Wrapping | None = None,
+    ) -> None:
+        parsed = _parsed(url)
+        self._wrapping = wrapping
+        self.proposed: dict[str, str] = {}
+        """Pseudonyms of people of whom nothing is recorded yet; plans that name them are being sealed."""
+        self.dialect = _dialect_of(parsed)
+        self._redact = redact
+        self._opened = False
+        self._clock, self._head = text(self.dialect.clock), text(self.dialect.head)
+        self.engine = self.dialect.connect(create=create)
+        event.listen(self.engine, "begin", self._on_begin)
+
+    @property
+    def place(self) -> str:
+        """Where the ledger is, for messages."""
+        return self.dialect.place
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Run ``work`` on one consistent view of the database."""
+        return self._whole(lambda: self.transact(work, write=False))
+
+    def write(self, work: Callable[[Tx], T]) -> T:
+        """Run ``work`` in one write transaction: all of it is kept, once, or nothing."""
+        attempt = _Write(self, work)
+        return self._whole(attempt.once, lambda: attempt.sent is not None)
+
+    def bare(self, work: Callable[[Connection], T]) -> T:
+        """Run ``work``, which must be idempotent, in a write transaction on a database that may have no tables yet."""
+        return self._whole(lambda: self.transact(work, write=True))
+
+    def clock(self, conn: Connection) -> tuple[str, int]:
+        """The database's time, as an ISO instant and as milliseconds since 1970."""
+        at, now_ms = conn.execute(self._clock).one()
+        return str(at), int(now_ms)
+
+    def begun(self, conn: Connection) -> Tx:
+        """A write transaction that has the time and the head of the chain, and is the only writer."""
+        at, now_ms, seq, head = conn.execute(self._head).one()
+        return Tx(conn, at, now_ms, seq, head, self.redact)
+
+    def redact(self, message: str) -> str:
+        """``message`` without secrets and without characters that a database cannot keep."""
+        return _UNKEPT.sub("\ufffd", self._redact(message))
+
+    def close(self) -> None:
+        """Give back every connection."""
+        self.engine.dispose()
+
+    def transact(self, work: Callable[[Connection], T], *, write: bool) -> T:
+        """Run ``work`` in one transaction, once."""
+        with (
+            self.engine.connect().execution_options(errata_write=write) as conn,
+            conn.begin(),
+            reading(Book(conn, self._wrapping, self.proposed, self.redact)),
+        ):
+            return work(conn)
+
+    def _on_begin(self, conn: Connection) -> None:
+        for statement in self.dialect.begin(write=conn.get_execution_options().get("errata_write", False)):
+            conn.exec_driver_sql(statement)
+
+    def _whole(self, once: Callable[[], T], unsure: Callable[[], bool] = lambda: False) -> T:
+        try:
+            try:
+                result = once()
+            except self.dialect.errors as error:
+                if self.dialect.trouble(error) is Trouble.FINAL:
+                    raise
+                result = self._again(once)
+        except IntegrityError:
+            raise
+        except self.dialect.errors as error:
+            raise self._failed(error, unsure=unsure()) from error
+        self._opened = True
+        return result
+
+    def _again(self, once: Callable[[], T]) -> T:
+        # Needed on a bad day only, and its import costs more than a transaction.
+        from tenacity import RetryCallState, Retrying, retry_if_exception, wait_random_exponential
+
+        patience = self.dialect.patience if self._opened else min(self.dialect.patience, _OPENING_SECONDS)
+        limits = {Trouble.BUSY: _BUSY_SECONDS, Trouble.LOST: patience, Trouble.FINAL: 0.0}
+
+        def is_over(state: RetryCallState) -> bool:
+            error = state.outcome.exception() if state.outcome else None
+            limit = limits[self.dialect.trouble(error)] if error else 0.0
+            return (state.seconds_since_start or 0.0) >= limit
+
+        tries = Retrying(
+            retry=retry_if_exception(lambda error: self.dialect.trouble(error) is not Trouble.FINAL),
+            wait=wait_random_exponential(multiplier=0.02, max=1.0),
+            stop=is_over,
+            reraise=True,
+        )
+        return tries(once)
+
+    def _failed(self, error: Exception, *, unsure: bool) -> Exception:
+        failed = self.dialect.failed(error, opening=not self._opened, unsure=unsure)
+        failed.message = self.redact(failed.message)
+        return failed
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent(Generic[T]):
+    """A commit that was sent: what the transaction answers, and its last audit entry."""
+
+    result: T
+    seq: int
+    hash: str
+
+    def is_kept(self, conn: Connection) -> bool:
+        query = audit.select().where(audit.c.seq == self.seq, audit.c.hash == self.hash)
+        return conn.execute(query).first() is not None
+
+
+class _Write(Generic[T]):
+    """One write, from its first try until it is known to have happened."""
+
+    def __init__(self, database: Database, work: Callable[[Tx], T]) -> None:
+        self._database, self._work = database, work
+        self.sent: _Sent[T] | None = None
+        self._kept = False
+
+    def once(self) -> T:
+        try:
+            result = self._database.transact(self._inside, write=True)
+        except self._database.dialect.errors:
+            if self.sent is None or not self._kept:
+                raise
+            # A try that only looked need not be committed.
+            result = self.sent.result
+        self.sent = None
+        failpoint("ledger.after_commit")
+        return result
+
+    def _inside(self, conn: Connection) -> T:
+        tx = self._database.begun(conn)
+        if self.sent is not None and self.sent.is_kept(conn):
+            self._kept = True
+            return self.sent.result
+        self.sent = None
+        before = tx.head_seq
+        result = self._work(tx)
+        # From here on only the commit is left.
+        self.sent = _Sent(result, tx.head_seq, tx.head_hash) if tx.head_seq > before else None
+        failpoint("ledger.before_commit")
+        return result
+
+
+def _parsed(url: str) -> URL:
+    try:
+        return make_url(url)
+    except (ArgumentError, ValueError):
+        raise _not_opened(f"found {_scheme(url)}, which cannot be read as a URL") from None
+
+
+def _dialect_of(url: URL) -> Dialect:
+    match url.drivername:
+        case "sqlite" | "sqlite+pysqlite":
+            from errata.ledger.db.sqlite import Sqlite
+
+            if not url.database or url.database == ":memory:":
+                raise _not_opened("found a database in memory")
+            return Sqlite(url, Path(url.database))
+        case "postgresql" | "postgresql+psycopg":
+            from errata.ledger.db.postgres import Postgres
+
+            return Postgres(url)
+        case _:
+            raise _not_opened(f"found {_scheme(str(url))}")
+
+
+def _scheme(url: str) -> str:
+    # What follows may hold a password.
+    scheme, colon, _ = url.partition("://")
+    return f"{scheme}{colon}…" if colon else scheme
+
+
+def _not_opened(found: str) -> UsageError:
+    return UsageError(
+        f"the ledger was not opened; expected a SQLite file or a PostgreSQL database, {found}",
+        state="nothing was created",
+        hint="ledger: sqlite:///.errata/ledger.db, or postgresql+psycopg://user@host/database",
+    )

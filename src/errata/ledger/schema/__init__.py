@@ -1,0 +1,1 @@
+"""Tables of the ledger, and the rules that its triggers enforce."""

@@ -1,0 +1,122 @@
+"""The rules of the ledger as triggers, written for SQLite and for PostgreSQL. Pure.
+
+Triggers are code and not data: each migration drops and recreates all of them. ``seen`` is what the database shows of
+a trigger that nobody touched, so that a dropped, disabled or weakened one is noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from string import Template
+
+from errata.ledger.schema.constraints import APPEND_ONLY, KEPT, REMEASURED, Rule, rules
+from errata.ledger.schema.definition import metadata
+
+PREFIX = "errata_"
+"""Begins the name of each PostgreSQL function that belongs to a trigger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """One trigger: what creates it, and what the database shows of it from then on."""
+
+    name: str
+    statements: tuple[str, ...]
+    seen: str
+
+
+def sqlite_triggers() -> tuple[Trigger, ...]:
+    """Every rule, the chain's head, and no REPLACE, which deletes the old row without firing its delete trigger."""
+    made = {rule.name: _sqlite(rule) for rule in (*rules(), *_no_replace())}
+    made["audit_head_follows"] = _SQLITE_FOLLOWS
+    return tuple(Trigger(name, (sql,), sql) for name, sql in made.items())
+
+
+def postgres_triggers(schema: str) -> tuple[Trigger, ...]:
+    """Every rule, the chain's head, and no TRUNCATE; tables are looked up in ``schema`` (quoted) alone.
+
+    The conditions stand in functions rather than in WHEN, because PostgreSQL keeps the text of functions as written.
+    """
+    made = [_postgres_rule(rule, schema) for rule in rules()]
+    kept = [_postgres_no_truncate(table, schema) for table in sorted(metadata.tables)]
+    follows = _postgres("audit_head_follows", "audit", ("after", "row", "insert"), _FOLLOWS_BODY, schema)
+    return (*made, *kept, follows)
+
+
+# ------------------------------------------------------------------------------------------------------------ SQLite
+
+_SQLITE_WORDS = {
+    "differs": "IS NOT",
+    "from": "json_extract(body, '$.move.from')",
+    "to": "json_extract(body, '$.move.to')",
+}
+
+_SQLITE_FOLLOWS = """\
+CREATE TRIGGER audit_head_follows AFTER INSERT ON audit
+BEGIN UPDATE audit_head SET seq = NEW.seq, hash = NEW.hash; END"""
+
+
+def _sqlite(rule: Rule) -> str:
+    condition = Template(rule.refused_when).substitute(_SQLITE_WORDS)
+    when = f"\nWHEN {condition}" if condition else ""
+    return (
+        f"CREATE TRIGGER {rule.name} BEFORE {rule.on.upper()} ON {rule.table}{when}\n"
+        f"BEGIN SELECT RAISE(ABORT, '{rule.message}'); END"
+    )
+
+
+def _no_replace() -> Iterator[Rule]:
+    for table in (*APPEND_ONLY, *KEPT, *REMEASURED):
+        keys = " AND ".join(f"{column.name} = NEW.{column.name}" for column in metadata.tables[table].primary_key)
+        there = f"EXISTS (SELECT 1 FROM {table} WHERE {keys})"  # noqa: S608
+        yield Rule(f"{table}_no_replace", table, "insert", there, "the row exists, it is never replaced")
+
+
+# -------------------------------------------------------------------------------------------------------- PostgreSQL
+
+_POSTGRES_WORDS = {
+    "differs": "IS DISTINCT FROM",
+    "from": "(body::json #>> '{move,from}')",
+    "to": "(body::json #>> '{move,to}')",
+}
+_FOLLOWS_BODY = "BEGIN UPDATE audit_head SET seq = NEW.seq, hash = NEW.hash; RETURN NULL; END"
+# The bits of pg_trigger.tgtype.
+_BITS = {"row": 1, "before": 2, "insert": 4, "delete": 8, "update": 16, "truncate": 32}
+
+
+def postgres_seen(table: str, kind: int, enabled: str, setting: str, body: str) -> str:
+    """What is compared of a trigger: its table, moment, whether it fires, where it looks, and what it does."""
+    return f"{table} {kind} {enabled} {setting} {body}"
+
+
+def _postgres_rule(rule: Rule, schema: str) -> Trigger:
+    raises = f"RAISE EXCEPTION '{rule.message}' USING ERRCODE = 'integrity_constraint_violation';"
+    condition = Template(rule.refused_when).substitute(_POSTGRES_WORDS)
+    check = f"IF {condition} THEN {raises} END IF;" if condition else raises
+    row = "OLD" if rule.on == "delete" else "NEW"
+    return _postgres(
+        rule.name, rule.table, ("before", "row", rule.on), f"BEGIN {check} RETURN {row}; END", schema
+    )  # fmt: skip
+
+
+def _postgres_no_truncate(table: str, schema: str) -> Trigger:
+    why = f"{table}: truncate refused, these rows are kept as written"
+    body = f"BEGIN RAISE EXCEPTION '{why}' USING ERRCODE = 'integrity_constraint_violation'; END"
+    return _postgres(f"{table}_no_truncate", table, ("before", "statement", "truncate"), body, schema)
+
+
+def _postgres(name: str, table: str, moment: tuple[str, str, str], body: str, schema: str) -> Trigger:
+    time, each, verb = moment
+    # A temporary table must not stand in for one of the ledger's.
+    path = f"{schema}, pg_temp"
+    function = (
+        f"CREATE FUNCTION {PREFIX}{name}() RETURNS trigger LANGUAGE plpgsql SET search_path = {path}"
+        f" AS $errata${body}$errata$"
+    )
+    trigger = (
+        f"CREATE TRIGGER {name} {time.upper()} {verb.upper()} ON {table}"
+        f" FOR EACH {each.upper()} EXECUTE FUNCTION {PREFIX}{name}()"
+    )
+    kind = sum(_BITS.get(word, 0) for word in moment)
+    return Trigger(name, (function, trigger), postgres_seen(table, kind, "O", f"search_path={path}", body))

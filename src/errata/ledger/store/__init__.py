@@ -1,0 +1,1 @@
+"""What the ledger records about runs, one module per kind of record."""

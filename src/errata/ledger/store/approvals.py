@@ -1,0 +1,187 @@
+"""What people decide about a run: approval or no of its digest, and warnings that they take responsibility for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlalchemy import Connection, select
+
+from errata.canonical import plain
+from errata.errors import ApprovalRefused, UsageError
+from errata.ledger.audit.chain import append
+from errata.ledger.db.database import Tx
+from errata.ledger.records import ApprovalRecord, RunRecord, WarningAcceptance
+from errata.ledger.schema.definition import approval, warning_acceptance
+from errata.ledger.store.base import Refusal, Store, find_run, move_run
+from errata.ledger.store.runs import checked_manifest
+from errata.model.approval import Standing
+from errata.model.audit import Actor
+from errata.model.run import ACTIVE, FINAL, RunState
+
+Judge = Callable[[tuple[ApprovalRecord, ...], str], Standing]
+"""What these approvals amount to at this instant of the database's clock."""
+
+_DECISIONS = ("approved", "declined")
+_UNDER_WAY = ACTIVE - {RunState.PLANNED, RunState.PUBLISHING}
+
+
+def _anyone(given: tuple[ApprovalRecord, ...], _at: str) -> Standing:
+    return Standing(counted=tuple(dict.fromkeys(one.person for one in given if one.decision == "approved")))
+
+
+class Decisions(Store):
+    """Approvals and accepted warnings."""
+
+    def decide(
+        self,
+        run_id: str,
+        digest: str,
+        person: str,
+        decision: str,
+        note: str,
+        actor: Actor,
+        *,
+        judge: Judge = _anyone,
+        break_glass: str = "",
+    ) -> tuple[RunRecord, bool]:
+        """Record a decision over this digest; the same decision again changes nothing (``True``).
+
+        A run is approved by the approval that makes them enough, as ``judge`` says inside the transaction, so that of
+        people who approve at the same moment exactly one moves it. Later an approval is taken only while those that
+        were given no longer suffice.
+        """
+        if decision not in _DECISIONS:
+            raise UsageError(f"decision {decision!r} is not known; expected approved or declined")
+        action = f"run.{decision}"
+
+        def work(tx: Tx) -> tuple[RunRecord, bool]:
+            run = find_run(tx.conn, run_id)
+            checked_manifest(tx.conn, run)
+            if digest != run.manifest_digest:
+                raise Refusal(_other_digest(run, digest), run_id=run_id, action=action, body={"digest": digest})
+            known = _approvals(tx.conn, run_id)
+            before = judge(known, tx.at)
+            body = {"person": person, "digest": digest, "note": note}
+            if _is_known(before, known, person, decision, break_glass):
+                # people or teams of the project may have changed since, so that what was given is enough now
+                is_enough_now = decision == "approved" and before.is_met and run.state is RunState.PLANNED
+                return (move_run(tx, run, RunState.APPROVED, actor, action, body) if is_enough_now else run), True
+            if break_glass:
+                glass = {"person": person, "why": break_glass, "digest": digest}
+                append(tx, actor, "break_glass.approve", run_id, glass)
+                body |= {"break_glass": "yes"}
+            new = ApprovalRecord(run_id, person, decision, digest, note, tx.at, tx.head_seq + 1, break_glass)
+            if decision == "declined":
+                moved = move_run(tx, run, RunState.DECLINED, actor, action, body)
+            else:
+                moved = _approve(tx, run, before, judge((*known, new), tx.at), actor, body)
+            tx.conn.execute(approval.insert(), plain(new))
+            return moved, False
+
+        return self._write(actor, work)
+
+    def approvals(self, run_id: str) -> tuple[ApprovalRecord, ...]:
+        """Decisions over the run, oldest first."""
+        return self._read(lambda conn: _approvals(conn, run_id))
+
+    def accept_warning(
+        self, run_id: str, check: str, why: str, person: str, actor: Actor, findings: str = ""
+    ) -> WarningAcceptance:
+        """Record that ``person`` accepts these findings of ``check``; repeated, it changes nothing."""
+
+        def work(tx: Tx) -> WarningAcceptance:
+            run = find_run(tx.conn, run_id)
+            for known in _warnings(tx.conn, run_id):
+                if (known.check, known.why, known.person, known.findings) == (check, why, person, findings):
+                    return known
+            if run.state in FINAL:
+                raise Refusal(_too_late(run), run_id=run_id, action="warning.accepted", body={"check": check})
+            body = {"check": check, "why": why, "person": person, "findings": findings}
+            entry = append(tx, actor, "warning.accepted", run_id, body)
+            row = {
+                "run_id": run_id,
+                "check_name": check,
+                "why": why,
+                "person": person,
+                "at": tx.at,
+                "findings": findings,
+            }
+            tx.conn.execute(warning_acceptance.insert(), row | {"audit_seq": entry.seq})
+            return WarningAcceptance(run_id, check, why, person, tx.at, findings)
+
+        return self._write(actor, work)
+
+    def acceptances_of_warnings(self, run_id: str) -> tuple[WarningAcceptance, ...]:
+        """Accepted warnings of the run, oldest first."""
+        return self._read(lambda conn: _warnings(conn, run_id))
+
+
+def _is_known(
+    stands: Standing, known: tuple[ApprovalRecord, ...], person: str, decision: str, break_glass: str
+) -> bool:
+    if decision == "declined":
+        return any((a.person, a.decision) == (person, decision) for a in known)
+    if break_glass:
+        return stands.broken_by == person and known[-1].break_glass == break_glass
+    return person in stands.counted
+
+
+def _approve(
+    tx: Tx, run: RunRecord, before: Standing, after: Standing, actor: Actor, body: Mapping[str, str]
+) -> RunRecord:
+    if run.state in _UNDER_WAY and not before.is_met:
+        append(tx, actor, "approval.recorded", run.run_id, {**body, "stand": after.told})
+        return run
+    if after.is_met or run.state is not RunState.PLANNED:
+        return move_run(tx, run, RunState.APPROVED, actor, "run.approved", body)
+    if after.is_full:
+        raise Refusal(_needs_owner(run, after), run_id=run.run_id, action="run.approved", body=body)
+    append(tx, actor, "approval.recorded", run.run_id, {**body, "stand": after.told})
+    return run
+
+
+def _needs_owner(run: RunRecord, stands: Standing) -> ApprovalRefused:
+    able = " or ".join(stands.may)
+    return ApprovalRefused(
+        f"the approval of {run.run_id} was refused; expected one by someone of {stands.lacks_owner}, which owns"
+        f" {run.product} ({able or 'nobody of it may approve'}), found {', '.join(stands.counted)}",
+        state="nothing was changed",
+        hint=f"ask {able}" if able else f"give someone of {stands.lacks_owner} the role approver in errata.yaml",
+        run_id=run.run_id,
+        may=list(stands.may),
+    )
+
+
+def _approvals(conn: Connection, run_id: str) -> tuple[ApprovalRecord, ...]:
+    rows = conn.execute(select(approval).where(approval.c.run_id == run_id).order_by(approval.c.id))
+    return tuple(
+        ApprovalRecord(
+            row.run_id, row.person, row.decision, row.digest, row.note, row.at, row.audit_seq, row.break_glass
+        )
+        for row in rows
+    )
+
+
+def _warnings(conn: Connection, run_id: str) -> tuple[WarningAcceptance, ...]:
+    table = warning_acceptance
+    rows = conn.execute(select(table).where(table.c.run_id == run_id).order_by(table.c.id))
+    return tuple(
+        WarningAcceptance(row.run_id, row.check_name, row.why, row.person, row.at, row.findings) for row in rows
+    )
+
+
+def _other_digest(run: RunRecord, digest: str) -> ApprovalRefused:
+    return ApprovalRefused(
+        f"the decision on {run.run_id} was refused; expected digest {run.manifest_digest}, found {digest}",
+        state="nothing was changed",
+        hint=f"errata show {run.run_id} shows the digest to decide on",
+        run_id=run.run_id,
+    )
+
+
+def _too_late(run: RunRecord) -> ApprovalRefused:
+    return ApprovalRefused(
+        f"accepting a warning was refused for {run.run_id}; expected a run under way, found {run.state.value}",
+        state="nothing was changed",
+        run_id=run.run_id,
+    )

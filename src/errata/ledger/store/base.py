@@ -1,0 +1,175 @@
+"""What every part of the ledger stands on: transactions, refusals that are audited, and moves of a run.
+
+A rule that says no raises :class:`Refusal` inside the transaction. The transaction is rolled back, the refusal is
+audited in a transaction of its own, and the caller gets the error it carries.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, NoReturn, TypeVar
+
+from sqlalchemy import Connection, Row, select
+from sqlalchemy.exc import IntegrityError
+
+from errata.canonical import canonical_bytes
+from errata.errors import ErrataError, NotFound, StateRefused
+from errata.ledger.audit.chain import append
+from errata.ledger.db.database import Database, Tx
+from errata.ledger.records import RunRecord
+from errata.ledger.schema.definition import run as run_table
+from errata.ledger.store.freeze_end import thaw
+from errata.model.audit import Actor
+from errata.model.run import RUN_MOVES, THAWS, RunState
+
+T = TypeVar("T")
+
+
+_DEEDS = {
+    "run.approved": "approve",
+    "run.declined": "decline",
+    "run.running": "run",
+    "run.paused": "pause",
+    "run.cancelled": "cancel",
+    "run.expired": "expiry",
+    "run.rebased": "rebase",
+    "freeze.opened": "freeze",
+    "candidate.intended": "validate",
+    "publish.intended": "publish",
+    "rollback.intended": "rollback",
+}
+"""What the audit calls a deed, as people type it."""
+
+
+class Refusal(Exception):
+    """A rule said no; ``action`` is what was attempted."""
+
+    def __init__(
+        self, error: ErrataError, *, run_id: str | None, action: str, body: Mapping[str, Any] | None = None,
+        code: str = "refused",
+    ) -> None:  # fmt: skip
+        super().__init__(error.message)
+        self.error = error
+        self.run_id = run_id
+        self.action = action
+        self.body = dict(body or {})
+        self.code = code
+
+
+class Store:
+    """The base of each part of the ledger."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def _read(self, work: Callable[[Connection], T]) -> T:
+        return self._database.read(work)
+
+    def _write(self, actor: Actor, work: Callable[[Tx], T]) -> T:
+        try:
+            return self._database.write(work)
+        except Refusal as refusal:
+            self._audit_refusal(actor, refusal)
+            raise refusal.error from None
+        except IntegrityError as error:
+            ruled_out = _by_rule(self._database.dialect.said(error))
+            self._audit_refusal(actor, ruled_out)
+            raise ruled_out.error from error
+
+    def _audit_refusal(self, actor: Actor, refusal: Refusal) -> None:
+        body = {"attempted": refusal.action, "reason": refusal.error.message, **refusal.body}
+        self._database.write(lambda tx: append(tx, actor, refusal.code, refusal.run_id, body))
+
+
+def _by_rule(rule: str) -> Refusal:
+    why = StateRefused(f"the ledger's own rules refused this write: {rule}", state="nothing was changed")
+    return Refusal(why, run_id=None, action="write", body={"rule": rule})
+
+
+def find_run(conn: Connection, run_id: str) -> RunRecord:
+    """The run of exactly this id."""
+    row = conn.execute(select(run_table).where(run_table.c.run_id == run_id)).first()
+    if row is None:
+        raise NotFound(
+            f"there is no run {run_id} in this ledger",
+            state="nothing was changed",
+            hint="errata status lists the runs",
+            run_id=run_id,
+        )
+    return run_record(row)
+
+
+def need_state(run: RunRecord, expected: Collection[RunState], action: str) -> None:
+    """Refuse ``action`` unless the run stands in one of these states."""
+    if run.state not in expected:
+        _refuse_state(run, action, sorted(expected))
+
+
+def move_run(
+    tx: Tx, run: RunRecord, to: RunState, actor: Actor, action: str, body: Mapping[str, Any] | None = None
+) -> RunRecord:
+    """Change the run's state, with the audit entry that names the change."""
+    if to not in RUN_MOVES[run.state]:
+        came_from = sorted(state for state, moves in RUN_MOVES.items() if to in moves)
+        _refuse_state(run, action, came_from, to)
+    entry = append(tx, actor, action, run.run_id, body, move=(run.state.value, to.value))
+    tx.conn.execute(
+        run_table.update()
+        .where(run_table.c.run_id == run.run_id)
+        .values(state=to.value, updated_at=tx.at, audit_seq=entry.seq)
+    )
+    if to in THAWS:
+        thaw(tx, run.run_id, actor, to.value)
+    return find_run(tx.conn, run.run_id)
+
+
+def _refuse_state(run: RunRecord, action: str, expected: Iterable[RunState], to: RunState | None = None) -> NoReturn:
+    wanted = [state.value for state in expected]
+    error = StateRefused(
+        f"{_DEEDS.get(action, action)} of {run.run_id} was refused; expected state {' or '.join(wanted) or 'none'},"
+        f" found {run.state.value}",
+        state="nothing was changed",
+        hint=_way_on(run, action),
+        run_id=run.run_id,
+        found=run.state.value,
+        expected=wanted,
+    )
+    body = {"found": run.state.value, "expected": wanted} | ({"to": to.value} if to else {})
+    raise Refusal(error, run_id=run.run_id, action=action, body=body)
+
+
+def _way_on(run: RunRecord, action: str) -> str:
+    """The command that leads on from where the run stands."""
+    if run.state is RunState.PLANNED:
+        return f"errata approve {run.run_id} --digest {run.manifest_digest}, by someone other than who asked for it"
+    if action == "run.cancelled" and RunState.ROLLED_BACK in RUN_MOVES[run.state]:
+        return f'errata rollback {run.run_id} --reason "…" takes back what is published, and ends the run'
+    return f"errata status {run.run_id} says what may follow"
+
+
+def run_record(row: Row[Any]) -> RunRecord:
+    """A row of ``run`` as a value."""
+    return RunRecord(
+        run_id=row.run_id,
+        manifest_digest=row.manifest_digest,
+        product=row.product,
+        table=row.table_name,
+        partitions=texts(row.partitions),
+        state=RunState(row.state),
+        planned_by=row.planned_by,
+        reason=row.reason,
+        planned_at=row.planned_at,
+        updated_at=row.updated_at,
+        audit_seq=row.audit_seq,
+    )
+
+
+def json_text(value: Any) -> str:
+    """Canonical JSON as the ledger keeps it."""
+    return canonical_bytes(value).decode()
+
+
+def texts(stored: str) -> tuple[str, ...]:
+    """A stored list of texts."""
+    return tuple(json.loads(stored))

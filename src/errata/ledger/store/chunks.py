@@ -1,0 +1,310 @@
+"""Chunks and attempts: who computes what, under which fence, and whose result counts.
+
+A claim is an optimisation; the fence is the safety. Every change an attempt makes is a compare-and-set on the fence of
+its chunk, so a worker that was taken over can neither prolong, finish nor fail anything. Leases are judged by the
+database's clock. What becomes of a chunk whose attempt did not succeed is decided by the caller (a :class:`Fate`) and
+carried out in the same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, select
+
+from errata.errors import AttemptLost
+from errata.ledger.audit.chain import append
+from errata.ledger.db.database import Tx
+from errata.ledger.records import AttemptRecord, ChunkRecord, Owner
+from errata.ledger.schema.definition import attempt as attempt_table
+from errata.ledger.schema.definition import chunk as chunk_table
+from errata.ledger.store.base import Refusal, Store, find_run, json_text, texts
+from errata.ledger.store.chunk_outcomes import carry_out, loss_of, need_results
+from errata.ledger.store.chunk_rows import (
+    attempt_query,
+    attempt_row,
+    chunk_query,
+    chunks_in,
+    find_chunk,
+    holds,
+    update_attempt,
+    update_chunk,
+)
+from errata.ledger.store.facts import has_fact
+from errata.ledger.store.progress import attempt_record
+from errata.ledger.store.workers import owner_is_dead
+from errata.model.audit import Actor
+from errata.model.chunk_outcome import Fate, Loss
+from errata.model.partition import NULL
+from errata.model.run import AttemptState, ChunkState, RunState
+
+CANARY = "canary"
+"""The fact that lets the chunks after the canary start."""
+_MAX_ERROR = 20_000
+
+
+def _again(_: Loss) -> Fate:
+    return Fate(ChunkState.PENDING)
+
+
+class Chunks(Store):
+    """Claims, heartbeats and results."""
+
+    def claim(
+        self,
+        run_id: str,
+        owner: Owner,
+        *,
+        lease_seconds: float,
+        actor: Actor,
+        is_dead: Callable[[Owner], bool] = owner_is_dead,
+        after_loss: Callable[[Loss], Fate] = _again,
+        max_running: int | None = None,
+        in_order: bool = False,
+    ) -> AttemptRecord | None:
+        """Take the next chunk that may start; chunks whose worker is gone meet their fate first.
+
+        ``in_order``: a chunk starts only when all before it are done. None when there is nothing to take now, or the
+        run is not running.
+        """
+        rules = _Rules(run_id, is_dead, max_running, in_order)
+        if not self._read(lambda conn: rules.has_work(conn, self._database.clock(conn)[1])):
+            return None
+
+        def work(tx: Tx) -> AttemptRecord | None:
+            if find_run(tx.conn, run_id).state is not RunState.RUNNING:
+                return None
+            for row, reason in rules.lost(tx.conn, tx.now_ms):
+                held = attempt_record(tx.conn.execute(attempt_query(run_id, row.chunk_id, row.fence)).one())
+                loss = loss_of(row, reason, lost_worker=True)
+                _end_attempt(tx, held, AttemptState.LOST, reason, actor)
+                carry_out(tx, row, loss, after_loss(loss), actor)
+            chosen = rules.next_chunk(tx.conn, tx.now_ms)
+            return None if chosen is None else _begin(tx, chosen, owner, lease_seconds, actor)
+
+        return self._write(actor, work)
+
+    def heartbeat(self, attempt: AttemptRecord, lease_seconds: float) -> bool:
+        """Prolong the lease; False when the attempt was taken over or is over."""
+
+        def work(tx: Tx) -> bool:
+            if not holds(tx.conn, attempt):
+                return False
+            values = {"lease_until": tx.now_ms + int(lease_seconds * 1000), "heartbeat_at": tx.at}
+            tx.conn.execute(update_attempt(attempt).values(values))
+            return True
+
+        return self._database.write(work)
+
+    def adopt(
+        self,
+        attempt: AttemptRecord,
+        *,
+        snapshot_id: str,
+        rows: int,
+        files: int,
+        bytes: int,  # noqa: A002
+        seconds: float,
+        actor: Actor,
+        cost: Mapping[str, int] | None = None,
+    ) -> ChunkRecord:
+        """Make this attempt's output the chunk's; the same again changes nothing, a stale fence is refused."""
+
+        def work(tx: Tx) -> ChunkRecord:
+            known = attempt_row(tx.conn, attempt)
+            if known is not None and known.state == AttemptState.ADOPTED and known.snapshot_id == snapshot_id:
+                return find_chunk(tx.conn, attempt)
+            _need_hold(tx, attempt, "chunk.adopted")
+            body = {
+                "chunk": attempt.chunk_id, "fence": attempt.fence, "snapshot_id": snapshot_id,
+                "rows": rows, "files": files, "bytes": bytes, "owner": attempt.owner.name,
+            }  # fmt: skip
+            seq = append(tx, actor, "chunk.adopted", attempt.run_id, body).seq
+            output = {"snapshot_id": snapshot_id, "seconds": seconds, "audit_seq": seq}
+            ended = {
+                "rows": rows,
+                "files": files,
+                "bytes": bytes,
+                "state": AttemptState.ADOPTED.value,
+                "ended_at": tx.at,
+                "cost": json_text(cost) if cost else None,
+            }
+            tx.conn.execute(update_attempt(attempt).values(output | ended))
+            counted = {
+                "output_rows": rows,
+                "output_files": files,
+                "output_bytes": bytes,
+                "state": ChunkState.DONE.value,
+                "losses": 0,
+            }
+            tx.conn.execute(update_chunk(attempt).values(output | counted | {"error_code": None, "error": None}))
+            return find_chunk(tx.conn, attempt)
+
+        return self._write(actor, work)
+
+    def fail(
+        self,
+        attempt: AttemptRecord,
+        *,
+        error_code: str,
+        message: str,
+        actor: Actor,
+        fate: Callable[[Loss], Fate] = lambda _: Fate(ChunkState.FAILED),
+        lost_worker: bool = False,
+    ) -> Fate:
+        """Record that this attempt failed, and what becomes of its chunk; returns the latter."""
+
+        def work(tx: Tx) -> Fate:
+            _need_hold(tx, attempt, "chunk.failed")
+            row = tx.conn.execute(chunk_query(attempt.run_id, attempt.chunk_id)).one()
+            told = tx.redact(message)[:_MAX_ERROR]
+            loss = loss_of(row, error_code, lost_worker=lost_worker, message=told)
+            decided = fate(loss)
+            _end_attempt(tx, attempt, AttemptState.FAILED, error_code, actor, told)
+            carry_out(tx, row, loss, decided, actor)
+            return decided
+
+        return self._write(actor, work)
+
+    def release(self, attempt: AttemptRecord, *, actor: Actor, reason: str = "interrupted") -> bool:
+        """Give the chunk back, as an interrupted worker does; False when it was no longer this attempt's."""
+
+        def work(tx: Tx) -> bool:
+            if not holds(tx.conn, attempt):
+                return False
+            row = tx.conn.execute(chunk_query(attempt.run_id, attempt.chunk_id)).one()
+            seq = _end_attempt(tx, attempt, AttemptState.LOST, reason, actor)
+            # Being interrupted is not the chunk's fault.
+            values = {"state": ChunkState.PENDING.value, "tries": row.tries - 1, "audit_seq": seq}
+            tx.conn.execute(update_chunk(attempt).values(values))
+            return True
+
+        return self._write(actor, work)
+
+    def release_all(self, run_id: str, *, actor: Actor, reason: str) -> int:
+        """Take every chunk in flight from its worker, which learns it at its next heartbeat; returns how many."""
+
+        def work(tx: Tx) -> int:
+            running = tx.conn.execute(chunks_in(run_id, ChunkState.RUNNING)).all()
+            for row in running:
+                held = attempt_record(tx.conn.execute(attempt_query(run_id, row.chunk_id, row.fence)).one())
+                seq = _end_attempt(tx, held, AttemptState.LOST, reason, actor)
+                values = {"state": ChunkState.PENDING.value, "tries": row.tries - 1, "audit_seq": seq}
+                tx.conn.execute(update_chunk(held).values(values))
+            return len(running)
+
+        return self._write(actor, work)
+
+
+class _Rules:
+    """Which chunk may start now, and which running one has no worker any more."""
+
+    def __init__(self, run_id: str, is_dead: Callable[[Owner], bool], max_running: int | None, in_order: bool) -> None:
+        self._run_id = run_id
+        self._is_dead = is_dead
+        self._max_running = max_running
+        self._in_order = in_order
+
+    def has_work(self, conn: Connection, now_ms: int) -> bool:
+        """Look without the write lock, so that idle workers do not hold up busy ones."""
+        if find_run(conn, self._run_id).state is not RunState.RUNNING:
+            return False
+        return bool(self.lost(conn, now_ms)) or self.next_chunk(conn, now_ms) is not None
+
+    def lost(self, conn: Connection, now_ms: int) -> list[tuple[Row[Any], str]]:
+        found = []
+        for row in conn.execute(chunks_in(self._run_id, ChunkState.RUNNING)).all():
+            held = conn.execute(attempt_query(row.run_id, row.chunk_id, row.fence)).one()
+            if held.lease_until <= now_ms:
+                found.append((row, "lease-expired"))
+            elif self._is_dead(attempt_record(held).owner):
+                found.append((row, "owner-dead"))
+        return found
+
+    def next_chunk(self, conn: Connection, now_ms: int) -> Row[Any] | None:
+        if self._max_running is not None and self._running(conn) >= self._max_running:
+            return None
+        passed = self._canary_passed(conn)
+        if self._in_order:
+            first = self._first_undone(conn)
+            ready = first is not None and first.state == ChunkState.PENDING and (passed or first.wave == 0)
+            return first if ready and first is not None and first.not_before <= now_ms else None
+        query = chunks_in(self._run_id, ChunkState.PENDING)
+        if not passed:
+            query = query.where(chunk_table.c.wave == 0)
+        return conn.execute(query.where(chunk_table.c.not_before <= now_ms).limit(1)).first()
+
+    def _running(self, conn: Connection) -> int:
+        where = (chunk_table.c.run_id == self._run_id) & (chunk_table.c.state == ChunkState.RUNNING.value)
+        return int(conn.execute(select(func.count()).select_from(chunk_table).where(where)).scalar() or 0)
+
+    def _canary_passed(self, conn: Connection) -> bool:
+        where = (chunk_table.c.run_id == self._run_id) & (chunk_table.c.wave == 0)
+        has_canary = conn.execute(select(chunk_table.c.chunk_id).where(where).limit(1)).first() is not None
+        return not has_canary or has_fact(conn, self._run_id, CANARY)
+
+    def _first_undone(self, conn: Connection) -> Row[Any] | None:
+        over = [ChunkState.DONE.value, ChunkState.REPLACED.value]
+        undone = select(chunk_table).where(chunk_table.c.run_id == self._run_id, chunk_table.c.state.not_in(over))
+        first = conn.execute(undone.order_by(chunk_table.c.position).limit(1)).first()
+        if first is None:
+            return None
+        # pieces of pieces have the place of what was cut, and numbers above those of later pieces
+        there: list[Row[Any]] = list(conn.execute(undone.where(chunk_table.c.position == first.position)))
+        return min(there, key=lambda row: (NULL not in texts(row.partitions), texts(row.partitions)[0]))
+
+
+def _begin(tx: Tx, chunk: Row[Any], owner: Owner, lease_seconds: float, actor: Actor) -> AttemptRecord:
+    fence = chunk.fence + 1
+    body = {"chunk": chunk.chunk_id, "fence": fence, "owner": owner}
+    seq = append(tx, actor, "chunk.claimed", chunk.run_id, body).seq
+    where = (chunk_table.c.run_id == chunk.run_id) & (chunk_table.c.chunk_id == chunk.chunk_id)
+    claimed = {"state": ChunkState.RUNNING.value, "fence": fence, "tries": chunk.tries + 1, "audit_seq": seq}
+    tx.conn.execute(chunk_table.update().where(where).values(claimed))
+    row = {
+        "run_id": chunk.run_id,
+        "chunk_id": chunk.chunk_id,
+        "fence": fence,
+        "owner": owner.name,
+        "host": owner.host,
+        "pid": owner.pid,
+        "process_started": owner.started,
+        "state": AttemptState.RUNNING.value,
+        "started_at": tx.at,
+        "heartbeat_at": tx.at,
+        "lease_until": tx.now_ms + int(lease_seconds * 1000),
+        "audit_seq": seq,
+    }
+    tx.conn.execute(attempt_table.insert(), row)
+    made = tx.conn.execute(attempt_query(chunk.run_id, chunk.chunk_id, fence)).one()
+    return attempt_record(made, chunk.partitions)
+
+
+def _end_attempt(
+    tx: Tx, attempt: AttemptRecord, state: AttemptState, reason: str, actor: Actor, message: str | None = None
+) -> int:
+    body = {"chunk": attempt.chunk_id, "fence": attempt.fence, "reason": reason, "owner": attempt.owner}
+    body |= {"error": message} if message else {}
+    seq = append(tx, actor, f"attempt.{state.value}", attempt.run_id, body).seq
+    values = {"state": state.value, "ended_at": tx.at, "error_code": reason, "error": message, "audit_seq": seq}
+    tx.conn.execute(update_attempt(attempt).values(values))
+    return seq
+
+
+def _need_hold(tx: Tx, attempt: AttemptRecord, action: str) -> None:
+    if not holds(tx.conn, attempt):
+        row = tx.conn.execute(chunk_query(attempt.run_id, attempt.chunk_id)).first()
+        found = f"fence {row.fence}, chunk {row.state}" if row is not None else "no such chunk"
+        error = AttemptLost(
+            f"{action} was refused for attempt {attempt.attempt_id}; expected its fence to be current, found {found}",
+            state="what the attempt wrote is not adopted and will not be read",
+            hint="nothing to do: another attempt has the chunk",
+            attempt=attempt.attempt_id,
+        )
+        body = {"chunk": attempt.chunk_id, "fence": attempt.fence, "found": found, "owner": attempt.owner}
+        raise Refusal(error, run_id=attempt.run_id, action=action, body=body, code="STALE_FENCE")
+    need_results(find_run(tx.conn, attempt.run_id), action, attempt.chunk_id)
+
+
+"""Chunks that replaced another stand at its place, by number."""

@@ -1,0 +1,72 @@
+"""Facts of a run: what was found out once, by whichever worker came first, and holds for all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from errata.ledger.audit.chain import append
+from errata.ledger.db.database import Tx
+from errata.ledger.schema.definition import fact as fact_table
+from errata.ledger.schema.definition import publication
+from errata.ledger.store.base import Store, find_run, json_text
+from errata.model.audit import Actor
+
+
+class Facts(Store):
+    """Written once, never changed."""
+
+    def record_fact(
+        self, run_id: str, name: str, value: Mapping[str, Any], actor: Actor
+    ) -> tuple[Mapping[str, Any], bool]:
+        """Keep a fact; whoever comes second gets the first one's and True."""
+
+        def work(tx: Tx) -> tuple[Mapping[str, Any], bool]:
+            known = load_facts(tx.conn, find_run(tx.conn, run_id).run_id)
+            if name in known:
+                return known[name], True
+            seq = append(tx, actor, f"fact.{name}", run_id, value).seq
+            row = {"run_id": run_id, "name": name, "value": json_text(value), "at": tx.at, "audit_seq": seq}
+            tx.conn.execute(fact_table.insert(), row)
+            return value, False
+
+        return self._write(actor, work)
+
+    def debts(self, table: str | None = None) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
+        """What committed publications owe and nobody has paid: run, publication, ``owed.<id>``; oldest first."""
+        return self._read(lambda conn: _debts(conn, table))
+
+    def facts(self, run_id: str) -> dict[str, Mapping[str, Any]]:
+        """Every fact of a run, by name."""
+        return self._read(lambda conn: load_facts(conn, run_id))
+
+
+def load_facts(conn: Connection, run_id: str) -> dict[str, Mapping[str, Any]]:
+    """Every fact of a run by its name."""
+    rows = conn.execute(select(fact_table.c.name, fact_table.c.value).where(fact_table.c.run_id == run_id))
+    return {row.name: json.loads(row.value) for row in rows}
+
+
+def _debts(conn: Connection, table: str | None) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
+    paid = fact_table.alias("paid")
+    name = func.replace(fact_table.c.name, "owed.", "done.")
+    is_paid = select(paid.c.name).where((paid.c.run_id == fact_table.c.run_id) & (paid.c.name == name)).exists()
+    of_publication = func.replace(fact_table.c.name, "owed.", "") == publication.c.pub_id
+    query = (
+        select(fact_table.c.run_id, publication.c.pub_id, fact_table.c.value)
+        .join(publication, (publication.c.run_id == fact_table.c.run_id) & of_publication)
+        .where(fact_table.c.name.like("owed.%") & (publication.c.state == "committed") & ~is_paid)
+        .order_by(fact_table.c.audit_seq)
+    )
+    if table is not None:
+        query = query.where(publication.c.table_name == table)
+    return tuple((row.run_id, row.pub_id, json.loads(row.value)) for row in conn.execute(query))
+
+
+def has_fact(conn: Connection, run_id: str, name: str) -> bool:
+    """Whether this was found out."""
+    where = (fact_table.c.run_id == run_id) & (fact_table.c.name == name)
+    return conn.execute(select(fact_table.c.name).where(where)).first() is not None

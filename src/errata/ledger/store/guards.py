@@ -1,0 +1,70 @@
+"""What the ledger knows about live tables: rollback hazards, and the guard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Row, select
+
+from errata.errors import NotFound
+from errata.ledger.audit.chain import append
+from errata.ledger.db.database import Tx
+from errata.ledger.records import HazardRecord
+from errata.ledger.schema.definition import guard, hazard
+from errata.ledger.store.base import Store
+from errata.model.audit import Actor
+
+
+class Tables(Store):
+    """Facts about tables that must survive a restart."""
+
+    def open_hazards(self, table: str | None = None) -> tuple[HazardRecord, ...]:
+        """Rollbacks whose re-added files others could still expire."""
+        query = select(hazard).where(hazard.c.closed_at.is_(None)).order_by(hazard.c.opened_at, hazard.c.pub_id)
+        if table is not None:
+            query = query.where(hazard.c.table_name == table)
+        return self._read(lambda conn: tuple(_hazard(row) for row in conn.execute(query)))
+
+    def close_hazard(self, pub_id: str, why: str, actor: Actor) -> HazardRecord:
+        """Say that the danger is over; the same again changes nothing."""
+
+        def work(tx: Tx) -> HazardRecord:
+            query = select(hazard).where(hazard.c.pub_id == pub_id)
+            row = tx.conn.execute(query).first()
+            if row is None:
+                raise NotFound(f"there is no hazard of {pub_id} in this ledger", state="nothing was changed")
+            if row.closed_at is not None:
+                return _hazard(row)
+            seq = append(tx, actor, "hazard.closed", None, {"publication": pub_id, "why": why}).seq
+            tx.conn.execute(hazard.update().where(hazard.c.pub_id == pub_id).values(closed_at=tx.at, audit_seq=seq))
+            return _hazard(tx.conn.execute(query).one())
+
+        return self._write(actor, work)
+
+    def guard(self, table_uuid: str) -> str | None:
+        """The snapshot of the table's guard branch, as last recorded."""
+        query = select(guard.c.snapshot_id).where(guard.c.table_uuid == table_uuid).order_by(guard.c.id.desc())
+        return self._read(lambda conn: conn.execute(query.limit(1)).scalar())
+
+    def guard_at(self, table_uuid: str, at: str) -> str | None:
+        """The snapshot of the table's guard branch as it was known at that time."""
+        where = (guard.c.table_uuid == table_uuid) & (guard.c.at <= at)
+        query = select(guard.c.snapshot_id).where(where).order_by(guard.c.id.desc())
+        return self._read(lambda conn: conn.execute(query.limit(1)).scalar())
+
+    def record_guard(self, table_uuid: str, snapshot_id: str, actor: Actor, table: str | None = None) -> None:
+        """Remember the guard of this table; the same again changes nothing."""
+        if self.guard(table_uuid) == snapshot_id:
+            return
+
+        def work(tx: Tx) -> None:
+            body = {"table_uuid": table_uuid, "table": table, "snapshot_id": snapshot_id}
+            seq = append(tx, actor, "guard.recorded", None, body).seq
+            row = {"table_uuid": table_uuid, "snapshot_id": snapshot_id, "at": tx.at, "audit_seq": seq}
+            tx.conn.execute(guard.insert(), row)
+
+        self._write(actor, work)
+
+
+def _hazard(row: Row[Any]) -> HazardRecord:
+    return HazardRecord(row.pub_id, row.table_name, row.snapshot_id, row.opened_at, row.closed_at)

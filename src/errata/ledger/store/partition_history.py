@@ -1,0 +1,159 @@
+"""Which run is the truth in each partition, now and before.
+
+The table is a history. Each row points at the row it stands on: publishing puts a row on top of the current one,
+taking back adds a copy of what that one stood on. So the rows under the newest are always the stack to unwind, and a
+run's own state follows from where its partitions stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, select
+
+from errata.ledger.db.database import Tx
+from errata.ledger.records import AcceptanceRecord, PartitionState, PublicationRecord, RunRecord
+from errata.ledger.schema.definition import acceptance
+from errata.ledger.store.base import Store, find_run
+from errata.model.run import RunState
+
+_FEW = 500
+
+
+class Acceptances(Store):
+    """Reads only; publications write."""
+
+    def accepted(self, table: str, partitions: Collection[str] | None = None) -> dict[str, AcceptanceRecord]:
+        """The current truth of each partition that Errata ever published."""
+        return self._read(lambda conn: current(conn, table, partitions))
+
+    def acceptance_history(self, table: str, partition: str) -> tuple[AcceptanceRecord, ...]:
+        """Everything that happened to this partition, oldest first."""
+        where = (acceptance.c.table_name == table) & (acceptance.c.partition == partition)
+        query = select(acceptance).where(where).order_by(acceptance.c.seq)
+        return self._read(lambda conn: tuple(_record(row) for row in conn.execute(query)))
+
+    def accepted_at(self, moment: datetime, table: str | None = None) -> tuple[AcceptanceRecord, ...]:
+        """What was the truth in each partition at that time, by table and partition; none before the first of them."""
+        query = select(acceptance).order_by(acceptance.c.seq)
+        if table is not None:
+            query = query.where(acceptance.c.table_name == table)
+        rows = self._read(lambda conn: [_record(row) for row in conn.execute(query)])
+        found = {(row.table, row.partition): row for row in rows if datetime.fromisoformat(row.at) <= moment}
+        return tuple(found[key] for key in sorted(found))
+
+    def times_published(self, table: str, partitions: Collection[str]) -> dict[str, int]:
+        """How often each partition was published, by any run; those never published are left out."""
+        where = (acceptance.c.table_name == table) & (acceptance.c.action == "published")
+        query = select(acceptance.c.partition, func.count()).where(where).group_by(acceptance.c.partition)
+        wanted = set(partitions)
+        return self._read(lambda conn: {name: n for name, n in conn.execute(query).tuples() if name in wanted})
+
+    def partition_states(self, run_id: str) -> dict[str, PartitionState]:
+        """What became of each of the run's partitions."""
+        return self._read(lambda conn: fates(conn, find_run(conn, run_id)))
+
+
+def current(conn: Connection, table: str, partitions: Collection[str] | None) -> dict[str, AcceptanceRecord]:
+    """The newest row of each partition."""
+    newest = select(func.max(acceptance.c.seq)).where(acceptance.c.table_name == table)
+    if partitions is not None and len(partitions) <= _FEW:
+        newest = newest.where(acceptance.c.partition.in_(sorted(partitions)))
+    query = select(acceptance).where(acceptance.c.seq.in_(newest.group_by(acceptance.c.partition)))
+    found = (_record(row) for row in conn.execute(query.order_by(acceptance.c.partition)))
+    wanted = None if partitions is None else set(partitions)
+    return {record.partition: record for record in found if wanted is None or record.partition in wanted}
+
+
+def fates(conn: Connection, run: RunRecord) -> dict[str, PartitionState]:
+    """The state of each partition of the run."""
+    touched = select(acceptance.c.partition).where(acceptance.c.run_id == run.run_id)
+    where = (acceptance.c.table_name == run.table) & acceptance.c.partition.in_(touched)
+    rows = {row.seq: _record(row) for row in conn.execute(select(acceptance).where(where).order_by(acceptance.c.seq))}
+    newest = {record.partition: record for record in rows.values()}
+    return {partition: _fate(rows, newest.get(partition), run.run_id) for partition in run.partitions}
+
+
+def _fate(rows: Mapping[int, AcceptanceRecord], top: AcceptanceRecord | None, run_id: str) -> PartitionState:
+    if top is None:
+        return PartitionState.UNPUBLISHED
+    if top.run_id == run_id:
+        return PartitionState.ACCEPTED
+    under = top.stands_on
+    while under is not None:
+        if rows[under].run_id == run_id:
+            return PartitionState.SUPERSEDED
+        under = rows[under].stands_on
+    return PartitionState.ROLLED_BACK
+
+
+def state_after(states: Iterable[PartitionState]) -> RunState | None:
+    """The state that these partitions add up to; None before the first publication."""
+    found = set(states)
+    if PartitionState.ACCEPTED in found:
+        return RunState.PART_PUBLISHED if PartitionState.UNPUBLISHED in found else RunState.PUBLISHED
+    if PartitionState.SUPERSEDED in found:
+        return RunState.SUPERSEDED
+    return RunState.ROLLED_BACK if PartitionState.ROLLED_BACK in found else None
+
+
+def accept(tx: Tx, publication: PublicationRecord, audit_seq: int) -> None:
+    """Add the rows of a committed publication or rollback."""
+    tops = current(tx.conn, publication.table, publication.partitions)
+    rollback = publication.kind == "rollback"
+    unders = _by_seq(tx.conn, publication.table, {top.stands_on for top in tops.values()}) if rollback else {}
+    rows = []
+    for partition in publication.partitions:
+        top = tops.get(partition)
+        row: dict[str, Any] = {"table_name": publication.table, "partition": partition, "pub_id": publication.pub_id}
+        row |= {"at": tx.at, "audit_seq": audit_seq}
+        if rollback:
+            under = unders.get(top.stands_on) if top and top.stands_on is not None else None
+            row |= {"action": "rolled_back", "run_id": under.run_id if under else None}
+            row |= {
+                "origin_pub_id": under.origin_pub_id if under else None,
+                "stands_on": under.stands_on if under else None,
+            }
+        else:
+            row |= {"action": "published", "run_id": publication.run_id, "origin_pub_id": publication.pub_id}
+            row |= {"stands_on": top.seq if top else None}
+        rows.append(row)
+    tx.conn.execute(acceptance.insert(), rows)
+
+
+def runs_under(conn: Connection, publication: PublicationRecord) -> tuple[str, ...]:
+    """Other runs whose state may change with this publication: those it stands on, or those it brought back.
+
+    Runs further down were taken over before and still are.
+    """
+    own = (acceptance.c.table_name == publication.table) & (acceptance.c.pub_id == publication.pub_id)
+    where = own if publication.kind == "rollback" else acceptance.c.seq.in_(select(acceptance.c.stands_on).where(own))
+    query = select(acceptance.c.run_id).where(where).distinct().order_by(acceptance.c.run_id)
+    found = conn.execute(query).scalars().all()
+    return tuple(run_id for run_id in found if run_id is not None and run_id != publication.run_id)
+
+
+def _by_seq(conn: Connection, table: str, wanted: Collection[int | None]) -> dict[int, AcceptanceRecord]:
+    numbers = sorted(seq for seq in wanted if seq is not None)
+    query = select(acceptance).where(acceptance.c.table_name == table)
+    found: dict[int, AcceptanceRecord] = {}
+    for start in range(0, len(numbers), _FEW):
+        page = query.where(acceptance.c.seq.in_(numbers[start : start + _FEW]))
+        found |= {row.seq: _record(row) for row in conn.execute(page)}
+    return found
+
+
+def _record(row: Row[Any]) -> AcceptanceRecord:
+    return AcceptanceRecord(
+        seq=row.seq,
+        table=row.table_name,
+        partition=row.partition,
+        run_id=row.run_id,
+        pub_id=row.pub_id,
+        origin_pub_id=row.origin_pub_id,
+        action=row.action,
+        at=row.at,
+        stands_on=row.stands_on,
+    )

@@ -1,0 +1,65 @@
+"""Parts: long lists and code, stored once under the SHA-256 of their bytes. They are never changed or removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, select
+
+from errata.canonical import sha256
+from errata.errors import ManifestTampered, NotFound
+from errata.ledger.db.database import Tx
+from errata.ledger.schema.definition import part
+from errata.ledger.store.base import Store
+
+
+class Parts(Store):
+    """Content by digest."""
+
+    def put_part(self, content: bytes) -> str:
+        """Keep these bytes; idempotent. Returns their digest."""
+        digest = sha256(content)
+        if not self._read(lambda conn: _is_there(conn, digest)):
+            self._database.write(lambda tx: save_parts(tx, [content]))
+        return digest
+
+    def get_part(self, digest: str) -> bytes:
+        """The bytes of this digest, hashed again."""
+        return self._read(lambda conn: load_part(conn, digest))
+
+
+def load_part(conn: Connection, digest: str) -> bytes:
+    """The bytes of this digest; raises when they are not there or no longer have it."""
+    content = conn.execute(select(part.c.content).where(part.c.digest == digest)).scalar()
+    if content is None:
+        raise NotFound(f"there is no part {digest} in this ledger", digest=digest)
+    found = stored_digest(content)
+    if found != digest:
+        raise ManifestTampered(
+            f"a part of a manifest was refused; expected SHA-256 {digest}, found {found}",
+            state="nothing was changed",
+            hint="errata audit verify; then plan again",
+            expected=digest,
+            found=found,
+        )
+    return bytes(content)
+
+
+def stored_digest(content: object) -> str:
+    """The digest of a stored value; SQLite lets whoever edits a blob make it a text."""
+    return sha256(content) if isinstance(content, bytes) else f"no bytes but {type(content).__name__}"
+
+
+def save_parts(tx: Tx, contents: Iterable[bytes]) -> tuple[str, ...]:
+    """Keep each content that is not there yet; returns the digests in the same order."""
+    digests = []
+    for content in contents:
+        digest = sha256(content)
+        if not _is_there(tx.conn, digest):
+            tx.conn.execute(part.insert(), {"digest": digest, "content": content, "at": tx.at})
+        digests.append(digest)
+    return tuple(digests)
+
+
+def _is_there(conn: Connection, digest: str) -> bool:
+    return conn.execute(select(part.c.digest).where(part.c.digest == digest)).first() is not None

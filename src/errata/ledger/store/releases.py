@@ -1,0 +1,141 @@
+"""Releases: the decision that a candidate, as it was judged, goes to readers. Only added, each with its audit entry.
+
+Whether a release still counts is judged by whoever publishes, on today's roles. What the ledger itself refuses is a
+publication under a release that a newer verdict has overtaken: that is looked at in the transaction of the intent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Row, func, select
+
+from errata.canonical import digest_of
+from errata.errors import ApprovalRefused, UsageError
+from errata.ledger.audit.chain import append
+from errata.ledger.db.database import Tx
+from errata.ledger.records import ReleaseRecord, RunRecord
+from errata.ledger.schema.definition import released, verdict
+from errata.ledger.store.base import Refusal, Store, find_run, json_text, need_state
+from errata.model.audit import Actor
+from errata.model.run import RunState
+
+_FROM = (RunState.VALIDATED, RunState.PART_PUBLISHED)
+Kind = Literal["release", "publish", "automatic"]
+_BY_ITSELF: Kind = "automatic"
+
+
+class Releases(Store):
+    """What people, or a clean gate, let out."""
+
+    def record_release(
+        self,
+        run_id: str,
+        subject: Mapping[str, Any],
+        *,
+        candidate_n: int,
+        person: str,
+        kind: Kind,
+        actor: Actor,
+        note: str = "",
+        break_glass: str = "",
+        since: datetime | None = None,
+    ) -> tuple[ReleaseRecord, bool]:
+        """Keep a release over ``subject``.
+
+        The same by the same person, while it is the newest and not from before ``since``, changes nothing.
+        """
+        digest = digest_of(subject)
+
+        def work(tx: Tx) -> tuple[ReleaseRecord, bool]:
+            run = find_run(tx.conn, run_id)
+            newest = _newest(tx.conn, run_id)
+            is_same = newest is not None and _says(newest) == (digest, person, break_glass, kind == _BY_ITSELF)
+            if newest is not None and is_same and (since is None or datetime.fromisoformat(newest.at) >= since):
+                return newest, True
+            need_state(run, _FROM, "release")
+            body = {"digest": digest, "person": person, "kind": kind, "note": note, "candidate": candidate_n}
+            if break_glass:
+                glass = {"person": person, "why": break_glass, "digest": digest}
+                append(tx, actor, "break_glass.publish", run_id, glass)
+            seq = append(tx, actor, "run.released", run_id, body | ({"break_glass": True} if break_glass else {})).seq
+            row = {
+                "run_id": run_id, "candidate_n": candidate_n, "digest": digest, "subject": json_text(subject),
+                "kind": kind, "person": person, "note": note, "break_glass": break_glass, "at": tx.at,
+                "audit_seq": seq,
+            }  # fmt: skip
+            tx.conn.execute(released.insert(), row)
+            found = _newest(tx.conn, run_id)
+            if found is None:
+                raise UsageError(f"the release of {run_id} was not kept")
+            return found, False
+
+        return self._write(actor, work)
+
+    def releases(self, run_id: str) -> tuple[ReleaseRecord, ...]:
+        """Releases of the run, oldest first."""
+        query = select(released).where(released.c.run_id == run_id).order_by(released.c.id)
+        return self._read(lambda conn: tuple(_record(row) for row in conn.execute(query)))
+
+
+def need_release(conn: Connection, run: RunRecord, release: Mapping[str, Any] | None) -> None:
+    """Refuse a publication whose release is not there, or is over an earlier verdict than the newest."""
+    named, expected = (release or {}).get("release"), (release or {}).get("verdict")
+    if named is not None:
+        _need_row(conn, run, int(named))
+    if expected is None:
+        return
+    newest = conn.execute(select(func.max(verdict.c.audit_seq)).where(verdict.c.run_id == run.run_id)).scalar()
+    if newest == expected:
+        return
+    error = ApprovalRefused(
+        f"publish of {run.run_id} was refused; it was released over the verdict of entry {expected}, found a newer one"
+        f" of entry {newest}",
+        state="the live table was not touched",
+        hint=f"errata release {run.run_id}",
+        run_id=run.run_id,
+    )
+    raise Refusal(error, run_id=run.run_id, action="publish.intended", body={"expected": expected, "found": newest})
+
+
+def _need_row(conn: Connection, run: RunRecord, release_id: int) -> None:
+    query = select(released.c.id).where(released.c.id == release_id, released.c.run_id == run.run_id)
+    if conn.execute(query).first() is not None:
+        return
+    error = ApprovalRefused(
+        f"publish of {run.run_id} was refused; expected release {release_id} of this run, found none",
+        state="the live table was not touched",
+        hint=f"errata release {run.run_id}",
+        run_id=run.run_id,
+    )
+    raise Refusal(error, run_id=run.run_id, action="publish.intended", body={"release": release_id})
+
+
+def _newest(conn: Connection, run_id: str) -> ReleaseRecord | None:
+    query = select(released).where(released.c.run_id == run_id).order_by(released.c.id.desc()).limit(1)
+    row = conn.execute(query).first()
+    return None if row is None else _record(row)
+
+
+def _says(release: ReleaseRecord) -> tuple[str, str, str, bool]:
+    """What makes two releases the same; a clean gate that someone started is not that person's decision."""
+    return release.digest, release.person, release.break_glass, release.kind == _BY_ITSELF
+
+
+def _record(row: Row[Any]) -> ReleaseRecord:
+    return ReleaseRecord(
+        release_id=row.id,
+        run_id=row.run_id,
+        candidate_n=row.candidate_n,
+        digest=row.digest,
+        subject=json.loads(row.subject),
+        kind=row.kind,
+        person=row.person,
+        note=row.note,
+        break_glass=row.break_glass,
+        at=row.at,
+        audit_seq=row.audit_seq,
+    )

@@ -1,0 +1,138 @@
+"""A run whose plan says ``freeze`` holds cooperating live jobs off its partitions while commands work on it.
+
+The freeze opens with the first `errata run`, waits for live jobs that hold a lease, and is renewed while a command of
+the run is at work. It ends in the ledger, with the move that ends its reason. It saves a run from conflicts and
+replaces no check: a live job that does not ask is found as it always was.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from errata.errors import EngineError, PublishConflict, ScopeLocked
+from errata.failpoints import failpoint
+from errata.ledger import FreezeRecord, LiveWriteRecord, PartitionState, RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.partition import fold_text
+from errata.model.product import Freeze
+from errata.model.run import RunState
+from errata.publishing.expected_files import replacement
+from errata.publishing.replacement import examine
+from errata.publishing.selection import conflicts_told
+from errata.text.numbers import moment
+from errata.workspace import Desk
+
+FROZEN = "freeze"
+S = RunState
+_HELD = frozenset({S.APPROVED, S.RUNNING, S.STAGED, S.REJECTED, S.VALIDATED, S.PART_PUBLISHED})
+_POLL_SECONDS = 0.5
+WAIT_SECONDS = 600.0
+"""How long a command waits for live jobs that began to write before the freeze."""
+
+
+@contextmanager
+def held_off(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> Iterator[bool]:
+    """Hold live jobs off while this command works on the run; whether they were held off just now."""
+    freeze = manifest.publish.freeze
+    if manifest.publish.on_live_write != FROZEN or freeze is None or run.state not in _HELD:
+        yield False
+        return
+    before = desk.ledger.freeze_of(run.run_id)
+    opened = _open(desk, actor, run, freeze)
+    if opened.is_open:
+        failpoint("freeze.after_open")
+        _wait_for_writers(desk, actor, run, manifest, opened)
+    else:
+        desk.narrate(
+            f"WARNING: live jobs are held off no longer: freeze.at_most of {run.run_id} is over since "
+            f"{moment(opened.at_most)} UTC; a live write is a conflict from here on"
+        )
+    try:
+        with _kept(desk, run, freeze):
+            yield opened.is_open and not (before and before.is_open and before.granted_at)
+    except PublishConflict as error:
+        if written := error.fields.get("partitions"):
+            # this run publishes them no more, so there is nothing left to hold anyone off for
+            desk.ledger.end_freeze(run.run_id, actor, "written by someone else", written)
+        raise
+
+
+def refuse_written(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
+    """What was written between the plan and the freeze is told before anything is computed."""
+    with conflicts_told(desk, actor, run, "run"):
+        try:
+            order = replacement(desk, run, manifest, _unpublished(desk, run))
+            examine(order, desk.engines.publishing.version(manifest.target), desk.engines.content)
+        except PublishConflict:
+            desk.ledger.end_freeze(run.run_id, actor, "refused")
+            raise
+
+
+def _open(desk: Desk, actor: Actor, run: RunRecord, freeze: Freeze) -> FreezeRecord:
+    return desk.ledger.open_freeze(
+        run.run_id, _unpublished(desk, run), idle_seconds=freeze.idle, most_seconds=freeze.at_most, actor=actor
+    )
+
+
+def _unpublished(desk: Desk, run: RunRecord) -> tuple[str, ...]:
+    states = desk.ledger.partition_states(run.run_id)
+    return tuple(name for name in run.partitions if states[name] is PartitionState.UNPUBLISHED)
+
+
+def _wait_for_writers(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, opened: FreezeRecord) -> None:
+    ends, said = time.monotonic() + WAIT_SECONDS, False
+    while writing := desk.ledger.grant_freeze(run.run_id, actor):
+        if time.monotonic() > ends:
+            desk.ledger.end_freeze(run.run_id, actor, "live jobs went on writing")
+            raise _still_written(run, manifest, opened, writing)
+        if not said:
+            desk.narrate(f"waiting for live jobs that write already: {', '.join(map(_who, writing))}")
+            said = True
+        time.sleep(_POLL_SECONDS)
+
+
+def _still_written(
+    run: RunRecord, manifest: Manifest, opened: FreezeRecord, writing: tuple[LiveWriteRecord, ...]
+) -> ScopeLocked:
+    grain = manifest.target.grain
+    shared = [
+        name for name in opened.partitions if any(not one.partitions or name in one.partitions for one in writing)
+    ]
+    return ScopeLocked(
+        f"{run.run_id} was refused; expected live jobs to end within {WAIT_SECONDS:.0f} s, found "
+        f"{', '.join(map(_who, writing))} still writing to {fold_text(grain, shared)}",
+        state="nothing was changed; live jobs are not held off",
+        hint=f"when they are done: errata run {run.run_id}",
+        partitions=shared,
+        holders=[one.owner.name for one in writing],
+    )
+
+
+def _who(one: LiveWriteRecord) -> str:
+    return f"{one.owner.name} on {one.owner.host} since {moment(one.started_at)} UTC"
+
+
+@contextmanager
+def _kept(desk: Desk, run: RunRecord, freeze: Freeze) -> Iterator[None]:
+    """Renewed from a thread of its own: a command may wait for Spark for longer than the freeze lasts."""
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(freeze.idle / 4):
+            with suppress(EngineError):
+                desk.ledger.renew_freeze(run.run_id, freeze.idle)
+
+    thread = threading.Thread(target=beat, name=f"freeze-{run.run_id}", daemon=True)
+    thread.start()
+    try:
+        yield
+        with suppress(EngineError):
+            # a person who releases tomorrow morning has the whole of it
+            desk.ledger.renew_freeze(run.run_id, freeze.idle)
+    finally:
+        over.set()
+        thread.join()

@@ -1,0 +1,207 @@
+"""What a live job asks: may I write these partitions, and a lease so that no correction freezes them meanwhile.
+
+Needs the project and the ledger, and neither a lake nor a JVM. A lease is renewed from a thread while the job writes.
+One that ran out (a machine that slept) is lost only where a run froze the partitions since; the job can look before it
+commits, and is warned at the end.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import date
+
+from errata.errors import EngineError, Frozen, NotFound
+from errata.ledger import FreezeRecord, Owner, this_owner
+from errata.model.audit import Actor
+from errata.model.duration import seconds
+from errata.model.partition import Grain, fold_text, oldest_first, parse, parse_list
+from errata.model.product import Target
+from errata.model.run import RUN_MOVES, RunState
+from errata.text.numbers import moment
+from errata.views import FreezeView, FrozenView
+from errata.workspace import Desk
+
+Partitions = str | Sequence[str | date] | None
+LEASE_SECONDS = 120.0
+"""How long a live job may be silent; it speaks four times as often."""
+_POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to write: no run freezes these partitions while it is held."""
+
+    table: str
+    partitions: tuple[str, ...]
+    _desk: Desk = field(repr=False)
+    _token: str = field(repr=False)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it still is; a job that may have slept for minutes looks right before it commits."""
+        return self._desk.ledger.renew_live_write(self._token, LEASE_SECONDS)
+
+
+def frozen(desk: Desk, table: str, partitions: Partitions) -> FrozenView:
+    """What is frozen of these partitions of a governed table, by which run, until when; reads only."""
+    target = _target(desk, table)
+    wanted = _named(target.grain, partitions)
+    found = desk.ledger.freezes_on(target.table, wanted)
+    views = tuple(freeze_view(desk, one, wanted) for one in found)
+    return FrozenView(target.table, target.grain.value, wanted, bool(views), views)
+
+
+def may_write(desk: Desk, table: str, partitions: Partitions, wait: str) -> FrozenView:
+    """Wait for freezes to end; raises ``Frozen`` when one does not in time. No lease is taken."""
+    ends, said = time.monotonic() + _length(wait), False
+    while (view := frozen(desk, table, partitions)).frozen:
+        if time.monotonic() >= ends:
+            raise _turned_away(desk, view)
+        said = said or _say_waiting(desk, view, wait)
+        time.sleep(_POLL_SECONDS)
+    return view
+
+
+@contextmanager
+def writing(
+    desk: Desk, actor: Actor, table: str, partitions: Partitions, *, wait: str, name: str | None
+) -> Iterator[Lease]:
+    """Hold a lease while the body writes; raises ``Frozen`` before it when a run holds the partitions."""
+    target = _target(desk, table)
+    wanted, token = _named(target.grain, partitions), secrets.token_hex(16)
+    owner = this_owner(name)
+    ends, said = time.monotonic() + _length(wait), False
+    # waiting only reads, so that it holds up nobody; what counts is the answer of the ledger's one writer
+    while (view := frozen(desk, table, partitions)).frozen or _is_beaten(desk, token, target.table, wanted, owner):
+        if view.frozen and time.monotonic() >= ends:
+            told = {"job": owner.name, "table": target.table, "partitions": list(wanted)}
+            desk.ledger.note(view.by[0].run_id, actor, "live.turned_away", told)
+            raise _turned_away(desk, view)
+        said = said or (view.frozen and _say_waiting(desk, view, wait))
+        time.sleep(_POLL_SECONDS if view.frozen else 0)
+    lease = Lease(target.table, wanted, desk, token)
+    try:
+        with _kept(lease):
+            yield lease
+    finally:
+        with suppress(EngineError):  # a ledger that does not answer takes it back when it has run out
+            desk.ledger.end_live_write(token)
+
+
+def _is_beaten(desk: Desk, token: str, table: str, partitions: tuple[str, ...], owner: Owner) -> bool:
+    return bool(desk.ledger.begin_live_write(token, table, partitions, owner, LEASE_SECONDS))
+
+
+@contextmanager
+def _kept(lease: Lease) -> Iterator[None]:
+    over, lost = threading.Event(), threading.Event()
+
+    def beat() -> None:
+        while not over.wait(LEASE_SECONDS / 4):
+            with suppress(EngineError):
+                if not lease.is_held:
+                    lost.set()
+                    return
+
+    thread = threading.Thread(target=beat, name="live-write", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        if lost.is_set():
+            warnings.warn(
+                f"the lease on {lease.table} ran out while the job wrote, and a correction froze the partitions: what "
+                "was written since is a conflict for that run, which will say so",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+
+def _length(wait: str) -> int:
+    """A wait in seconds; ``m`` is minutes here, because nobody waits for months."""
+    return seconds(f"{wait}in" if re.fullmatch(r"\d+m", wait, re.ASCII) else wait)
+
+
+def _target(desk: Desk, table: str) -> Target:
+    found = [one for one in desk.project.products.values() if table in (one.target.table, one.name)]
+    if not found:
+        known = ", ".join(sorted(one.target.table for one in desk.project.products.values()))
+        raise NotFound(
+            f"{table} is not a governed table of this project; expected one of {known}", state="nothing was changed"
+        )
+    return found[0].target
+
+
+def _named(grain: Grain, partitions: Partitions) -> tuple[str, ...]:
+    """The partitions as the ledger names them; none: any of the table's."""
+    if partitions is None:
+        return ()
+    if isinstance(partitions, str):
+        return parse_list(grain, partitions)
+    return oldest_first(grain, {parse(grain, str(one)) for one in partitions})
+
+
+def freeze_view(desk: Desk, one: FreezeRecord, wanted: Sequence[str] = ()) -> FreezeView:
+    """A freeze, as far as it concerns these partitions; all of it by default."""
+    run = desk.ledger.run(one.run_id)
+    asked = set(wanted or one.partitions)
+    shared = tuple(name for name in one.partitions if name in asked)
+    return FreezeView(
+        run_id=one.run_id,
+        product=run.product,
+        partitions=shared,
+        reason=run.reason,
+        requested_by=run.planned_by,
+        started_by=one.person,
+        since=one.opened_at,
+        until=one.until,
+        at_most=one.at_most,
+    )
+
+
+def _say_waiting(desk: Desk, view: FrozenView, wait: str) -> bool:
+    """Once: a job that stands still says what for."""
+    desk.narrate(f"waiting {wait} at most for {view.table}: {_held_by(view)}")
+    return True
+
+
+def _held_by(view: FrozenView) -> str:
+    return "; ".join(
+        f"{fold_text(Grain(view.grain), one.partitions)} by {one.run_id} ({one.reason}; asked by {one.requested_by}, "
+        f"started by {one.started_by}) since {moment(one.since)}, at most until {moment(one.at_most)} UTC"
+        for one in view.by
+    )
+
+
+def _turned_away(desk: Desk, view: FrozenView) -> Frozen:
+    first = view.by[0]
+    return Frozen(
+        f"writing to {view.table} was refused; expected partitions that no correction holds, found frozen: "
+        f"{_held_by(view)}",
+        state="nothing was written",
+        hint="write the other partitions and these later, or wait; "
+        f"errata status {first.run_id} says how far it is; {_way_out(desk, first)}",
+        table=view.table,
+        partitions=[name for one in view.by for name in one.partitions],
+        runs=[one.run_id for one in view.by],
+        until=max(one.at_most for one in view.by),
+    )
+
+
+def _way_out(desk: Desk, held: FreezeView) -> str:
+    """What gives the partitions free: a run that is partly published cannot be cancelled any more."""
+    if RunState.CANCELLED in RUN_MOVES[desk.ledger.run(held.run_id).state]:
+        return f"errata cancel {held.run_id} gives them free"
+    return (
+        f"it is published in part: errata publish {held.run_id} or errata rollback {held.run_id} gives them free, or "
+        f"{moment(held.until)} UTC when nobody works on it"
+    )

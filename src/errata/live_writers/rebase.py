@@ -1,0 +1,178 @@
+"""Live wins: partitions that live wrote after the plan are pinned again and go back to the workers.
+
+The target is read first and the inputs after it, as the plan did: a live row that is in the target by then is in its
+source, too. Nothing that was computed of those partitions before is used; the others keep what was staged. The new
+candidate has another digest, so it is judged and released anew. After a few times it is a conflict all the same, and so
+is a partition that another run published or took back: that is no live write, and the older run must not undo it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from errata.canonical import canonical_bytes, plain, sha256
+from errata.errors import PublishConflict, Rebased
+from errata.failpoints import failpoint
+from errata.gate.row_accounts import adopted_attempts, may_hold_rows
+from errata.ledger import RunRecord
+from errata.ledger.records import holders
+from errata.model.audit import Actor
+from errata.model.manifest import Chunk, InputPin, Manifest
+from errata.model.partition import fold_text, oldest_first, widen
+from errata.model.rebase import tags
+from errata.model.run import RunState
+from errata.planning.repin import is_repinned, repin, source_of
+from errata.ports.tables import InputFacts
+from errata.publishing.expected_files import replacement
+from errata.publishing.replacement import examine
+from errata.publishing.selection import conflicts_told
+from errata.workspace import Desk
+
+LIVE_WINS = "live_wins"
+MOST_REBASES = 3
+"""How often live wins in one run; a partition that is written all the time needs a freeze, or a quieter hour."""
+PIN_DAYS = 45
+_FROM = (RunState.STAGED, RunState.VALIDATED)
+
+
+@contextmanager
+def rebased_instead(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> Iterator[None]:
+    """A conflict of a run whose plan lets live win becomes a rebase, and is raised as that."""
+    try:
+        yield
+    except PublishConflict as conflict:
+        if manifest.publish.on_live_write != LIVE_WINS or not conflict.fields.get("partitions"):
+            raise
+        raise _rebased(desk, actor, desk.ledger.run(run.run_id), manifest, conflict) from conflict
+
+
+def rebase_if_written(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
+    """Look before a candidate is assembled, so that nobody judges what could not be published."""
+    if manifest.publish.on_live_write != LIVE_WINS or run.state not in _FROM:
+        return
+    with conflicts_told(desk, actor, run, "validate"), rebased_instead(desk, actor, run, manifest):
+        order = replacement(desk, run, manifest, manifest.partitions)
+        examine(order, desk.engines.publishing.version(manifest.target), desk.engines.content)
+
+
+def _rebased(
+    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, conflict: PublishConflict
+) -> PublishConflict:
+    n, written = len(desk.ledger.rebase_facts(run.run_id)) + 1, tuple(conflict.fields["partitions"])
+    if n > MOST_REBASES:
+        return _given_up(conflict, f"live won {MOST_REBASES} times in this run; it is not computed again")
+    if run.state not in _FROM:
+        return _given_up(conflict, "a part of the run is published already, so the rest is not computed again")
+    if others := _of_other_runs(desk, run, conflict):
+        return _given_up(conflict, f"{', '.join(others)} is a publication; live wins over live jobs only")
+    grain, names = manifest.target.grain, _again(desk, run, manifest, written)
+    value, chunks, parts, problems = _pinned(desk, run, manifest, names)
+    if problems:
+        return _given_up(conflict, f"the inputs cannot be pinned again: {'; '.join(problems)}")
+    told = {"written": list(written), "snapshots": list(conflict.fields.get("snapshots", ())), **value}
+    failpoint("rebase.before_record")
+    desk.ledger.record_rebase(run.run_id, n, told, chunks, parts, actor)
+    failpoint("rebase.after_record")
+    pin_rebases(desk, actor, run)
+    failpoint("rebase.after_pin")
+    rest = len(manifest.partitions) - len(names)
+    return Rebased(
+        f"{conflict.message}\nlive wins: {fold_text(grain, names)} is pinned again and waits to be computed "
+        f"(rebase {n} of at most {MOST_REBASES}); the other {rest} keep what was staged",
+        state="main is unchanged; the candidate of before is given up, and with it any release",
+        hint=f"errata run {run.run_id} --validate; then a person releases what is new",
+        run_id=run.run_id,
+        partitions=list(names),
+        snapshots=told["snapshots"],
+        rebase=n,
+    )
+
+
+def _of_other_runs(desk: Desk, run: RunRecord, conflict: PublishConflict) -> list[str]:
+    """Publications among the writes: by their commits, and by the ledger where those have expired."""
+    planned = datetime.fromisoformat(run.planned_at)
+    accepted = desk.ledger.accepted(run.table, conflict.fields["partitions"]).values()
+    since = {one.pub_id for one in accepted if datetime.fromisoformat(one.at) >= planned}
+    return sorted(since.union(conflict.fields.get("publications", ())))
+
+
+def _given_up(conflict: PublishConflict, why: str) -> PublishConflict:
+    freeze = "or let live jobs ask first: publish.on_live_write: freeze"
+    return PublishConflict(
+        f"{conflict.message}\n{why}",
+        state=conflict.state,
+        hint=f"{conflict.hint}\n{freeze}" if conflict.hint else freeze,
+        **conflict.fields,
+    )
+
+
+def _again(desk: Desk, run: RunRecord, manifest: Manifest, written: Sequence[str]) -> tuple[str, ...]:
+    """What is computed again: what live wrote, and where rows are counted by chunk, the whole of their chunks."""
+    if not may_hold_rows(manifest, adopted_attempts(desk, run.run_id)):
+        return oldest_first(manifest.target.grain, written)
+    held = holders(desk.ledger.chunks(run.run_id))
+    chunks = {held[name] for name in written}
+    return oldest_first(manifest.target.grain, [name for name, chunk in held.items() if chunk in chunks])
+
+
+def _pinned(
+    desk: Desk, run: RunRecord, manifest: Manifest, names: tuple[str, ...]
+) -> tuple[dict[str, Any], list[Chunk], dict[str, bytes], list[str]]:
+    """The fact, the chunks, the parts, and what is in the way; only reads."""
+    target, engines = manifest.target, desk.engines
+    # the target's base first, inputs after: a false conflict is acceptable, a missed one is not
+    base = engines.targets.read_target(target.table, target.column, target.grain, names)
+    pins: list[InputPin] = []
+    facts: list[InputFacts] = []
+    parts: dict[str, bytes] = {}
+    problems: list[str] = []
+    for pin in filter(is_repinned, manifest.inputs):
+        asked = widen(target.grain, names, pin.lookback, pin.lookahead)
+        found = engines.inputs.read_input(source_of(pin), target.grain, asked)
+        made, files, wrong = repin(pin, found, asked, target.grain, target.column_type)
+        pins.append(made)
+        facts.append(found)
+        parts |= files
+        problems += wrong
+    expected, inputs = canonical_bytes(base.expected), canonical_bytes(pins)
+    parts |= {sha256(expected): expected, sha256(inputs): inputs}
+    value = {
+        "partitions": list(names),
+        "base_snapshot_id": base.base_snapshot_id,
+        "expected_part": sha256(expected),
+        "pins_part": sha256(inputs),
+        "inputs": {pin.name: pin.snapshot_id or f"{pin.file_count} files" for pin in pins},
+    }
+    return value, _chunks(desk, run, names, facts), parts, problems
+
+
+def _chunks(desk: Desk, run: RunRecord, names: Sequence[str], facts: Sequence[InputFacts]) -> list[Chunk]:
+    """One for each chunk that had some of them, so that none is larger than what went through before."""
+    held = holders(desk.ledger.chunks(run.run_id))
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(held[name], []).append(name)
+    sizes = [one.partitions for one in facts]
+
+    def total(chunk: Sequence[str], what: str) -> int:
+        return sum(getattr(by[name], what) for by in sizes for name in chunk if name in by)
+
+    return [Chunk("", tuple(chunk), total(chunk, "rows"), total(chunk, "bytes")) for chunk in found.values()]
+
+
+def pin_rebases(desk: Desk, actor: Actor, run: RunRecord) -> None:
+    """Tag what the newest rebase reads; repeated by every worker, because whoever recorded it may have died."""
+    rebases = desk.ledger.rebases(run.run_id)
+    if not rebases:
+        return
+    keep, now = PIN_DAYS * 86_400_000, int(desk.now().timestamp() * 1000)
+    made = [
+        desk.engines.pins.create(table, snapshot, tag, keep_ms=keep, now_ms=now)
+        for (table, tag), snapshot in tags(run.run_id, run.table, rebases[-1]).items()
+    ]
+    if any(pin.outcome != "already" for pin in made):
+        told = [{"table": one.table, "tag": one.tag, "outcome": one.outcome, "warning": one.warning} for one in made]
+        desk.ledger.note(run.run_id, actor, "pins.created", {"pins": plain(told)})

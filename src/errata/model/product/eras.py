@@ -1,0 +1,129 @@
+"""Schema eras of an input and the rules its rows must pass. Pure.
+
+An era says for which partitions, or for which file schemas, it holds, and how its columns become those that the
+transform sees. Planner and engine ask the same two questions here: which era is this (:func:`matching`), and what does
+each declared column come from (:func:`deliver`). A column that nothing delivers is a problem, never a NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from errata.model.types import fits, is_castable
+
+QUARANTINE, SUPPRESS = "quarantine", "suppress"
+
+
+@dataclass(frozen=True, slots=True)
+class Era:
+    """A span in which a source had one shape. ``first`` and ``last`` are partitions, both included."""
+
+    name: str
+    first: str | None = None
+    last: str | None = None
+    has: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    rename: Mapping[str, str] = field(default_factory=dict)  # old → new
+    cast: Mapping[str, str] = field(default_factory=dict)  # column, by its new name → type
+    default: Mapping[str, str | None] = field(default_factory=dict)  # column → literal; None is NULL, said aloud
+    drop: tuple[str, ...] = ()  # columns of the source that count as not there
+
+    @property
+    def is_ranged(self) -> bool:
+        """Whether partitions decide, at least in part."""
+        return self.first is not None or self.last is not None
+
+    def covers(self, partition: str, columns: Iterable[str]) -> bool:
+        """Whether a partition, or a file of it with these columns, is of this era."""
+        known = set(columns)
+        if self.is_ranged and not (partition[:1].isdigit() and self._spans(partition)):
+            return False
+        return known.issuperset(self.has) and known.isdisjoint(self.lacks)
+
+    def _spans(self, partition: str) -> bool:
+        # canonical texts of one grain sort as time does
+        return (self.first is None or self.first <= partition) and (self.last is None or partition <= self.last)
+
+
+@dataclass(frozen=True, slots=True)
+class RowRule:
+    """Rows for which the condition is true are taken out; NULL is not true. ``sql`` is its normal form."""
+
+    name: str
+    expression: str
+    action: str  # quarantine | suppress
+    sql: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RowLimits:
+    """How many rows of an input, per partition and in the run, may be in quarantine: ``0.1%`` or a number."""
+
+    name: str  # the input
+    warn: str | None = None
+    block: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Where one declared column comes from: a column of the source, as it is or cast, or a default."""
+
+    column: str
+    kind: str  # the declared type
+    source: str | None = None
+    found: str | None = None  # the source's type
+    default: str | None = None
+    problem: str | None = None
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether values may fail to become the declared type."""
+        return self.source is not None and self.found is not None and not fits(self.found, self.kind)
+
+
+def eras_or_one(eras: Sequence[Era]) -> tuple[Era, ...]:
+    """The eras, or the one that a source without any is in."""
+    return tuple(eras) or (Era("only"),)
+
+
+def matching(eras: Sequence[Era], partition: str, columns: Iterable[str]) -> tuple[Era, ...]:
+    """Every era that covers a file of this partition with these columns; exactly one is what is expected."""
+    known = tuple(columns)
+    return tuple(era for era in eras_or_one(eras) if era.covers(partition, known))
+
+
+def deliver(
+    era: Era, columns: Mapping[str, str], schema: Mapping[str, str], from_path: str | None = None
+) -> tuple[Delivery, ...]:
+    """What each declared column is made of in this era; ``from_path`` is a column that a file need not have."""
+    present = {name: kind for name, kind in schema.items() if name not in era.drop and name not in era.rename}
+    return tuple(
+        _delivery(era, column, kind, present, schema)
+        for column, kind in columns.items()
+        if column != from_path or column in present or column in era.rename.values()
+    )
+
+
+def _delivery(era: Era, column: str, kind: str, present: Mapping[str, str], schema: Mapping[str, str]) -> Delivery:
+    def wrong(problem: str) -> Delivery:
+        return Delivery(column, kind, problem=problem)
+
+    old = next((name for name, new in era.rename.items() if new == column), None)
+    if old is not None and old not in schema:
+        return wrong(f"{old} is not there to be renamed to {column}")
+    if old is not None and column in present:
+        return wrong(f"{old} is renamed to {column}, which is there as well: drop one of them")
+    source = old if old is not None else column if column in present else None
+    if source is None:
+        if column in era.default:
+            return Delivery(column, kind, default=era.default[column])
+        return wrong(f"{column} is not there: expected a rename or an explicit default")
+    if column in era.default:
+        return wrong(f"{column} is there and has a default: drop the column, or the default")
+    found = schema[source]
+    if fits(found, kind) or (column in era.cast and is_castable(found, kind)):
+        return Delivery(column, kind, source, found)
+    if column in era.cast:
+        return wrong(f"{source} is {found}, which cannot be cast to {kind}")
+    return wrong(f"{source} is {found}, expected {kind}: add a cast")

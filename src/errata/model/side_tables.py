@@ -1,0 +1,103 @@
+"""Tables that stand beside a target: its corrections, key by key, and its versions. Pure.
+
+Each is made by one statement that the plan shows and the manifest holds. It takes its columns from the target, so that
+their types are the target's whatever they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from errata.model.manifest import Manifest, TargetPin
+from errata.model.product import Publish, Target
+
+BESIDE = frozenset({"corrections", "version", "swap_view"})
+"""Modes whose publication is a commit on a table beside the target; the target itself is not touched."""
+
+ADDED, REMOVED, CHANGED = "added", "removed", "changed"
+CORRECTION_COLUMNS = {
+    "kind": "STRING",
+    "partition": "STRING",
+    "old": "STRING",
+    "new": "STRING",
+    "reason": "STRING",
+    "run_id": "STRING",
+    "publication_id": "STRING",
+    "at": "TIMESTAMP",
+}
+"""What a correction says besides its key. Values are JSON: decimals stay exact, new columns of the target fit in."""
+
+RUN, VERSION = "errata_run_id", "errata_version"
+VERSION_COLUMNS = {RUN: "STRING", VERSION: "INT"}
+"""What a row of a version says besides the target's columns."""
+
+_PROPERTIES = "TBLPROPERTIES ('format-version'='2', 'commit.retry.num-retries'='30')"
+_TRANSFORMS = {"hour": "hours", "day": "days", "month": "months", "year": "years"}
+
+
+def is_beside(publish: Publish) -> bool:
+    """Whether a publication leaves the target alone."""
+    return publish.mode in BESIDE
+
+
+def beside_table(manifest: Manifest) -> str | None:
+    """The table beside the target that takes a publication's rows, in the modes that leave the target alone."""
+    publish = manifest.publish
+    if not is_beside(publish):
+        return None
+    return publish.corrections if publish.mode == "corrections" else publish.versions
+
+
+def landing(manifest: Manifest) -> TargetPin:
+    """The table on which a publication of this run is a commit, and on which its tag and its fence are."""
+    table = beside_table(manifest)
+    return replace(manifest.target, table=table) if table else manifest.target
+
+
+def beside_columns(publish: Publish, target: Target, columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The columns that each table beside this target must have, by table."""
+    wanted = {}
+    if publish.corrections:
+        wanted[publish.corrections] = (*target.key, *CORRECTION_COLUMNS)
+    if publish.versions:
+        wanted[publish.versions] = (*columns, *VERSION_COLUMNS)
+    return wanted
+
+
+def creations(publish: Publish, target: Target, transform: str, missing: Sequence[str]) -> tuple[str, ...]:
+    """The statements that make the tables that are missing.
+
+    >>> from errata.model.partition import Grain
+    >>> target = Target("lake.fin.daily", "day", Grain.DAY, ("day", "account"))
+    >>> print(creations(Publish("version", versions="lake.fin.v"), target, "identity", ["lake.fin.v"])[0])
+    CREATE TABLE IF NOT EXISTS `lake`.`fin`.`v` USING iceberg PARTITIONED BY (`day`, `errata_version`) \
+TBLPROPERTIES ('format-version'='2', 'commit.retry.num-retries'='30') AS SELECT *, \
+CAST(NULL AS STRING) AS `errata_run_id`, CAST(NULL AS INT) AS `errata_version` FROM `lake`.`fin`.`daily` WHERE false
+    """
+    made = []
+    if publish.corrections in missing:
+        key = ", ".join(map(_quoted, target.key))
+        made.append(_create(publish.corrections or "", "", f"{key}, {_nulls(CORRECTION_COLUMNS)}", target.table))
+    if publish.versions in missing:
+        field = f"{_TRANSFORMS[transform]}({_quoted(target.column)})" if transform in _TRANSFORMS else ""
+        spec = f"PARTITIONED BY ({field or _quoted(target.column)}, {_quoted(VERSION)}) "
+        made.append(_create(publish.versions or "", spec, f"*, {_nulls(VERSION_COLUMNS)}", target.table))
+    return tuple(made)
+
+
+def _create(table: str, spec: str, columns: str, target: str) -> str:
+    selected = f"SELECT {columns} FROM {_name(target)} WHERE false"  # noqa: S608 - quoted names and our own words
+    return f"CREATE TABLE IF NOT EXISTS {_name(table)} USING iceberg {spec}{_PROPERTIES} AS {selected}"
+
+
+def _nulls(columns: dict[str, str]) -> str:
+    return ", ".join(f"CAST(NULL AS {kind}) AS {_quoted(name)}" for name, kind in columns.items())
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _name(table: str) -> str:
+    return ".".join(map(_quoted, table.split(".")))

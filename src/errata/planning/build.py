@@ -1,0 +1,417 @@
+"""The planner's whole: facts in, one plan out. Pure; the same request on the same world gives the same bytes.
+
+No clock value enters the manifest: ``now`` serves the guardrails and the run id only. Long lists become parts, named
+by their digests, so that the manifest itself stays small enough to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from errata.canonical import canonical_bytes, sha256
+from errata.model.manifest import FORMAT, Chunk, Code, Estimate, InputPin, Manifest, TargetPin
+from errata.model.partition import EPOCH, WHOLE
+from errata.model.product import Input, Product, Project, Publish
+from errata.model.refs import GUARD, base_pin, input_pins, run_branch, shadow_table
+from errata.model.side_tables import creations
+from errata.planning.control_partitions import control_partitions
+from errata.planning.deadline import answer, parse_deadline
+from errata.planning.era_coverage import cover
+from errata.planning.estimate import Rates, Work, cores_for, estimate, rates_of
+from errata.planning.guardrail_result import Verdict
+from errata.planning.guardrails import World, is_refused, judge, used_overrides
+from errata.planning.packing import MAX_PARTITIONS, in_order, pack, target_bytes
+from errata.planning.request import (
+    Request,
+    canary_of,
+    input_partitions,
+    look,
+    order_of,
+    refuse_other_spellings,
+    resolve,
+)
+from errata.planning.restore import restored
+from errata.planning.schema import new_columns
+from errata.planning.shared_files import rewrite_of, unit_of
+from errata.ports.tables import ActiveRun, Held, InputFacts, PastRun, TargetFacts
+from errata.views import DeadlineView
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A branch or tag that the run will put on a table, or a table of its own (which has no name here)."""
+
+    table: str
+    name: str
+    kind: str  # tag | branch | table
+    snapshot_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was decided. ``manifest`` None: refused, and ``verdicts`` say why."""
+
+    request: Request
+    partitions: tuple[str, ...]
+    verdicts: tuple[Verdict, ...]
+    estimate: Estimate
+    chunks: tuple[Chunk, ...]
+    manifest: Manifest | None
+    content: bytes  # the manifest's canonical bytes; empty when refused
+    digest: str
+    run_id: str
+    parts: Mapping[str, bytes]  # digest → canonical bytes
+    refs_to_create: tuple[Ref, ...]
+    untouched_partitions: int
+    new_partitions: tuple[str, ...]  # in scope, not in the target yet
+    same_as: str | None = None  # the active run that has this very manifest
+    order: str = "newest"
+    deadline: DeadlineView | None = None
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether nothing may be recorded."""
+        return self.manifest is None
+
+
+def slug(product: str) -> str:
+    """The last name of a product, as run ids carry it.
+
+    >>> slug("fin.daily_revenue")
+    'daily-revenue'
+    """
+    return product.rpartition(".")[2].lower().replace("_", "-")
+
+
+def run_id(product: str, digest: str, now: datetime) -> str:
+    """``bf-<day of planning>-<slug>-<first 8 hex digits of the manifest digest>``."""
+    return f"bf-{now.astimezone(UTC):%Y%m%d}-{slug(product)}-{digest[:8]}"
+
+
+def build_plan(
+    request: Request,
+    product: Product,
+    project: Project,
+    target: TargetFacts,
+    inputs: Mapping[str, InputFacts],
+    code: Code,
+    *,
+    now: datetime,
+    ledger_id: str,
+    active_runs: Sequence[ActiveRun] = (),
+    history: Sequence[PastRun] = (),
+    beside: Mapping[str, tuple[str, ...] | None] | None = None,
+    held: Held | None = None,
+) -> Plan:
+    """Judge and, when nothing refuses, seal."""
+    by = parse_deadline(request.deadline, now) if request.deadline else None
+    partitions = resolve(request, product.target.grain)
+    unit = unit_of(product.target, target)
+    refuse_other_spellings(partitions, unit.column_type if unit else None)
+    rates, cores = rates_of(history), cores_for(project, product)
+    chunks = _chunks(request, product, project, partitions, target, inputs, rates, cores)
+    work, expected = _estimate(project, chunks, inputs, rates, cores)
+    world = World(
+        request,
+        product,
+        project.limits,
+        partitions,
+        target,
+        inputs,
+        code,
+        expected,
+        now,
+        beside=beside or {},
+        held=held,
+        core_hour_usd=project.core_hour_usd,
+    )
+    parts: dict[str, bytes] = {}
+    draft = _manifest(world, project, ledger_id, chunks, parts)
+
+    verdicts, sealed, content, same = _settle(world, draft, active_runs)
+    digest = sha256(content) if sealed else ""
+    name = same.run_id if same else run_id(product.name, digest, now) if sealed else ""
+    return Plan(
+        request=request,
+        partitions=partitions,
+        verdicts=verdicts,
+        estimate=expected,
+        chunks=chunks,
+        manifest=sealed,
+        content=content,
+        digest=digest,
+        run_id=name,
+        parts=parts if sealed else {},
+        refs_to_create=_refs(sealed, name) if sealed else (),
+        untouched_partitions=len(target.partitions.keys() - set(partitions)),
+        new_partitions=tuple(text for text in partitions if text not in target.partitions),
+        same_as=same.run_id if same else None,
+        order=order_of(request, product),
+        deadline=answer(by, now, work, rates, cores, project.core_hour_usd, product.throttle or project.throttle)
+        if by
+        else None,
+    )
+
+
+def own_facts(source: Input, product: Product, target: TargetFacts, partitions: Sequence[str]) -> InputFacts:
+    """A product's own earlier output at the target's base: known from the target, so that no later commit gets in.
+
+    Partitions of the scope are left out: the run makes them itself before it needs them.
+    """
+    scope, field = set(partitions), unit_of(product.target, target)
+    asked = input_partitions(source, product.target.grain, partitions)
+    held = {name: target.partitions[name] for name in asked if name in target.partitions and name not in scope}
+    return InputFacts(
+        name=source.name,
+        kind="table",
+        location=target.table,
+        column_type=field.column_type if field else None,
+        partitions=held,
+        snapshot_id=target.base_snapshot_id,
+        table_uuid=target.table_uuid,
+        newest_ms=target.base_timestamp_ms,
+    )
+
+
+def _settle(
+    world: World, draft: Manifest | None, active_runs: Sequence[ActiveRun]
+) -> tuple[tuple[Verdict, ...], Manifest | None, bytes, ActiveRun | None]:
+    """A plan made twice must find its own run, and not an overlap with it: so other runs come in second.
+
+    Control partitions that another run holds are left out; those of a run that came after this one was planned are not.
+    """
+    by_digest = {run.digest: run for run in active_runs}
+    for others, avoided in _views_of(world, active_runs):
+        verdicts = judge(replace(world, active_runs=others))
+        sealed = _sealed(_with_controls(draft, world, avoided), verdicts)
+        content = canonical_bytes(sealed) if sealed else b""
+        same = by_digest.get(sha256(content))
+        if same:
+            break
+    return verdicts, sealed, content, same
+
+
+def _views_of(
+    world: World, active_runs: Sequence[ActiveRun]
+) -> Iterator[tuple[tuple[ActiveRun, ...], tuple[ActiveRun, ...]]]:
+    """Runs that the guardrails know of, and runs whose partitions are no controls; the last pair decides."""
+    everyone = tuple(active_runs)
+    yield (), ()
+    if everyone and world.product.control:
+        yield (), everyone
+    if everyone:
+        yield everyone, everyone
+
+
+def _with_controls(draft: Manifest | None, world: World, avoided: Sequence[ActiveRun]) -> Manifest | None:
+    if draft is None or not world.product.control:
+        return draft
+    controls = control_partitions(world.product, world.partitions, world.target, avoided)
+    return replace(draft, control_partitions=controls)
+
+
+def _sealed(draft: Manifest | None, verdicts: Sequence[Verdict]) -> Manifest | None:
+    if draft is None or is_refused(verdicts):
+        return None
+    sealed = replace(draft, overrides=used_overrides(verdicts))
+    if not sealed.target.new_columns and sealed.target.rewrite is None:
+        return sealed
+    shadow = shadow_table(sealed.target.table, slug(sealed.product), sha256(canonical_bytes(sealed)))
+    return replace(sealed, target=replace(sealed.target, shadow=shadow))
+
+
+def _chunks(
+    request: Request,
+    product: Product,
+    project: Project,
+    partitions: Sequence[str],
+    target: TargetFacts,
+    inputs: Mapping[str, InputFacts],
+    rates: Rates,
+    cores: int,
+) -> tuple[Chunk, ...]:
+    """Sizes are those of the partitioned inputs, or of the output of before when no input knows its own."""
+    own = {source.name for source in product.inputs if source.own}
+    known = [facts.partitions for name, facts in inputs.items() if name not in own]
+    sizes = [by_name for by_name in known if by_name] or [target.partitions]
+
+    def size(name: str) -> tuple[int, int]:
+        found = [by_name[name] for by_name in sizes if name in by_name]
+        return sum(part.rows for part in found), sum(part.bytes for part in found)
+
+    grain, order = product.target.grain, order_of(request, product)
+    ordered = in_order(grain, partitions, order)
+    return pack(
+        ordered,
+        size,
+        target_bytes(rates.bytes_per_core_second, cores, project.chunk_seconds, project.chunk_bytes),
+        canary=canary_of(request, ordered, grain, order),
+        # what a partition needs of its own output must be staged before it starts
+        max_partitions=1 if own else MAX_PARTITIONS,
+    )
+
+
+def _estimate(
+    project: Project,
+    chunks: Sequence[Chunk],
+    inputs: Mapping[str, InputFacts],
+    rates: Rates,
+    cores: int,
+) -> tuple[Work, Estimate]:
+    """Totals count what is read whole once; past runs are known by what their chunks were cut from, and so is time."""
+    whole = [facts.whole for facts in inputs.values() if facts.whole]
+    rows, size = sum(chunk.rows for chunk in chunks), sum(chunk.bytes for chunk in chunks)
+    all_rows, all_size = rows + sum(part.rows for part in whole), size + sum(part.bytes for part in whole)
+    known = all(facts.rows_known for facts in inputs.values())
+    partitions = sum(len(chunk.partitions) for chunk in chunks)
+    amount = (rows, size) if rates.is_measured else (all_rows, all_size)
+    work = Work(*amount, partitions, len(chunks), known)
+    found = estimate(work, cores, project.core_hour_usd, rates)
+    return work, replace(found, rows=all_rows, bytes=all_size)
+
+
+def _manifest(
+    world: World, project: Project, ledger_id: str, chunks: tuple[Chunk, ...], parts: dict[str, bytes]
+) -> Manifest | None:
+    product, request = world.product, world.request
+    target = _target_pin(product, world.target, parts)
+    if target is None:
+        return None
+    return Manifest(
+        format=FORMAT,
+        ledger_id=ledger_id,
+        project=project.name,
+        product=product.name,
+        owner=product.owner,
+        kind=request.kind,
+        reason=request.reason,
+        requested_by=request.requester,
+        single_user=project.single_user,
+        as_of=_as_of(world.target, world.inputs.values()),
+        partitions=world.partitions,
+        order=order_of(request, product),
+        target=target,
+        inputs=tuple(_input_pin(world, source, world.inputs[source.name], parts) for source in product.inputs),
+        code=world.code,
+        chunks=chunks,
+        estimate=world.estimate,
+        limits=project.limits,
+        checks=product.checks,
+        reconcile=product.reconcile,
+        compare=product.compare,
+        control=product.control,
+        row_limits=product.row_limits,
+        lineage_columns=product.lineage_columns,
+        consumers=product.consumers,
+        rollback_window=product.rollback_window,
+        supersedes=request.supersede,
+        canary=sum(len(chunk.partitions) for chunk in chunks if chunk.wave == 0),
+        prove_determinism=max(product.prove_determinism, request.prove_determinism),
+        tolerance=product.tolerance,
+        classified=product.classified,
+        approval=product.approval,
+        manual=product.manual,
+        restored=restored(world.held, request.restore or "") if world.held else None,
+        publish=_publish(world),
+    )
+
+
+def _publish(world: World) -> Publish:
+    """The product's, with the statements that make what is missing."""
+    publish, field = world.product.publish, unit_of(world.product.target, world.target)
+    missing = [table for table, columns in world.beside.items() if columns is None]
+    made = creations(publish, world.product.target, field.transform if field else "", missing)
+    return replace(publish, creates=made)
+
+
+def _part(parts: dict[str, bytes], value: object) -> str:
+    content = canonical_bytes(value)
+    digest = sha256(content)
+    parts[digest] = content
+    return digest
+
+
+def _target_pin(product: Product, facts: TargetFacts, parts: dict[str, bytes]) -> TargetPin | None:
+    field = unit_of(product.target, facts)
+    if field is None:
+        return None
+    new, rewrite = new_columns(product.target, facts), rewrite_of(product.target, facts)
+    return TargetPin(
+        table=facts.table,
+        table_uuid=facts.table_uuid,
+        base_snapshot_id=facts.base_snapshot_id,
+        schema_id=facts.schema_id,
+        spec_id=facts.spec_id,
+        column=field.column,
+        column_type=field.column_type,
+        transform=field.transform,
+        grain=product.target.grain,
+        columns={column.name: column.type for column in facts.columns} | {column.name: column.type for column in new},
+        key=product.target.key,
+        expected_part=_part(parts, facts.expected),
+        fingerprints=facts.fingerprints,
+        total_partitions=len(facts.partitions),
+        required=tuple(column.name for column in facts.columns if column.required),
+        last_column_id=facts.last_column_id if new else 0,
+        new_columns=new,
+        mode="rewrite" if rewrite else "metadata",
+        rewrite=rewrite,
+    )
+
+
+def _input_pin(world: World, source: Input, facts: InputFacts, parts: dict[str, bytes]) -> InputPin:
+    grain = world.product.target.grain
+    back, ahead = look(source, grain) if source.partition else (0, 0)
+    sizes = facts.partitions if facts.whole is None else {WHOLE: facts.whole}
+    field = unit_of(world.product.target, world.target)
+    asked = input_partitions(source, grain, world.partitions)
+    proof = cover(source, facts, grain, field.column_type if field else None, asked)
+    return InputPin(
+        name=source.name,
+        kind=facts.kind,
+        location=facts.location,
+        partition=source.partition,
+        column_type=facts.column_type or source.columns.get(source.partition or ""),
+        lookback=back,
+        lookahead=ahead,
+        input_partitions=asked,
+        fingerprints={name: size.fingerprint for name, size in sizes.items() if size.fingerprint},
+        rows=sum(size.rows for size in sizes.values()),
+        bytes=sum(size.bytes for size in sizes.values()),
+        file_count=sum(size.files for size in sizes.values()),
+        reference=source.reference,
+        version=source.version,
+        snapshot_id=facts.snapshot_id,
+        table_uuid=facts.table_uuid,
+        files_part=_part(parts, facts.files) if facts.files is not None else None,
+        own=source.own,
+        columns=proof.columns,
+        eras=source.eras,
+        era_of=proof.era_of,
+        schemas=facts.schemas if source.columns else (),
+        counts={name: size.rows for name, size in sizes.items()} if facts.kind == "files" and facts.rows_known else {},
+        row_rules=source.rows,
+    )
+
+
+def _as_of(target: TargetFacts, inputs: Iterable[InputFacts]) -> str:
+    """The newest instant among the pinned facts: the run's clock, the same for every plan of the same world."""
+    known = [target.base_timestamp_ms, *(facts.newest_ms for facts in inputs)]
+    newest = max((moment for moment in known if moment is not None), default=0)
+    return (EPOCH + timedelta(milliseconds=newest)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _refs(manifest: Manifest, name: str) -> tuple[Ref, ...]:
+    target = manifest.target
+    base = [Ref(target.table, base_pin(name), "tag", target.base_snapshot_id)] if target.base_snapshot_id else []
+    pins = [Ref(table, tag, "tag", at) for (table, tag), at in input_pins(name, manifest.inputs).items()]
+    staging = target.staging.table
+    return (
+        *base,
+        *pins,
+        Ref(target.table, GUARD, "branch", None),
+        *((Ref(staging, "", "table", None),) if target.shadow else ()),
+        Ref(staging, run_branch(name), "branch", None),
+    )

@@ -1,0 +1,120 @@
+"""How many cores, until when, for how much: the answer to `errata plan --deadline`. Pure; ``now`` is an argument.
+
+It rests on measured rates and says which; it is never part of the manifest. More cores share the work, not the driver's
+moment per chunk nor what the throttle holds back: some deadlines no number of cores can meet, and the answer says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from math import ceil
+from zoneinfo import ZoneInfo
+
+from errata.errors import UsageError
+from errata.model.duration import LENGTH, seconds
+from errata.model.product.throttle import Throttle
+from errata.planning.estimate import JOB_SECONDS, START_SECONDS, Rates, Work, busy_seconds, dollars
+from errata.views import DeadlineView
+
+_MOST_CORES = 10_000
+_FAR = timedelta(days=3660)
+
+
+def parse_deadline(text: str, now: datetime) -> datetime:
+    """``8h`` from now, or an instant with its zone: ``2026-11-17T06:00Z``.
+
+    >>> parse_deadline("8h", datetime(2026, 1, 1, tzinfo=UTC)).isoformat()
+    '2026-01-01T08:00:00+00:00'
+    """
+    expected = "expected a length such as 8h or 2d, or an instant with its zone such as 2026-11-17T06:00Z"
+    if re.fullmatch(LENGTH, text, re.ASCII):
+        by = now + timedelta(seconds=seconds(text))
+    else:
+        try:
+            by = datetime.fromisoformat(text)
+            by = by if by.tzinfo is None else by.astimezone(UTC)
+        except (ValueError, OverflowError):
+            raise UsageError(f"--deadline {text!r} was refused; {expected}") from None
+    if by.tzinfo is None:
+        raise UsageError(f"--deadline {text!r} was refused; {expected}; found no zone")
+    if by <= now:
+        raise UsageError(f"--deadline {text!r} was refused; expected an instant to come; it is {now:%Y-%m-%dT%H:%MZ}")
+    if by - now > _FAR:
+        raise UsageError(f"--deadline {text!r} was refused; expected an instant within the next {_FAR.days} days")
+    return by.astimezone(UTC)
+
+
+def open_seconds(throttle: Throttle, now: datetime, by: datetime) -> int:
+    """How much of the time until then the throttle's hours leave."""
+    if not throttle.hours:
+        return int((by - now).total_seconds())
+    return int(busy_seconds(_spans(throttle, now, by)))
+
+
+def _spans(throttle: Throttle, now: datetime, by: datetime) -> Iterator[tuple[float, float]]:
+    zone = ZoneInfo(throttle.zone)
+    day = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=1)
+    while day.astimezone(UTC) < by:
+        for span in throttle.hours:
+            first, last = (_minutes(end) for end in span.split("-"))
+            start = day + timedelta(minutes=first)
+            end = day + timedelta(minutes=last if last > first else last + 24 * 60)
+            low, high = max(start.timestamp(), now.timestamp()), min(end.timestamp(), by.timestamp())
+            if low < high:
+                yield low, high
+        day += timedelta(days=1)
+
+
+def _minutes(text: str) -> int:
+    hours, _, minutes = text.partition(":")
+    return int(hours) * 60 + int(minutes)
+
+
+def answer(
+    by: datetime, now: datetime, work: Work, rates: Rates, cores: int, core_hour_usd: str, throttle: Throttle
+) -> DeadlineView:
+    """Whether the configured cores suffice, and how many would."""
+    available = open_seconds(throttle, now, by)
+    _, slow = rates.core_seconds(work)
+    held, by_what = _held(work, throttle)
+    serial = START_SECONDS + work.jobs * JOB_SECONDS
+    pauses = (max(0, work.jobs - 1) // throttle.wave) * throttle.pause_seconds if throttle.wave else 0
+
+    def takes(count: int) -> int:
+        return ceil(max(serial + slow / count, held) + pauses)
+
+    room = available - pauses - serial
+    needed = ceil(slow / room) if room > 0 and held + pauses <= available else None
+    if needed is not None:
+        needed = max(1, needed)
+        needed += takes(needed) > available  # rounding
+        needed = needed if needed <= _MOST_CORES else None
+    meets = takes(cores) <= available
+    used = cores if meets or needed is None else needed
+    core_seconds = takes(used) * used
+    return DeadlineView(
+        by=by.isoformat(timespec="minutes").replace("+00:00", "Z"),
+        available_seconds=available,
+        cores_configured=cores,
+        cores_needed=needed,
+        seconds_configured=takes(cores),
+        seconds=takes(used),
+        core_hours=f"{core_seconds / 3600:.2f}",
+        usd=dollars(core_hour_usd, core_seconds),
+        meets=meets,
+        measured=rates.is_measured,
+        basis=rates.basis + (f"; {by_what} holds the run to {held + pauses} s" if held + pauses > serial else ""),
+    )
+
+
+def _held(work: Work, throttle: Throttle) -> tuple[int, str]:
+    """What the throttle alone makes of it, however many cores there are."""
+    limits = (
+        (work.rows, throttle.rows_per_minute, 60, "rows_per_minute"),
+        (work.bytes, throttle.bytes_per_minute, 60, "bytes_per_minute"),
+        (work.jobs, throttle.commits_per_hour, 3600, "commits_per_hour"),
+    )
+    found = [(ceil(amount / most * unit), f"throttle.{name}") for amount, most, unit, name in limits if most]
+    return max(found, default=(0, "throttle.wave"))

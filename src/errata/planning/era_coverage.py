@@ -1,0 +1,106 @@
+"""Whether an input's eras cover what will be read, from the schemas that files and tables really have. Pure.
+
+Every file of every partition, look-back included, falls into exactly one era, and that era delivers every declared
+column from it. What does not is named: partitions, file, column. Nothing is filled up in silence. Of a table every
+partition that will be asked for is proven, also where its metadata shows no row of it: files of an older partition spec
+may hold rows of any partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from errata.model.partition import WHOLE, Grain, fold_text
+from errata.model.product import Input
+from errata.model.product.eras import Era, deliver, matching
+from errata.ports.tables import InputFacts
+
+_SHOWN = 8
+_COLUMNS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What was proven, or what stands in the way."""
+
+    problems: tuple[str, ...] = ()
+    era_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Found:
+    """The partitions with one problem, and the first file that has it."""
+
+    partitions: list[str]
+    place: str
+
+
+def cover(
+    source: Input, facts: InputFacts, grain: Grain, partition_type: str | None, asked: Sequence[str] = ()
+) -> Coverage:
+    """The proof for one input of which these partitions are read; empty for an input that declares no columns."""
+    broken = [f"{source.name}: {path} cannot be read: {why}" for path, why in sorted(facts.unreadable.items())]
+    if broken or not source.columns:
+        return Coverage(tuple(broken))
+    columns = _columns(source, facts, partition_type)
+    from_path = source.partition if facts.kind == "files" else None
+    known: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
+    era_of: dict[str, set[str]] = {}
+    found: dict[str, _Found] = {}
+    for partition, place, number in _files(facts, asked):
+        schema = facts.schemas[number]
+        eras = matching(source.eras, partition, schema)
+        if len(eras) == 1:
+            era_of.setdefault(partition, set()).add(eras[0].name)
+        key = (number, tuple(era.name for era in eras))
+        if key not in known:
+            known[key] = _wrong(source, eras, schema, columns, from_path)
+        for problem in known[key]:
+            first = found.setdefault(problem, _Found([], place))
+            first.partitions.append(partition)
+    problems = [f"{source.name}: {_where(grain, one)}: {problem}" for problem, one in found.items()]
+    return Coverage(tuple(problems), {name: tuple(sorted(eras)) for name, eras in era_of.items()}, columns)
+
+
+def _columns(source: Input, facts: InputFacts, partition_type: str | None) -> dict[str, str]:
+    """What the transform sees: the declared columns, and the partition column among them."""
+    kind = facts.column_type or partition_type
+    if source.partition is None or source.partition in source.columns or kind is None:
+        return dict(source.columns)
+    return {**source.columns, source.partition: kind}
+
+
+def _files(facts: InputFacts, asked: Sequence[str]) -> Iterator[tuple[str, str, int]]:
+    """(partition, file or table, schema) of all that is read."""
+    if facts.files is not None:
+        for partition, files in facts.files.items():
+            for file in files:
+                yield partition, file.path, file.schema
+        return
+    place = f"{facts.location} at snapshot {facts.snapshot_id}"
+    partitions = () if facts.whole is not None else dict.fromkeys((*asked, *facts.partitions))
+    for partition in partitions or (WHOLE,):
+        yield partition, place, 0
+
+
+def _wrong(
+    source: Input, eras: Sequence[Era], schema: Mapping[str, str], columns: Mapping[str, str], from_path: str | None
+) -> tuple[str, ...]:
+    if not eras:
+        names = ", ".join(list(schema)[:_COLUMNS]) + (", …" if len(schema) > _COLUMNS else "")
+        known = ", ".join(era.name for era in source.eras)
+        return (f"no era covers it; expected one of {known}, found columns {names}",)
+    if len(eras) > 1:
+        return (f"eras {' and '.join(era.name for era in eras)} both cover it; expected exactly one",)
+    deliveries = deliver(eras[0], columns, schema, from_path)
+    said = f"era {eras[0].name}, " if source.eras else ""
+    return tuple(f"{said}column {one.problem}" for one in deliveries if one.problem)
+
+
+def _where(grain: Grain, found: _Found) -> str:
+    partitions = dict.fromkeys(name for name in found.partitions if name != WHOLE)
+    shown = fold_text(grain, partitions, _SHOWN) if partitions else ""
+    first = "first " if len(found.partitions) > 1 and shown else ""
+    return f"{shown} ({first}{found.place})" if shown else found.place

@@ -1,0 +1,189 @@
+"""What a run will probably take: from the metadata, what earlier runs took, and later from its own canary. Pure.
+
+No data is read, and Parquet footers are not opened: the rows of file inputs stay unknown and bytes speak for them. The
+model has three parts: work that more cores share (rows or bytes, and what each output partition costs to open and
+close), a moment of the driver per job, and Spark's start. Money follows from seconds times cores.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from math import ceil, sqrt
+
+from errata.model.manifest import Chunk, Estimate
+from errata.model.product import Product, Project
+from errata.planning.repack import Measured
+from errata.ports.tables import PastRun
+
+DEFAULT_RATE = 8 * 1024 * 1024
+"""Bytes of input per core-second when no run of this product has been measured; low on purpose."""
+
+START_SECONDS = 10
+"""Spark's start and the commits, once per run."""
+
+JOB_SECONDS = 0.3
+"""What the driver needs per chunk, however many cores there are."""
+
+PARTITION_SECONDS = 0.013
+"""Core-seconds to open and close the files of one output partition."""
+
+_SPREAD = (0.85, 1.15)
+_LEAST_NET = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How much there is to do."""
+
+    rows: int
+    bytes: int
+    partitions: int
+    jobs: int
+    rows_known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Core-seconds per row (0: rows say nothing) and per byte, fast end and slow end, and where they are from."""
+
+    per_row: tuple[float, float]
+    per_byte: tuple[float, float]
+    basis: str
+    is_measured: bool
+
+    def core_seconds(self, work: Work) -> tuple[float, float]:
+        """Work that cores share: the fast end and the slow end."""
+        by_rows = work.rows_known and work.rows > 0 and self.per_row[0] > 0
+        units, (fast, slow) = (work.rows, self.per_row) if by_rows else (work.bytes, self.per_byte)
+        fixed = work.partitions * PARTITION_SECONDS
+        return fixed + units * fast, fixed + units * slow
+
+    @property
+    def bytes_per_core_second(self) -> float:
+        """The middle rate, for sizes of chunks."""
+        return 1 / sqrt(self.per_byte[0] * self.per_byte[1])
+
+
+def cores_of(master: str, conf: Mapping[str, str]) -> int:
+    """How many cores the project gives a run, as far as its Spark settings say.
+
+    >>> cores_of("local[4]", {}), cores_of("yarn", {"spark.executor.instances": "3", "spark.executor.cores": "2"})
+    (4, 6)
+    """
+    if found := re.fullmatch(r"local\[(\d+)(?:,\s*\d+)?\]", master):
+        return int(found[1])
+    if "spark.cores.max" in conf:
+        return max(1, int(conf["spark.cores.max"]))
+    return max(1, int(conf.get("spark.executor.instances", "2")) * int(conf.get("spark.executor.cores", "1")))
+
+
+def cores_for(project: Project, product: Product) -> int:
+    """The cores of one worker on a product, under the throttle in force."""
+    cap = (product.throttle or project.throttle).cores
+    says_own = project.spark_master.startswith("local") or {"spark.cores.max", "spark.executor.instances"} & set(
+        project.spark_conf
+    )
+    cores = cores_of(project.spark_master, project.spark_conf)
+    return cores if cap is None else min(cores, cap) if says_own else cap
+
+
+def busy_seconds(spans: Iterable[tuple[float, float]]) -> float:
+    """How long at least one of these spans was open: pauses and overlaps do not count.
+
+    >>> busy_seconds([(0, 10), (5, 12), (100, 101)])
+    13.0
+    """
+    busy, reached = 0.0, float("-inf")
+    for start, end in sorted(spans):
+        busy += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return busy
+
+
+def rates_of(history: Sequence[PastRun]) -> Rates:
+    """What past runs say about this product, or an assumption that says it is one."""
+    measured = [run for run in history if run.bytes > 0 and run.core_seconds > 0]
+    if not measured:
+        basis = f"no measured run yet: {DEFAULT_RATE // 1024**2} MiB per core-second assumed"
+        return Rates((0.0, 0.0), (0.5 / DEFAULT_RATE, 2.0 / DEFAULT_RATE), basis, is_measured=False)
+    name = f"run {measured[0].run_id}" + (f" and {len(measured) - 1} more" if len(measured) > 1 else "")
+    return _rates(measured, name)
+
+
+def _rates(measured: Sequence[PastRun], name: str) -> Rates:
+    net = [(run, _net(run)) for run in measured]
+    by_byte = _ends([seconds / run.bytes for run, seconds in net])
+    counted = [seconds / run.rows for run, seconds in net if run.rows > 0]
+    by_row = _ends(counted) if len(counted) == len(net) else (0.0, 0.0)
+    size = sum(run.bytes for run in measured) / sum(run.core_seconds for run in measured)
+    rows = sum(run.rows for run in measured) / sum(run.core_seconds for run in measured) if by_row[0] else 0
+    told = [f"{size / 1024**2:,.1f} MiB", *([f"{rows:,.0f} rows"] if rows else [])]
+    return Rates(by_row, by_byte, f"{name}: {' or '.join(told)} per core-second", is_measured=True)
+
+
+def _net(run: PastRun) -> float:
+    """Core-seconds without what jobs and partitions cost by their number; never less than a quarter of the whole."""
+    fixed = run.jobs * JOB_SECONDS * run.cores + run.partitions * PARTITION_SECONDS
+    return max(run.core_seconds - fixed, run.core_seconds * _LEAST_NET)
+
+
+def _ends(found: Sequence[float]) -> tuple[float, float]:
+    return min(found) * _SPREAD[0], max(found) * _SPREAD[1]
+
+
+def _cores(number: int) -> str:
+    return "1 core" if number == 1 else f"{number} cores"
+
+
+def dollars(core_hour_usd: str, core_seconds: float) -> str:
+    """What so many core-seconds cost.
+
+    >>> dollars("0.05", 7200)
+    '0.1000'
+    """
+    usd = Decimal(core_hour_usd) * Decimal(repr(round(core_seconds, 3))) / 3600
+    return str(usd.quantize(Decimal("0.0001"), ROUND_HALF_UP))
+
+
+def estimate(work: Work, cores: int, core_hour_usd: str, rates: Rates) -> Estimate:
+    """Seconds as a range, and money for its upper end."""
+    fast, slow = rates.core_seconds(work)
+    serial = START_SECONDS + work.jobs * JOB_SECONDS
+    low, high = ceil(serial + fast / cores), ceil(serial + slow / cores)
+    unknown = "" if work.rows_known else "; rows unknown, source files are not opened"
+    return Estimate(
+        work.rows,
+        work.bytes,
+        low,
+        high,
+        dollars(core_hour_usd, high * cores),
+        f"{rates.basis}{unknown}, {_cores(cores)}",
+    )
+
+
+def refine(
+    planned: Estimate, done: Sequence[Measured], remaining: Sequence[Chunk], cores: int, core_hour_usd: str
+) -> Estimate:
+    """The estimate of the whole run again, from what its first chunks took; unchanged when they say nothing."""
+    spans = [(chunk.started, chunk.started + chunk.seconds) for chunk in done]
+    busy = busy_seconds(spans)
+    rows, size = sum(chunk.rows for chunk in done), sum(chunk.bytes for chunk in done)
+    if busy <= 0 or size <= 0:
+        return planned
+    taken = PastRun("", size, busy * cores, rows, sum(chunk.partitions for chunk in done), len(done), cores)
+    rates = _rates([taken], f"{len(done)} chunk{'s' if len(done) > 1 else ''} of this run")
+    left = Work(
+        sum(chunk.rows for chunk in remaining),
+        sum(chunk.bytes for chunk in remaining),
+        sum(len(chunk.partitions) for chunk in remaining),
+        len(remaining),
+        rows > 0,
+    )
+    fast, slow = rates.core_seconds(left)
+    serial = START_SECONDS + busy + left.jobs * JOB_SECONDS
+    low, high = ceil(serial + fast / cores), ceil(serial + slow / cores)
+    usd = dollars(core_hour_usd, high * cores)
+    return Estimate(planned.rows, planned.bytes, low, high, usd, f"{rates.basis}, {_cores(cores)}")

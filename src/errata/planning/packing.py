@@ -1,0 +1,73 @@
+"""Whole partitions packed into chunks by input bytes, towards a wall time. Pure.
+
+A chunk is one Spark job, one lease, one append: big enough that starting it costs little, small enough that losing it
+costs little. A partition is never cut; one above the target is a chunk of its own. Canary partitions come first, in
+chunks of their own (wave 0). Packing anew while a run is under way is :mod:`errata.planning.repack`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+from errata.model.manifest import Chunk
+from errata.model.partition import Grain, newest_first, oldest_first
+
+MAX_PARTITIONS = 400
+"""Per chunk, however small its bytes: bounds the files one job opens and what one retry redoes."""
+
+SMALLEST_PER_CORE = 8 * 1024 * 1024
+"""Two tasks per core, of the smallest split that Spark makes (4 MiB): below it cores wait for each other."""
+
+LARGEST = 64 * 1024**3
+"""However fast it goes: what one lost chunk may cost."""
+
+Sized = tuple[str, int, int]
+"""A partition with its rows and bytes of input."""
+
+
+def in_order(grain: Grain, partitions: Sequence[str], order: str) -> tuple[str, ...]:
+    """The order in which partitions are computed."""
+    return newest_first(grain, partitions) if order == "newest" else oldest_first(grain, partitions)
+
+
+def target_bytes(rate: float, cores: int, seconds: int, fixed: int | None = None) -> int:
+    """How much input makes a chunk of about so many seconds at ``rate`` bytes per core-second.
+
+    >>> target_bytes(8 * 1024 * 1024, 2, 120) // 1024**2, target_bytes(1.0, 4, 120) // 1024**2
+    (1920, 32)
+    """
+    if fixed is not None:
+        return fixed
+    return int(min(max(rate * cores * seconds, SMALLEST_PER_CORE * cores), LARGEST))
+
+
+def fill(items: Iterable[Sized], most_bytes: int, most_partitions: int) -> Iterator[tuple[tuple[str, ...], int, int]]:
+    """Neighbours together as long as they fit: names, rows and bytes of each chunk."""
+    names: list[str] = []
+    rows = filled = 0
+    for name, more_rows, more_bytes in items:
+        if names and (len(names) >= most_partitions or filled + more_bytes > most_bytes):
+            yield tuple(names), rows, filled
+            names, rows, filled = [], 0, 0
+        names.append(name)
+        rows, filled = rows + more_rows, filled + more_bytes
+    if names:
+        yield tuple(names), rows, filled
+
+
+def pack(
+    ordered: Sequence[str],
+    size: Callable[[str], tuple[int, int]],
+    chunk_bytes: int,
+    *,
+    canary: Collection[str] = (),
+    max_partitions: int = MAX_PARTITIONS,
+) -> tuple[Chunk, ...]:
+    """Chunks in the given order, the canary's first; ``size`` gives rows and bytes of a partition."""
+    first = frozenset(canary)
+    waves = [[name for name in ordered if name in first], [name for name in ordered if name not in first]]
+    chunks: list[Chunk] = []
+    for wave, names in enumerate(waves):
+        for packed, rows, filled in fill(((name, *size(name)) for name in names), chunk_bytes, max_partitions):
+            chunks.append(Chunk(f"c{len(chunks) + 1:03d}", packed, rows, filled, wave))
+    return tuple(chunks)

@@ -1,0 +1,96 @@
+"""Chunks packed anew while a run is under way: from what the first ones took, or because one killed its worker. Pure.
+
+Whole partitions stay whole, their order stays, and no chunk mixes waves. Sizes of single partitions are not kept in the
+manifest: within a chunk they count as equal, which the packing has made nearly true (what stands out stands alone).
+Not for runs whose chunk size is fixed, nor for runs that read their own output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from statistics import median
+
+from errata.model.manifest import Chunk
+from errata.planning.packing import LARGEST, MAX_PARTITIONS, SMALLEST_PER_CORE, Sized, fill
+
+NEAR = 2.0
+"""A size within this factor of the target is left alone: packing anew costs more than it gains."""
+
+GROWTH = 8.0
+"""At most so much larger at once: small chunks say little about large ones."""
+
+WORTH = 1.5
+"""How much fewer or more chunks there must be."""
+
+RECENT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a done chunk took, from its claim to its adoption."""
+
+    bytes: int  # of input, as planned
+    seconds: float
+    rows: int = 0  # of input, as planned; 0: unknown
+    partitions: int = 1
+    started: float = 0.0  # seconds on any clock, to see which chunks ran beside each other
+
+
+def resize(
+    pending: Sequence[Chunk],
+    done: Sequence[Measured],
+    *,
+    seconds: int,
+    cores: int,
+    next_id: Callable[[], str] = str,
+    max_partitions: int = MAX_PARTITIONS,
+) -> tuple[Chunk, ...] | None:
+    """The pending chunks as they should be, or None to leave them; ``done`` newest last, ``seconds`` the target."""
+    known = [chunk for chunk in done if chunk.bytes > 0 and chunk.seconds > 0][-RECENT:]
+    if not known or not pending:
+        return None
+    rate = median(chunk.bytes / chunk.seconds for chunk in known)
+    usual = median(chunk.bytes for chunk in known)
+    target = int(min(max(rate * seconds, SMALLEST_PER_CORE * cores), usual * GROWTH, LARGEST))
+    sizes = [chunk.bytes for chunk in pending if chunk.bytes > 0]
+    if not sizes or target / NEAR <= median(sizes) <= target * NEAR:
+        return None
+    packed = tuple(
+        Chunk(next_id(), names, rows, filled, wave)
+        for wave, chunks in groupby(pending, key=lambda chunk: chunk.wave)
+        for names, rows, filled in fill(_spread(chunks), target, max_partitions)
+    )
+    # fat partitions may keep chunks as they are; and several workers that conclude the same must come to an end
+    few, many = sorted((len(packed), len(pending)))
+    return packed if many >= few * WORTH else None
+
+
+def split(chunk: Chunk, pieces: int, next_id: Callable[[], str] = str) -> tuple[Chunk, ...] | None:
+    """A chunk in so many pieces (fewer when it has fewer partitions), or None when it cannot be cut."""
+    sized = list(_spread([chunk]))
+    pieces = min(pieces, len(sized))
+    if pieces < 2:
+        return None
+    edges = [len(sized) * n // pieces for n in range(pieces + 1)]
+    return tuple(
+        replace(
+            chunk,
+            chunk_id=next_id(),
+            partitions=tuple(name for name, _, _ in sized[a:b]),
+            rows=sum(rows for _, rows, _ in sized[a:b]),
+            bytes=sum(size for _, _, size in sized[a:b]),
+        )
+        for a, b in pairwise(edges)
+    )
+
+
+def _spread(chunks: Iterator[Chunk] | Sequence[Chunk]) -> Iterator[Sized]:
+    """Partitions with equal shares of their chunk; the shares add up to the chunk again."""
+    for chunk in chunks:
+        count = len(chunk.partitions)
+        for n, name in enumerate(chunk.partitions):
+            rows = chunk.rows * (n + 1) // count - chunk.rows * n // count
+            size = chunk.bytes * (n + 1) // count - chunk.bytes * n // count
+            yield name, rows, size

@@ -1,0 +1,49 @@
+"""Rules that cannot be measured stop a plan, with the lines of the product file that say so. Reads table schemas."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from errata.errors import ErrataError, ProjectFileError
+from errata.gate.rules.fit import types_of_input
+from errata.gate.rules.rule_check import flaws_of, inputs_in_rules
+from errata.model.manifest import InputPin, Manifest
+from errata.model.product import Product
+from errata.workspace import Desk
+
+
+def refuse_flawed_rules(desk: Desk, product: Product, manifest: Manifest) -> None:
+    """A ``ProjectFileError`` with all of them, before hours are spent on what no gate could judge."""
+    spoken_of = inputs_in_rules(manifest)
+    known = tuple(_with_columns(desk, pin) if pin.name in spoken_of else pin for pin in manifest.inputs)
+    problems = []
+    for flaw in flaws_of(replace(manifest, inputs=known)):
+        rule = f"{flaw.section}[{flaw.position}]"
+        key = f"{rule}.{flaw.key}" if f"{rule}.{flaw.key}" in product.lines else rule
+        message = desk.project.redact(f"{key}: {flaw.message}")
+        problems.append(
+            {"file": product.path, "line": product.lines.get(key), "column": None, "message": message, "key": key}
+        )
+    if not problems:
+        return
+    count = "1 rule" if len(problems) == 1 else f"{len(problems)} rules"
+    raise ProjectFileError(
+        f"the plan was refused: {count} of {product.name} cannot be measured"
+        + "".join(
+            f"\n  {p['file']}{'' if p['line'] is None else ':' + str(p['line'])}: {p['message']}" for p in problems
+        ),
+        state="nothing was planned; no table was touched",
+        hint="correct the lines above, then: errata check",
+        problems=problems,
+    )
+
+
+def _with_columns(desk: Desk, pin: InputPin) -> InputPin:
+    """An input with the columns it has, where they are a table's; source files are not opened for this."""
+    if types_of_input(pin) is not None or pin.kind != "table" or pin.own:
+        return pin
+    try:
+        facts = desk.engines.tables.describe(pin.location)
+    except ErrataError:
+        return pin  # that it cannot be read is said where it is read
+    return replace(pin, columns={column.name: column.type for column in facts.columns})

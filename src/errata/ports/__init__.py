@@ -1,0 +1,1 @@
+"""What the core asks of tables, compute engines and hooks, as Protocols with their obligations."""

@@ -1,0 +1,152 @@
+"""Eras and row rules as written → as planned: what one key says must agree with what the others say. Pure.
+
+Whether the eras cover what a run reads is proven at plan time, from real schemas; here is what no source could mend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+from errata.errors import UsageError
+from errata.model.partition import Grain, parse
+from errata.model.product.eras import Era, RowLimits, RowRule
+from errata.model.types import fits, literal_fits
+from errata.project.files import EraFile, InputFile, RowLimitsFile
+from errata.project.problems import Path, Report
+from errata.project.yaml.problem_texts import nearest
+
+_TAKEN = ("cast ", "text ")
+"""How the reasons of values that could not be taken over begin."""
+_OWN_PREFIX = "__errata"
+
+
+def eras_of(file: InputFile, grain: Grain, place: Path, report: Report) -> tuple[Era, ...]:
+    """The eras of an input, named and in the order of the file."""
+    for name in file.columns:
+        if name.startswith(_OWN_PREFIX):
+            report.at((*place, "columns", name), f"names that begin with {_OWN_PREFIX} are taken", found=False)
+    if file.eras and not file.columns:
+        report.at_key((*place, "columns"), f'missing key "columns" in {".".join(map(str, place))}, which eras need')
+        return ()
+    eras = tuple(_era(n, given, file, grain, (*place, "eras", n), report) for n, given in enumerate(file.eras))
+    seen: set[str] = set()
+    for n, era in enumerate(eras):
+        if era.name in seen:
+            report.at((*place, "eras", n), f'expected a name of its own; "{era.name}" is taken', found=False)
+        seen.add(era.name)
+        for other in eras[:n]:
+            if _overlap(era, other):
+                said = f"{era.name} and {other.name} cover the same partitions; expected spans apart, or has and lacks"
+                report.at((*place, "eras", n), said, found=False)
+    return eras
+
+
+def _era(n: int, given: EraFile, file: InputFile, grain: Grain, place: Path, report: Report) -> Era:
+    first, last = (
+        _bound(text, grain, file, (*place, key), report)
+        for key, text in (("from", given.from_), ("until", given.until))
+    )
+    if first is not None and last is not None and last < first:
+        report.at((*place, "until"), f"expected {first} or later")
+    for column in sorted({*given.has} & {*given.lacks}):
+        report.at((*place, "lacks"), f"{column} is under has as well", found=False)
+    _columns(given, file, place, report)
+    return Era(
+        name=given.name or f"era-{n + 1}",
+        first=first,
+        last=last,
+        has=tuple(given.has),
+        lacks=tuple(given.lacks),
+        rename=given.rename,
+        cast=given.cast,
+        default=given.default,
+        drop=tuple(given.drop),
+    )
+
+
+def _bound(text: str | None, grain: Grain, file: InputFile, place: Path, report: Report) -> str | None:
+    if text is None:
+        return None
+    if file.partition is None or not grain.is_time:
+        why = "the key partition beside it" if grain.is_time else "has or lacks, because values have no order"
+        report.at(place, f"a span of partitions needs {why}")
+        return None
+    try:
+        return parse(grain, text)
+    except UsageError:
+        report.at(place, f"expected a partition of grain {grain}")
+        return None
+
+
+def _columns(given: EraFile, file: InputFile, place: Path, report: Report) -> None:
+    """Only declared columns are made, each in one way; the partition column is what it is."""
+    made: Mapping[str, Mapping[str, object]] = {
+        "rename": {new: old for old, new in given.rename.items()},
+        "cast": given.cast,
+        "default": given.default,
+    }
+    if len(made["rename"]) < len(given.rename):
+        report.at((*place, "rename"), "expected each new name once", found=False)
+    for key, columns in made.items():
+        for column in columns:
+            at = (*place, key) if key == "rename" else (*place, key, column)
+            if column == file.partition:
+                report.at(at, f"{column} is the partition column, which is read as it is", found=False)
+            elif column not in file.columns:
+                close = nearest(column, file.columns)
+                hint = f' (nearest: "{close}")' if close else ""
+                report.at(at, f"expected a column of columns, found {column}{hint}", found=False)
+    _values(given, file, place, report)
+
+
+def _values(given: EraFile, file: InputFile, place: Path, report: Report) -> None:
+    """Casts end in the declared type, defaults are of it, and what is dropped is not used."""
+    for column, kind in given.cast.items():
+        if not fits(kind, file.columns.get(column, kind)):
+            report.at((*place, "cast", column), f"expected {file.columns[column]}, the type in columns")
+        if column in given.default:
+            report.at((*place, "default", column), "is cast as well; a default is of the right type already")
+    for column, literal in given.default.items():
+        if not literal_fits(literal, file.columns.get(column, "string")):
+            report.at((*place, "default", column), f"expected a value of type {file.columns[column]}, or null")
+    for n, column in enumerate(given.drop):
+        if column == file.partition or column in given.rename:
+            why = "the partition column, which is read as it is" if column == file.partition else "renamed as well"
+            report.at((*place, "drop", n), f"{column} is {why}", found=False)
+
+
+def _overlap(one: Era, other: Era) -> bool:
+    """Whether two eras that look at no column share a partition; with columns, only real files can tell."""
+    if one.has or one.lacks or other.has or other.lacks:
+        return False
+    starts, ends = (one.first or "", other.first or ""), (one.last or "~", other.last or "~")
+    return max(starts) <= min(ends)
+
+
+def row_rules_of(file: InputFile, place: Path, report: Report) -> tuple[RowRule, ...]:
+    """The row rules of an input, in the order in which they are tried."""
+    seen: set[str] = set()
+    for n, rule in enumerate(file.rows):
+        if rule.name in seen:
+            report.at((*place, "rows", n), f'expected a name of its own; "{rule.name}" is taken', found=False)
+        if rule.name.startswith(_TAKEN):
+            report.at((*place, "rows", n, "name"), 'names that begin with "cast " or "text " are taken')
+        seen.add(rule.name)
+    return tuple(RowRule(rule.name, rule.expression, rule.action) for rule in file.rows)
+
+
+def row_limits_of(inputs: Mapping[str, InputFile], report: Report) -> tuple[RowLimits, ...]:
+    """How many rows may be in quarantine, by input."""
+    return tuple(_limits(name, given.quarantine, report) for name, given in inputs.items() if given.quarantine)
+
+
+def _limits(name: str, limits: RowLimitsFile, report: Report) -> RowLimits:
+    place = ("inputs", name)
+    if limits.warn is None and limits.block is None:
+        report.at((*place, "quarantine"), "expected warn or block or both", found=False)
+    if limits.warn is not None and limits.block is not None:
+        same_unit = limits.warn.endswith("%") == limits.block.endswith("%")
+        if same_unit and Decimal(limits.warn.rstrip("%")) > Decimal(limits.block.rstrip("%")):
+            report.at((*place, "quarantine", "warn"), "expected no more than block")
+    return RowLimits(name, limits.warn, limits.block)

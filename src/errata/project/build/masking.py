@@ -1,0 +1,87 @@
+"""Rules whose results would be values of classified columns: groups, newest moments, smallest and largest. Pure.
+
+What is measured is stored and shown to whoever reads a verdict, so it cannot be masked afterwards. Counts and sums of
+classified columns are no values of rows and stay possible.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from errata.model.product import Metric, Product
+from errata.project.problems import Report
+
+Path = tuple[str | int, ...]
+
+_TEXTS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+_NAMES = re.compile(r"[^\W\d]\w*|(?<=`)[^`]+(?=`)")
+_PICKS = re.compile(r"\b(min|max|median|percentile|bit_and|bit_or|bit_xor)\s*\(", re.IGNORECASE)
+"""Aggregates that answer with a value of a row; the bits of one row are that row's."""
+_EVERYTHING = re.compile(r"[(,]\s*\*")
+
+
+def refuse_shown(product: Product, report: Report) -> None:
+    """A problem for every rule that would show values of a classified column."""
+    hidden = {name.casefold(): name for name in product.classified}
+    if not hidden:
+        return
+    for n, check in enumerate(product.checks):
+        if check.metric is Metric.FRESHNESS:
+            for column in check.columns:
+                if column.casefold() in hidden:
+                    report.at(
+                        ("checks", n, "column"), "freshness shows the newest value, and this column is classified"
+                    )
+    for path, text in _groups(product, report):
+        if found := _named(text, hidden):
+            said = f"groups are named by their values, and {found} is classified; expected other columns"
+            report.at(path, said)
+    for path, text in _aggregates(product):
+        for picked in _PICKS.finditer(text):
+            inside = _inside(text, picked.end())
+            if found := _named(inside, hidden):
+                said = f"{picked[1].lower()}() shows a value of a row, and {found} is classified"
+                report.at(path, f"{said}; expected a count, a sum or another column")
+                break
+
+
+def _groups(product: Product, report: Report) -> Iterator[tuple[Path, str]]:
+    for n, rule in enumerate(product.reconcile):
+        for m, key in enumerate(rule.by):
+            named: Path = ("reconcile", n, "by", key.name)
+            if report.text_at(("reconcile", n, "by", m)):
+                yield ("reconcile", n, "by", m), key.target
+            elif report.text_at(named):
+                yield named, key.target
+            else:
+                yield (*named, "source"), key.source
+                yield (*named, "target"), key.target
+
+
+def _aggregates(product: Product) -> Iterator[tuple[Path, str]]:
+    for n, rule in enumerate(product.reconcile):
+        yield ("reconcile", n, "source"), rule.source
+        yield ("reconcile", n, "target"), rule.target
+    for n, comparison in enumerate(product.compare):
+        yield ("compare", n, "metric"), comparison.metric
+    for n, control in enumerate(product.control):
+        yield ("control", n, "metric"), control.metric
+
+
+def _named(text: str, hidden: dict[str, str]) -> str | None:
+    """The first classified column that a piece of SQL speaks about."""
+    plain = _TEXTS.sub("''", text)
+    if _EVERYTHING.search(plain):
+        return next(iter(hidden.values()))
+    return next((hidden[name.casefold()] for name in _NAMES.findall(plain) if name.casefold() in hidden), None)
+
+
+def _inside(text: str, start: int) -> str:
+    """What stands between the parenthesis before ``start`` and its end."""
+    depth = 1
+    for at in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        if depth == 0:
+            return text[start:at]
+    return text[start:]

@@ -1,0 +1,89 @@
+"""Who may act, what an approval takes and who is alarmed, as written → as the rest of Errata takes it. Pure.
+
+Two spellings of one name would be two people to a rule that counts them, so names and aliases are unique whatever
+their letter case. A product's ``approval`` replaces key by key what the project says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from errata.model.approval import Approval
+from errata.model.duration import days
+from errata.model.product import Alarm, Person, Role
+from errata.project.files import ApprovalFile, PersonFile, ProjectFile
+from errata.project.problems import Report
+
+_OF_SERVICES = (Role.OPERATOR, Role.PUBLISHER)
+
+
+def people_of(file: ProjectFile, report: Report) -> dict[str, Person]:
+    """People by name; none in single-user mode."""
+    if file.people == "single-user":
+        return {}
+    taken: dict[str, str] = {}
+    for name in file.people:
+        _own_name(name, ("people", name), taken, report)
+    for name, person in file.people.items():
+        for n, alias in enumerate(person.aliases):
+            _own_name(alias, ("people", name, "aliases", n), taken, report)
+        _no_repeats(person.roles, ("people", name, "roles"), report)
+        _no_repeats(person.teams, ("people", name, "teams"), report)
+        if person.service:
+            _service(name, person, report)
+    return {
+        name: Person(
+            name, tuple(Role(role) for role in person.roles), tuple(person.teams), person.service, tuple(person.aliases)
+        )
+        for name, person in file.people.items()
+    }
+
+
+def approval_of(file: ApprovalFile, report: Report, base: Approval | None = None) -> Approval:
+    """The rules, with ``base`` where the file says nothing."""
+    if file.valid is not None and not days(file.valid):
+        report.at(("approval", "valid"), "expected longer than nothing, such as 30d")
+    return replace(base or Approval(), **file.model_dump(exclude_none=True))
+
+
+def refuse_unreachable(quorum: int, people: Mapping[str, Person], report: Report) -> None:
+    """A quorum that cannot be reached would let every plan wait for ever."""
+    able = sorted(person.name for person in people.values() if Role.APPROVER in person.roles)
+    if not people and quorum > 1:
+        report.at(("approval", "quorum"), "expected 1, because one person may do everything in a single-user project")
+    elif people and quorum > max(len(able), 1):
+        report.at(("approval", "quorum"), f"expected at most {len(able)}, the people who approve ({', '.join(able)})")
+
+
+def alarm_of(file: ProjectFile) -> Alarm | None:
+    """What is run when someone breaks the glass."""
+    return Alarm(tuple(file.alarm.command), file.alarm.timeout) if file.alarm else None
+
+
+def _service(name: str, person: PersonFile, report: Report) -> None:
+    for n, role in enumerate(person.roles):
+        if role not in _OF_SERVICES:
+            said = f"a service account runs, validates and publishes; expected {' or '.join(_OF_SERVICES)}"
+            report.at(("people", name, "roles", n), said)
+    if person.teams:
+        report.at_key(("people", name, "teams"), "a service account speaks for no team; expected a person")
+
+
+def _own_name(name: str, path: tuple[str | int, ...], taken: dict[str, str], report: Report) -> None:
+    if name.casefold() in taken:
+        said = f'expected a name of its own; "{taken[name.casefold()]}" is the same but for letter case'
+        if taken[name.casefold()] == name:
+            said = "expected a name of its own; it is taken"
+        if isinstance(path[-1], int):
+            report.at(path, said)
+        else:
+            report.at_key(path, f"people.{name}: {said}")
+        return
+    taken[name.casefold()] = name
+
+
+def _no_repeats(items: Sequence[str], path: tuple[str, ...], report: Report) -> None:
+    for n, item in enumerate(items):
+        if item in items[:n]:
+            report.at((*path, n), "given twice")

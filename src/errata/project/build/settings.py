@@ -1,0 +1,54 @@
+"""Where things are: relative places become absolute, other schemes are left alone. Pure."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from errata.model.product.project import EvidenceSettings
+from errata.project.files import EvidenceFile
+from errata.project.problems import Report
+
+_SQLITE = re.compile(r"(sqlite(?:\+[a-z0-9_]+)?:///|jdbc:sqlite:)([^?]*)(.*)", re.DOTALL)
+
+
+def has_scheme(place: str) -> bool:
+    """Whether a place names its file system, as ``s3://bucket`` and ``file:/tmp`` do."""
+    return re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", place) is not None
+
+
+def absolute(root: Path, place: str) -> str:
+    """A path relative to the project as an absolute one.
+
+    >>> absolute(Path("/p"), ".errata/warehouse"), absolute(Path("/p"), "s3://lake/wh")
+    ('/p/.errata/warehouse', 's3://lake/wh')
+    """
+    if has_scheme(place) or place.startswith("/"):
+        return place
+    return str(root / place.removeprefix("./"))
+
+
+def absolute_url(root: Path, url: str) -> str:
+    """A database URL whose SQLite file is absolute; other databases are left alone.
+
+    >>> absolute_url(Path("/p"), "sqlite:///.errata/ledger.db")
+    'sqlite:////p/.errata/ledger.db'
+    """
+    found = _SQLITE.fullmatch(url)
+    if not found or found[2] in ("", ":memory:") or found[2].startswith(("/", "file:")):
+        return url
+    return found[1] + absolute(root, found[2]) + found[3]
+
+
+def evidence_of(file: EvidenceFile, root: Path, report: Report) -> EvidenceSettings:
+    """Where proof goes and who signs it."""
+    if file.heads is not None and file.key is None:
+        report.at_key(("evidence", "heads"), 'missing key "key" in evidence, which signs the heads')
+    if file.heads is not None and has_scheme(file.heads):
+        report.at(("evidence", "heads"), "expected a directory, such as one of a mounted write-once store")
+    return EvidenceSettings(
+        key=file.key,
+        heads=None if file.heads is None else absolute(root, file.heads),
+        max_lag_seconds=file.max_lag,
+        subject_key=file.subject_key,
+    )

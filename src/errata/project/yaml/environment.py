@@ -1,0 +1,94 @@
+"""``${NAME}`` → the value of an environment variable. Pure: the environment is an argument.
+
+Product files are copied into run manifests, which are kept and shown; there only the places of data (``table``,
+``files``) may take a value from the environment. ``$${NAME}`` is the text ``${NAME}`` itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from errata.project.problems import Path, Report
+from errata.project.yaml.tree import MappingNode, Node, ScalarNode, SequenceNode
+
+_REFERENCE = re.compile(r"(\$?)\$\{([^}]*)\}")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+Allowed = Callable[[Path], bool]
+
+
+def anywhere(path: Path) -> bool:
+    """The rule of ``errata.yaml``."""
+    return bool(path)
+
+
+def data_places(path: Path) -> bool:
+    """The rule of product files."""
+    match path:
+        case ("target", "table") | ("inputs", _, "table" | "files"):
+            return True
+        case _:
+            return False
+
+
+def later(path: Path) -> bool:
+    """Keys are read by the command that needs one; for all others the variable need not be set."""
+    return path in (("evidence", "key"), ("evidence", "subject_key"), ("erasure", "key"))
+
+
+def resolve(root: Node, environ: Mapping[str, str], allowed: Allowed, report: Report) -> dict[str, str]:
+    """Put the variables' values into the tree; returns those that were used, by name."""
+    used: dict[str, str] = {}
+    _walk(root, (), environ, allowed, report, used)
+    return used
+
+
+def _walk(
+    node: Node, path: Path, environ: Mapping[str, str], allowed: Allowed, report: Report, used: dict[str, str]
+) -> None:
+    match node:
+        case MappingNode():
+            for key, entry in node.entries.items():
+                _walk(entry.value, (*path, key), environ, allowed, report, used)
+        case SequenceNode():
+            for index, item in enumerate(node.items):
+                _walk(item, (*path, index), environ, allowed, report, used)
+        case ScalarNode():
+            if "${" in node.text:
+                _fill(node, path, environ, allowed, report, used)
+
+
+def _fill(
+    node: ScalarNode, path: Path, environ: Mapping[str, str], allowed: Allowed, report: Report, used: dict[str, str]
+) -> None:
+    troubles: list[str] = []
+
+    def value_of(found: re.Match[str]) -> str:
+        escaped, name = found[1], found[2]
+        if escaped:
+            return "${" + name + "}"
+        if not _NAME.fullmatch(name):
+            if allowed(path):
+                troubles.append(f"expected the name of an environment variable as ${{NAME}}; found ${{{name}}}")
+            return found[0]
+        if not allowed(path):
+            troubles.append(
+                f"${{{name}}} is refused here, because product files are copied into run manifests; "
+                "only table and files may take a value from the environment"
+            )
+            return found[0]
+        value = environ.get(name, "")
+        if not value and later(path):
+            return found[0]
+        if not value:
+            troubles.append(f"the environment variable {name} is {'empty' if name in environ else 'not set'}")
+            return found[0]
+        used[name] = value
+        node.kind = "env"
+        return value
+
+    node.value = _REFERENCE.sub(value_of, node.text)
+    for trouble in troubles:
+        report.at(path, trouble, found=False)
+    node.unresolved = bool(troubles)

@@ -1,0 +1,126 @@
+"""Did anyone but us change these partitions? Pure.
+
+Files that differ from the expected set are explained by the commits since the base: rewrites whose row counts balance
+are compaction; anything else is a write. Where the commits cannot tell (history was cut, main was rolled back, a
+rewrite that does not balance, partitions that share files with others), only the content can.
+
+Delete files tell of themselves: rows that one deletes need not be in any live file, so neither the files nor the
+content need to differ, and to go over it would bring those rows back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from errata.model.table import Commit, FileSets, History, NewDelete
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What became of the partitions whose files differ from the expected set."""
+
+    compacted: tuple[str, ...] = ()
+    written: Mapping[str, tuple[Commit, ...]] = field(default_factory=dict)
+    unclear: tuple[str, ...] = ()
+    suspects: Mapping[str, tuple[Commit, ...]] = field(default_factory=dict)  # of unclear ones: who may have written
+
+    def settled(self, same_content: Iterable[str]) -> Judgement:
+        """The judgement once the content of the unclear partitions was compared."""
+        same = set(same_content)
+        changed = {name: self.suspects.get(name, ()) for name in self.unclear if name not in same}
+        return Judgement((*self.compacted, *(n for n in self.unclear if n in same)), {**self.written, **changed})
+
+    def overruled(self, written: Mapping[str, tuple[Commit, ...]]) -> Judgement:
+        """These partitions were written, whatever else was found; of what was known to be written all commits stay."""
+        return Judgement(
+            tuple(name for name in self.compacted if name not in written),
+            {**written, **self.written},
+            tuple(name for name in self.unclear if name not in written),
+            self.suspects,
+        )
+
+    def and_of(self, other: Judgement) -> Judgement:
+        """Both, where they are about other partitions."""
+        return Judgement(
+            (*self.compacted, *other.compacted),
+            {**self.written, **other.written},
+            (*self.unclear, *other.unclear),
+            {**self.suspects, **other.suspects},
+        )
+
+
+def differing(expected: FileSets, live: FileSets) -> tuple[str, ...]:
+    """Partitions whose live files are not exactly the expected ones."""
+    names = [name for name in expected if _paths(expected, name) != _paths(live, name)]
+    return tuple(names)
+
+
+def deleted_from(
+    deletes: Iterable[NewDelete], partitions: Iterable[str], expected: FileSets, own: frozenset[str] = frozenset()
+) -> dict[str, tuple[Commit, ...]]:
+    """Partitions that got delete files since the base, and the commits that brought them as far as they are known.
+
+    A position delete is about rows of one file. Where its partition is not certain, that file is a shared one, and the
+    file's own deletes and its content tell. An equality delete is about rows that may come back from anywhere.
+    """
+    found: dict[str, dict[str, Commit]] = {}
+    asked = set(partitions)
+    known = {(name, file.path) for name in asked for file in expected.get(name, ()) if file.content != "data"}
+    for delete in deletes:
+        if delete.commit is not None and delete.commit.summary.get("errata.publication") in own:
+            continue
+        if delete.partition is None and delete.content == "position_deletes":
+            continue
+        for name in asked.intersection(delete.may_hit if delete.partition is None else (delete.partition,)):
+            if (name, delete.path) not in known:
+                commits = found.setdefault(name, {})
+                commits |= {delete.commit.snapshot_id: delete.commit} if delete.commit else {}
+    return {
+        name: tuple(sorted(commits.values(), key=lambda one: one.at_ms, reverse=True))
+        for name, commits in found.items()
+    }
+
+
+def writers(partition: str, history: History, own: frozenset[str] = frozenset()) -> tuple[Commit, ...]:
+    """The commits of others that touched a partition, newest first."""
+    return tuple(
+        commit
+        for commit in history.commits
+        if (commit.touches_everything or partition in commit.touched)
+        and commit.summary.get("errata.publication") not in own
+    )
+
+
+def judge(
+    changed: Iterable[str], history: History, own: frozenset[str] = frozenset(), *, shares_files: bool = False
+) -> Judgement:
+    """Tell compaction from writes for every partition that differs; ``own`` publications made the expected state.
+
+    With ``shares_files`` a commit to a partition's files may be about rows of others, so it proves nothing.
+    """
+    compacted: list[str] = []
+    unclear: list[str] = []
+    written: dict[str, tuple[Commit, ...]] = {}
+    suspects: dict[str, tuple[Commit, ...]] = {}
+    for name in changed:
+        commits = writers(name, history, own)
+        if shares_files or not history.complete or not commits:
+            unclear.append(name)
+            suspects[name] = tuple(commit for commit in commits if commit.operation != "replace")
+        elif any(commit.operation != "replace" for commit in commits):
+            written[name] = tuple(commit for commit in commits if commit.operation != "replace")
+        elif all(_balances(commit, name) for commit in commits):
+            compacted.append(name)
+        else:
+            unclear.append(name)
+    return Judgement(tuple(compacted), written, tuple(unclear), suspects if shares_files else {})
+
+
+def _balances(commit: Commit, partition: str) -> bool:
+    touch = commit.touched.get(partition)
+    return touch is not None and touch.added_rows == touch.removed_rows and not touch.added_deletes
+
+
+def _paths(sets: FileSets, partition: str) -> frozenset[tuple[str, str]]:
+    return frozenset((file.content, file.path) for file in sets.get(partition, ()))

@@ -1,0 +1,112 @@
+"""Erased subjects must not become visible again: what was judged before the list grew is not published, and what a
+rollback would bring back is looked at first.
+
+The list itself belongs to others; here are the moments at which it is asked. ``watermark`` is where the list stands:
+a candidate counts for the watermark at which it was found to hold nobody on it, and publications keep it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from errata.canonical import digest_of
+from errata.errors import StateRefused
+from errata.ledger import CandidateRecord, RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest, TargetPin
+from errata.model.partition import fold_text
+from errata.model.side_tables import landing
+from errata.publishing.replacement import Replacement
+from errata.workspace import Desk
+
+
+def judge_suppressed(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord) -> None:
+    """Find that a candidate holds nobody on the list, as it stands now, and keep that; refuse it otherwise."""
+    mark = desk.engines.suppressions.watermark(run.table)
+    fact = _fact(candidate, mark)
+    if not mark or fact in desk.ledger.facts(run.run_id):
+        return
+    staged = {candidate.snapshot_id or "": manifest.partitions}
+    found = desk.engines.suppressions.held(run.table, manifest.target.staging, staged)
+    if found:
+        told = fold_text(manifest.target.grain, found)
+        raise _refused(
+            desk, actor, run, "validate",
+            f"its candidate holds rows of suppressed subjects in {told}",
+            f'compute it without them: errata plan {run.product} … --supersede {run.run_id} --reason "…"',
+        )  # fmt: skip
+    desk.ledger.record_fact(run.run_id, fact, {"candidate": candidate.n, "watermark": mark}, actor)
+
+
+def require_judged(desk: Desk, actor: Actor, run: RunRecord, candidate: CandidateRecord) -> str:
+    """The watermark, for which the candidate was judged; refuses when the list has moved since."""
+    mark = desk.engines.suppressions.watermark(run.table)
+    if mark and _fact(candidate, mark) not in desk.ledger.facts(run.run_id):
+        raise _refused(
+            desk, actor, run, "publish",
+            "the list of suppressed subjects has moved since its candidate was judged: assemble and validate again",
+            f"errata validate {run.run_id}",
+        )  # fmt: skip
+    return mark
+
+
+def require_no_return(
+    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, order: Replacement, judged: str = ""
+) -> str:
+    """The watermark, when no row of anyone on the list would come back; refuses otherwise.
+
+    ``judged`` is the watermark at which the same order passed before: the files are read again only if the list moved.
+    """
+    sources = {**dict.fromkeys(order.add_from, order.partitions), **order.rewrite}
+    why = "because it puts back files as they were"
+    return _require_none(desk, actor, run, manifest.target, sources, why, judged)
+
+
+def require_no_earlier(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, scope: Sequence[str]) -> str:
+    """The same for versions side by side, where a rollback shows an earlier one: none of them may hold such a row.
+
+    Where there is no earlier version, what shows again are the target's own rows, which nobody put back.
+    """
+    accepted = desk.ledger.accepted(run.table, scope)
+    shown = [name for name in scope if accepted[name].stands_on is not None]
+    versions = landing(manifest)
+    sources = {desk.engines.beside.head(versions.table): shown} if shown else {}
+    return _require_none(desk, actor, run, versions, sources, f"which {versions.table} still holds")
+
+
+def _require_none(
+    desk: Desk,
+    actor: Actor,
+    run: RunRecord,
+    target: TargetPin,
+    sources: Mapping[str, Sequence[str]],
+    because: str,
+    judged: str = "",
+) -> str:
+    mark = desk.engines.suppressions.watermark(run.table)
+    moved = mark and mark != judged
+    found = desk.engines.suppressions.held(run.table, target, sources) if moved and sources else ()
+    if found:
+        told = fold_text(target.grain, found)
+        raise _refused(
+            desk, actor, run, "rollback",
+            f"it would bring back rows of suppressed subjects in {told}, {because}",
+            f'roll back the other partitions (--partitions …), or compute these: errata plan {run.product} '
+            '--partitions … --reason "…"',
+        )  # fmt: skip
+    return mark
+
+
+def kept(mark: str) -> dict[str, str]:
+    """What a publication keeps of it; nothing where there is no list."""
+    return {"watermark": mark} if mark else {}
+
+
+def _fact(candidate: CandidateRecord, mark: str) -> str:
+    return f"unsuppressed.{candidate.n}.{digest_of(mark)[:16]}"
+
+
+def _refused(desk: Desk, actor: Actor, run: RunRecord, action: str, why: str, hint: str) -> StateRefused:
+    error = StateRefused(f"{action} of {run.run_id} was refused; {why}", state="main is unchanged", hint=hint)
+    desk.ledger.refuse(run.run_id, actor, action, error.message)
+    return error

@@ -1,0 +1,155 @@
+"""What follows a publication on other tables: its correction rows, the view of what is accepted.
+
+It is owed on the record before the commit and done on the record after it, and each part can be repeated without doing
+it twice. So a process that dies in between leaves a debt, which the next command on the table pays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from errata.errors import EngineError, RunExpired
+from errata.failpoints import failpoint
+from errata.gate.measure.names import content_columns
+from errata.ledger import PublicationRecord, RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.refs import undo_branch
+from errata.model.side_tables import VERSION_COLUMNS, is_beside
+from errata.ports.publish import Stamp
+from errata.publishing.replacement import first_line
+from errata.publishing.sql.accepted_view import accepted_sql, swapped_sql
+from errata.workspace import Desk
+
+
+def owed_by(desk: Desk, run: RunRecord, manifest: Manifest, kind: str, scope: Sequence[str]) -> dict[str, Any]:
+    """What a publication or rollback of these partitions will owe; empty for most products."""
+    publish = manifest.publish
+    owed: dict[str, Any] = {}
+    if publish.corrections and not is_beside(publish):
+        owed["corrections"] = publish.corrections
+        if kind == "rollback":
+            owed["reverses"] = origins(desk, run, scope)
+    if publish.view:
+        owed["view"] = publish.view
+    return owed
+
+
+def origins(desk: Desk, run: RunRecord, scope: Sequence[str]) -> dict[str, list[str]]:
+    """The publications that brought in what these partitions hold, each with its partitions."""
+    accepted = desk.ledger.accepted(run.table, scope)
+    found: dict[str, list[str]] = {}
+    for name in scope:
+        found.setdefault(accepted[name].origin_pub_id or accepted[name].pub_id, []).append(name)
+    return found
+
+
+def follow_up(desk: Desk, actor: Actor, table: str | None = None) -> tuple[str, ...]:
+    """Pay what committed publications owe; answers what could not be paid. What is left stays owed."""
+    warnings = []
+    unpaid: set[str] = set()
+    for run_id, pub_id, owed in desk.ledger.debts(table):
+        publication = desk.ledger.publication(pub_id)
+        try:
+            _need_told(desk, owed, unpaid)
+            paid = _pay(desk, actor, publication, owed)
+        except Exception as error:  # noqa: BLE001  the publication stands, whatever it is
+            unpaid.add(pub_id)
+            warnings.append(
+                f"{pub_id} landed, but what follows it is not done ({', '.join(owed)}): {first_line(error)}; "
+                "the next command on the table does it"
+            )
+            continue
+        if lost := paid.get("corrections", {}).get("lost"):
+            warnings.append(f"{pub_id} landed without its corrections: {lost}")
+        desk.ledger.record_fact(run_id, f"done.{pub_id}", paid, actor)
+    return tuple(warnings)
+
+
+def _need_told(desk: Desk, owed: Mapping[str, Any], unpaid: Collection[str]) -> None:
+    """A reversal is made of the rows that it takes back: before they are there it would find nothing, and be done."""
+    table, reverses = owed.get("corrections", ""), owed.get("reverses") or {}
+    first = [pub_id for pub_id in reverses if pub_id in unpaid and not desk.engines.beside.landed(table, pub_id)]
+    if first:
+        raise EngineError(f"the corrections of {', '.join(first)} come first")
+
+
+def _pay(desk: Desk, actor: Actor, publication: PublicationRecord, owed: Mapping[str, Any]) -> dict[str, Any]:
+    manifest = desk.ledger.manifest(publication.run_id, actor)
+    paid: dict[str, Any] = {}
+    if corrections := owed.get("corrections"):
+        paid["corrections"] = _correct(desk, publication, manifest, corrections, owed.get("reverses"))
+    if view := owed.get("view"):
+        _show(desk, publication.table, manifest, view)
+        paid["view"] = view
+    failpoint("follow.after_commit")
+    return paid
+
+
+def _correct(
+    desk: Desk,
+    publication: PublicationRecord,
+    manifest: Manifest,
+    table: str,
+    reverses: Mapping[str, Sequence[str]] | None,
+) -> Mapping[str, Any]:
+    """The correction rows, which land once: the tag on them says whose they are."""
+    beside, writer, pub_id = desk.engines.beside, desk.engines.writer, publication.pub_id
+    writer.create(manifest.publish.creates)
+    if landed := beside.landed(table, pub_id):
+        return {"table": table, "snapshot_id": landed}
+    place = (table, beside.open_branch(table, pub_id))
+    stamp = Stamp(publication.run_id, pub_id, publication.reason, publication.settled_at or "")
+    target = manifest.target
+    if reverses is not None:
+        writer.reversals(place, target.key, reverses, stamp)
+    else:
+        after = (target.table, publication.result_snapshot_id or "")
+        columns = content_columns(manifest)
+        try:
+            before = _before(desk, publication)
+            writer.corrections(place, target, before, after, publication.partitions, columns, stamp)
+        except RunExpired as gone:
+            return {"table": table, "lost": gone.message}
+    failpoint("follow.before_commit")
+    properties = {"errata.publication": pub_id, "errata.run": publication.run_id, "errata.kind": "corrections"}
+    return {"table": table, "snapshot_id": beside.land(table, pub_id, place[1], properties)}
+
+
+def _before(desk: Desk, publication: PublicationRecord) -> tuple[str, str | None]:
+    """What the partitions held: main before the publication, or what it took out, which is kept for longer."""
+    table, pins = publication.table, desk.engines.pins
+    base = publication.base_snapshot_id
+    if base is None or pins.snapshot_exists(table, base):
+        return table, base
+    kept = pins.refs(table).get(undo_branch(publication.pub_id))
+    if kept is None or desk.ledger.publication_detail(publication.pub_id)["with_deletes"]:
+        raise RunExpired(f"what {publication.pub_id} replaced has expired; its corrections cannot be told any more")
+    return table, kept
+
+
+def _show(desk: Desk, table: str, manifest: Manifest, view: str) -> None:
+    """Until the view shows what is accepted: another publication may have landed since the ledger was read."""
+    shown = ""
+    while (query := _accepted(desk, table, manifest)) != shown:
+        desk.engines.writer.show(view, query)
+        shown = query
+
+
+def _accepted(desk: Desk, table: str, manifest: Manifest) -> str:
+    """The query of the view: by the ledger, and nothing else."""
+    numbers: dict[str, int] = {}
+    details: dict[str, Mapping[str, int]] = {}
+    for name, record in desk.ledger.accepted(table).items():
+        if record.run_id is None:
+            continue
+        origin = record.origin_pub_id or record.pub_id
+        if origin not in details:
+            details[origin] = desk.ledger.publication_detail(origin).get("versions", {})
+        if name in details[origin]:
+            numbers[name] = details[origin][name]
+    versions, target = manifest.publish.versions or "", manifest.target
+    if manifest.publish.mode == "swap_view":
+        return swapped_sql(versions, target, tuple(target.columns), numbers)
+    return accepted_sql(versions, target, (*target.columns, *VERSION_COLUMNS), numbers)

@@ -1,0 +1,170 @@
+"""Every command begins here: open intents are settled by looking at the table, and the guard is watched.
+
+An intent whose owner still works on it is left alone; one whose lease is over, whose process on this host is gone, or
+which this very process gave up, is closed behind a fence.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from errata.errors import EngineError, NotFound
+from errata.evidence.head_export import need_witness, witness
+from errata.failpoints import failpoint
+from errata.ledger import PublicationRecord, owner_is_dead, this_owner
+from errata.model.audit import Actor
+from errata.model.side_tables import landing
+from errata.publishing.follow_up import follow_up
+from errata.publishing.hazards import watch_guard
+from errata.publishing.replacement import settle
+from errata.workspace import Desk
+
+LEASE_SECONDS = 120.0
+_at_work: set[str] = set()
+"""Runs that this process publishes or rolls back at this moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerLog:
+    """The ledger as the publisher's log of intents, for one publication or rollback."""
+
+    desk: Desk
+    actor: Actor
+    run_id: str
+    kind: str
+    table: str
+    partitions: tuple[str, ...]
+    reason: str
+    release: Mapping[str, Any]
+    owes: Mapping[str, Any] = field(default_factory=dict)  # what will follow on other tables
+    last_look: Callable[[], object] = lambda: None  # right before a commit; raises when it may not be
+    _open: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def kept_alive(self) -> Iterator[None]:
+        """Renew the lease of the intent while Spark may work for longer than it lasts."""
+        over = threading.Event()
+
+        def beat() -> None:
+            while not over.wait(LEASE_SECONDS / 4):
+                for publication_id in self._open:
+                    with suppress(EngineError):
+                        self.desk.ledger.renew_publication(publication_id, LEASE_SECONDS)
+
+        thread = threading.Thread(target=beat, name=f"lease-{self.run_id}", daemon=True)
+        thread.start()
+        _at_work.add(self.run_id)
+        try:
+            yield
+        finally:
+            _at_work.discard(self.run_id)
+            over.set()
+            thread.join()
+
+    def intend(self, detail: Mapping[str, object]) -> str:
+        """Open the intent and take the locks."""
+        return self._intend(detail, None)
+
+    def knows(self, publication_id: str) -> bool:
+        """Whether it is on the record."""
+        return self.desk.ledger.knows_publication(publication_id)
+
+    def restore(self, publication_id: str, snapshot_id: str, detail: Mapping[str, object]) -> None:
+        """Intent and outcome at once: the table has it, the ledger lost it."""
+        self._intend({**detail, "found_on_table": True}, publication_id)
+        failpoint(f"{self.kind}.after_intent")
+        self.committed(publication_id, snapshot_id)
+        self.desk.narrate(
+            f"{publication_id} is on the table as snapshot {snapshot_id} and was not in this ledger, which was put "
+            "back from an older copy; it is on the record now, and nothing was committed"
+        )
+
+    def _intend(self, detail: Mapping[str, object], found_id: str | None) -> str:
+        if self.kind == "publish":
+            need_witness(self.desk)
+        made = self.desk.ledger.intend_publication(
+            self.run_id,
+            self.kind,  # type: ignore[arg-type]
+            self.partitions,
+            table=self.table,
+            person=self.actor.person,
+            reason=self.reason,
+            detail=detail,
+            lease_seconds=LEASE_SECONDS,
+            actor=self.actor,
+            release=self.release,
+            base_snapshot_id=str(detail.get("base_snapshot_id") or "") or None,
+            owner=this_owner(),
+            found_id=found_id,
+        )
+        self._open.append(made.pub_id)
+        if self.owes:
+            self.desk.ledger.record_fact(self.run_id, f"owed.{made.pub_id}", self.owes, self.actor)
+        return made.pub_id
+
+    def update(self, publication_id: str, detail: Mapping[str, object]) -> None:
+        """What the next try will do."""
+        ledger = self.desk.ledger
+        if ledger.publication_detail(publication_id) != detail:
+            base = str(detail.get("base_snapshot_id") or "") or None
+            ledger.update_intent(publication_id, detail, actor=self.actor, base_snapshot_id=base)
+        ledger.renew_publication(publication_id, LEASE_SECONDS)
+
+    def committed(self, publication_id: str, snapshot_id: str) -> None:
+        """It landed; only rows that had to be written anew cost data files."""
+        stored = self.desk.ledger.publication_detail(publication_id)
+        names = [name for names in stored["rewrite"].values() for name in names]
+        anew = {file[1] for name in names for file in stored["add"].get(name, ())}
+        self.desk.ledger.settle_publication(
+            publication_id,
+            "committed",
+            actor=self.actor,
+            snapshot_id=snapshot_id,
+            data_files_written=len(anew) + len(stored.get("carried", ())) + stored.get("data_files", 0),
+        )
+        witness(self.desk)
+
+    def abandoned(self, publication_id: str, reason: str) -> None:
+        """It did not land, and no longer can."""
+        self.desk.ledger.settle_publication(publication_id, "abandoned", actor=self.actor, body={"why": reason})
+
+
+def settle_open(desk: Desk, actor: Actor, table: str | None = None) -> None:
+    """Close the open intents of a table that nobody works on any more, and see to the guard."""
+    for publication in desk.ledger.open_publications(table=table):
+        if not _is_deserted(desk, publication):
+            continue
+        manifest = desk.ledger.manifest(publication.run_id, actor)
+        log = LedgerLog(
+            desk, actor, publication.run_id, publication.kind, publication.table, publication.partitions, "", {}
+        )
+        try:
+            landed = settle(
+                landing(manifest),
+                publication.pub_id,
+                publication.partitions,
+                desk.engines.publishing,
+                log,
+                reason="its process ended before the commit; closed behind a fence",
+                intent=desk.ledger.publication_detail(publication.pub_id),
+            )
+        except NotFound as gone:  # while its table is not there nobody can tell, and other tables go on
+            desk.narrate(f"WARNING: {publication.kind} {publication.pub_id} was left open: {gone.message}")
+            continue
+        outcome = f"had landed as snapshot {landed}" if landed else "had not landed; main is as it was before"
+        desk.narrate(f"{publication.kind} {publication.pub_id} was left open: it {outcome}")
+    for warning in follow_up(desk, actor, table):
+        desk.narrate(f"WARNING: {warning}")
+    watch_guard(desk, actor, table)
+
+
+def _is_deserted(desk: Desk, publication: PublicationRecord) -> bool:
+    if publication.lease_until <= desk.ledger.now_ms():
+        return True
+    if publication.owner == this_owner() and publication.run_id not in _at_work:
+        return True
+    return publication.owner is not None and owner_is_dead(publication.owner)

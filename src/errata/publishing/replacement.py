@@ -1,0 +1,391 @@
+"""Carry out one replacement: intent, undo set, one commit, confirmation. Publishing and rolling back both are one.
+
+Each try reads one metadata version, checks it against what was promised, and commits on exactly that version. A try
+that raises is never explained by its exception: the next step looks at the table. "It did not happen" is concluded
+only behind a fence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from errata.errors import EngineError, ErrataError, PublishConflict
+from errata.failpoints import failpoint
+from errata.model.manifest import TargetPin
+from errata.model.refs import GUARD, rows_branch, undo_branch
+from errata.model.table import Commit, DataFile, FileSets, by_partition, columns_to_add
+from errata.ports.publish import (
+    SCOPE,
+    ContentPort,
+    IntentLog,
+    Landed,
+    Outcome,
+    PublicationCommit,
+    PublishTable,
+    TableVersion,
+    scope_of,
+)
+from errata.publishing.carry_over import NOTHING, ROWS_DAYS, Carried, carry_over, shares_files
+from errata.publishing.conflict import Judgement, deleted_from, differing, judge, writers
+from errata.publishing.content import Compared, compare_content
+from errata.publishing.messages import conflict_error, contention_error, drift_error, shape_error, unrecorded_error
+from errata.publishing.remembered_content import RememberedContent
+from errata.publishing.table_shape import need_partition_column, need_planned_shape
+from errata.publishing.unrecorded import find_unrecorded, landed_by_files
+from errata.text.numbers import plural
+
+TRIES = 6
+_FOR_EVER_DAYS = 36_500
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Take out what is live in these partitions, put in these files, if nobody else changed them meanwhile."""
+
+    kind: str  # publish | rollback
+    run_id: str
+    manifest_digest: str
+    target: TargetPin
+    partitions: tuple[str, ...]
+    expected: FileSets
+    base_snapshot_id: str | None  # where the explanation of a difference starts, but for ``rebased``
+    add: FileSets
+    add_from: tuple[str, ...]
+    undo_days: int
+    keep_refs: Mapping[str, int]
+    content_columns: tuple[str, ...]  # what counts as content where files cannot tell; lineage columns do not
+    own: frozenset[str] = frozenset()  # publications whose commits are the expected state, and no one else's write
+    known_content: Mapping[str, str] = field(default_factory=dict)  # of the expected state, when it was measured
+    rewrite: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Snapshot → partitions whose old files carry deletes: their rows are written anew from it."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    add_table: str = ""  # of the snapshots in ``add_from``, when it is not the target
+    only_into_empty: bool = False  # whatever is live in the partitions is a conflict, compaction or not
+    on_live_write: str = "conflict"  # what the plan says of live writes, for whoever is told of one
+    rebased: Mapping[str, str | None] = field(default_factory=dict)  # partition → a later base of its own
+    marks: tuple[str, ...] = ()
+    """Snapshots beside main that were made right before the expected state: their place in time outlives the base."""
+    instead: str = ""  # of a rollback: the commands that put the same rows back when files cannot
+
+    def by_base(self, partitions: Sequence[str]) -> dict[str | None, list[str]]:
+        """Partitions by the snapshot that their expected files were read at."""
+        found: dict[str | None, list[str]] = {}
+        for name in partitions:
+            found.setdefault(self.rebased.get(name, self.base_snapshot_id), []).append(name)
+        return found
+
+    @property
+    def add_paths(self) -> tuple[str, ...]:
+        """Paths to add."""
+        return tuple(sorted({file.path for files in self.add.values() for file in files}))
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What one metadata version says: the files to remove, and what was found to be compaction."""
+
+    snapshot_id: str
+    remove: tuple[DataFile, ...]
+    compacted: tuple[str, ...]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Paths to remove; sorted, because a scan lists them in any order."""
+        return tuple(sorted(file.path for file in self.remove))
+
+    @property
+    def with_deletes(self) -> tuple[str, ...]:
+        """Partitions whose undo will have to write rows, because their files carry deletes."""
+        return tuple(sorted({name for file in self.remove if file.deletes for name in file.partitions}))
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """Partitions whose undo will have to write rows, because their files hold rows of others as well."""
+        return tuple(sorted({name for file in self.remove if file.partition is None for name in file.partitions}))
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A replacement that landed."""
+
+    publication_id: str
+    snapshot_id: str
+    base_snapshot_id: str
+    removed: int
+    added: int
+    compacted: tuple[str, ...]
+    data_files_written: int
+
+
+def examine(order: Replacement, version: TableVersion, content: ContentPort) -> Examined:
+    """Compare one version with what was promised; raises ``PublishConflict`` naming partitions, commits, writers."""
+    target = order.target
+    if order.kind == "publish":
+        need_planned_shape(order.run_id, target, version)
+    else:
+        need_partition_column(order.run_id, target, version)
+    files = version.live(order.partitions)
+    partial = [file for file in files if file.partition is None]
+    if partial and not shares_files(target):
+        if order.kind == "rollback":
+            why = f"{plural(len(partial), 'file')} written since under another partition spec may hold rows of others"
+            raise shape_error(order.run_id, target.table, why, order.instead)
+        raise drift_error(order.run_id, target.table, "files by partition", 0, f"{len(partial)} of another spec")
+    live = by_partition(files, order.partitions)
+    if order.only_into_empty and files:
+        full = [name for name in order.partitions if live[name]]
+        history = version.history(order.base_snapshot_id, full)
+        written = {name: writers(name, history, order.own) for name in full}
+        raise conflict_error(order.kind, order.run_id, target.grain, order.partitions, written, order.on_live_write)
+    deleted = _deleted(order, version)
+    if not (changed := differing(order.expected, live)) and not deleted:
+        return Examined(version.snapshot_id, files, ())
+    verdict = Judgement()
+    for base, names in order.by_base(changed).items():
+        history = version.history(base, names)
+        verdict = verdict.and_of(judge(names, history, order.own, shares_files=shares_files(target)))
+    verdict = verdict.overruled(deleted)
+    if (verdict.unclear or shares_files(target)) and version.column != target.column:
+        why = f"its partition column {target.column} is now {version.column}, so that rows written since cannot be read"
+        raise shape_error(order.run_id, target.table, why, order.instead)
+    compared = compare_content(order, version, verdict.unclear, content) if verdict.unclear else Compared()
+    verdict = verdict.settled(compared.same)
+    if verdict.written:
+        raise conflict_error(
+            order.kind, order.run_id, target.grain, order.partitions, verdict.written, order.on_live_write,
+            {**dict.fromkeys(deleted, "rows were deleted by a delete file"), **compared.told},
+        )  # fmt: skip
+    return Examined(version.snapshot_id, files, verdict.compacted)
+
+
+def _deleted(order: Replacement, version: TableVersion) -> dict[str, tuple[Commit, ...]]:
+    """Partitions that got delete files since their base, also ones that apply to no live file."""
+    found: dict[str, tuple[Commit, ...]] = {}
+    for base, names in order.by_base(order.partitions).items():
+        if deletes := version.new_deletes(base, names, order.marks):
+            found |= deleted_from(deletes, names, order.expected, order.own)
+    return found
+
+
+def carry_out(order: Replacement, table: PublishTable, content: ContentPort, log: IntentLog) -> Replaced:
+    """Publish or roll back; raises ``PublishConflict`` with main untouched, or answers what landed."""
+    content = RememberedContent(content)
+    table.ensure_guard(order.target)
+    version = table.version(order.target)
+    try:
+        first = examine(order, version, content)
+    except PublishConflict as conflict:
+        return _restored(order, version, table, log, conflict)
+    publication_id = log.intend(detail_of(order, first))
+    written = 0
+    try:
+        failpoint(f"{order.kind}.after_intent")
+        if order.rewrite:
+            order, written = _rewritten(order, publication_id, table)
+            failpoint(f"{order.kind}.after_carry")
+        return _until_landed(order, publication_id, written, table, content, log)
+    except Exception as error:
+        landed = settle(order.target, publication_id, order.partitions, table, log, reason=first_line(error))
+        if landed is not None:
+            return _replaced(order, publication_id, landed, first, written)
+        if isinstance(error, ErrataError):
+            raise
+        raise EngineError(
+            f"the {order.kind} of {order.run_id} failed: {first_line(error)}", state="main is unchanged"
+        ) from error
+
+
+def _restored(
+    order: Replacement, version: TableVersion, table: PublishTable, log: IntentLog, conflict: PublishConflict
+) -> Replaced:
+    """What this run published before the ledger was put back from a copy, if main still holds exactly that."""
+    # without partitions it is about the table as a whole, which is not the planned one any more
+    found = find_unrecorded(order, version, table, log) if conflict.fields.get("partitions") else None
+    if found is None:
+        raise unrecorded_error(conflict, log)
+    log.last_look()
+    before = Examined(found.base_snapshot_id, found.removed, ())
+    log.restore(found.publication_id, found.snapshot_id, detail_of(order, before))
+    return _replaced(order, found.publication_id, found.snapshot_id, before, 0)
+
+
+def _until_landed(
+    order: Replacement, publication_id: str, written: int, table: PublishTable, content: ContentPort, log: IntentLog
+) -> Replaced:
+    kept: tuple[tuple[str, ...], str] | None = None
+    carried, trouble = NOTHING, "no answer"
+    for _ in range(2 * TRIES):
+        need_open(order, table.look(order.target, publication_id))
+        version = table.version(order.target)
+        found = examine(order, version, content)
+        if not carried.fits(found.remove):
+            carried = carry_over(
+                carried, order.target, publication_id, found.snapshot_id, order.partitions, found.remove, table
+            )
+            failpoint(f"{order.kind}.after_carry")
+            continue
+        found = replace(found, remove=carried.taken(found.remove))
+        if (found.paths, carried.source) != kept:
+            log.update(publication_id, detail_of(order, found, carried))
+            table.write_undo(
+                order.target, publication_id, found.snapshot_id, order.partitions, found.paths, order.undo_days
+            )
+            kept = (found.paths, carried.source)
+            failpoint(f"{order.kind}.after_undo")
+            continue
+        log.last_look()
+        failpoint(f"{order.kind}.before_commit")
+        landed, trouble = _try(order, publication_id, found, carried, version, table)
+        if landed is not None:
+            failpoint(f"{order.kind}.after_commit")
+            log.committed(publication_id, landed)
+            failpoint(f"{order.kind}.after_record")
+            return _replaced(order, publication_id, landed, found, written + len(carried.files))
+    lost = f"the table moved under each of its tries; the last ended with {trouble}"
+    raise contention_error(order.kind, order.run_id, lost, order.on_live_write)
+
+
+def need_open(order: Replacement, found: Landed) -> None:
+    """Refuse to go on with a publication that is over; which end it came to is told by settling it."""
+    if found.outcome is Outcome.ABSENT:
+        return
+    raise contention_error(order.kind, order.run_id, "another process closed this publication", "")
+
+
+def _replaced(order: Replacement, publication_id: str, landed: str, found: Examined, written: int) -> Replaced:
+    return Replaced(
+        publication_id,
+        landed,
+        found.snapshot_id,
+        len(found.paths),
+        len(order.add_paths),
+        found.compacted,
+        written,
+    )
+
+
+def _try(
+    order: Replacement,
+    publication_id: str,
+    found: Examined,
+    carried: Carried,
+    version: TableVersion,
+    table: PublishTable,
+) -> tuple[str | None, str]:
+    """The snapshot, if the table says that it landed; and what was raised, which decides nothing."""
+    commit = PublicationCommit(
+        publication_id=publication_id,
+        run_id=order.run_id,
+        manifest_digest=order.manifest_digest,
+        partitions=order.partitions,
+        remove=found.paths,
+        add=order.add_paths,
+        add_from=order.add_from,
+        keep_refs={
+            **order.keep_refs,
+            **carried.refs,
+            undo_branch(publication_id): order.undo_days,
+            GUARD: _FOR_EVER_DAYS,
+        },
+        pre_days=order.undo_days if found.with_deletes else 3,
+        properties={
+            "errata.publication": publication_id,
+            "errata.run": order.run_id,
+            "errata.manifest": order.manifest_digest,
+            "errata.kind": order.kind,
+            SCOPE: scope_of(order.partitions),
+            **order.properties,
+        },
+        add_table=order.add_table,
+        # a rollback takes files back, never columns: in what it restores they are NULL
+        add_columns=(columns_to_add(order.target, version.schema) or ()) if order.kind == "publish" else (),
+        carried=tuple(sorted(file.path for file in carried.files)),
+        carried_from=carried.source,
+    )
+    trouble = ""
+    try:
+        version.commit(commit)
+    except ErrataError:
+        raise
+    except Exception as error:  # noqa: BLE001  whatever was raised, only the table knows what happened
+        trouble = first_line(error)
+    # also when nothing was raised: what is called published has been opened
+    return table.look(order.target, publication_id).snapshot_id, trouble
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in one line; its kind when it says nothing."""
+    java = getattr(error, "java_exception", None)
+    text = str(java.toString()) if java is not None else str(error)
+    return next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+
+
+def _rewritten(order: Replacement, publication_id: str, table: PublishTable) -> tuple[Replacement, int]:
+    """Bring back partitions whose old files carry deletes: their rows, as they read then, in new files."""
+    add, sources, refs, written = dict(order.add), list(order.add_from), dict(order.keep_refs), 0
+    for n, (snapshot, partitions) in enumerate(order.rewrite.items(), 1):
+        branch = rows_branch(publication_id, n)
+        source = table.rewrite(order.target, branch, snapshot, partitions)
+        refs[branch] = ROWS_DAYS
+        files = table.files_of(order.target, source, partitions)
+        add |= by_partition(files, partitions)
+        sources.append(source)
+        written += len(files)
+    return replace(order, add=add, add_from=tuple(sources), keep_refs=refs), written
+
+
+def settle(
+    target: TargetPin,
+    publication_id: str,
+    partitions: Sequence[str],
+    table: PublishTable,
+    log: IntentLog,
+    *,
+    reason: str,
+    intent: Mapping[str, Any] | None = None,
+) -> str | None:
+    """Close an open intent by looking: look, fence, look again, record. Answers the snapshot when it had landed.
+
+    ``intent`` is what was about to be committed, for one that was left open for long: its tag and its snapshot may have
+    expired, and then the files tell.
+    """
+    found = table.look(target, publication_id)
+    if found.outcome is Outcome.ABSENT:
+        table.fence(target, publication_id)
+        failpoint("settle.after_fence")
+        found = table.look(target, publication_id)
+    landed = found.snapshot_id if found.outcome is Outcome.LANDED else None
+    if landed is None and intent is not None:
+        landed = landed_by_files(table.version(target), publication_id, partitions, intent)
+    if landed is None:
+        log.abandoned(publication_id, reason)
+    else:
+        log.committed(publication_id, landed)
+    return landed
+
+
+def detail_of(order: Replacement, found: Examined, carried: Carried = NOTHING) -> dict[str, Any]:
+    """What an intent says: the exact paths to remove and to add, and what it was found on."""
+    shared: dict[str, Any] = {}
+    if shares_files(order.target):
+        files = [["data", file.path, file.rows] for file in carried.files]
+        shared = {"shared": list(found.shared), "carried": files, "carried_from": carried.source}
+    return {
+        "kind": order.kind,
+        "partitions": list(order.partitions),
+        "base_snapshot_id": found.snapshot_id,
+        "remove": _listed(by_partition(found.remove, order.partitions)),
+        "add": _listed(order.add),
+        "add_from": list(order.add_from),
+        "compacted": list(found.compacted),
+        "with_deletes": list(found.with_deletes),
+        "rewrite": {snapshot: list(names) for snapshot, names in order.rewrite.items()},
+        "columns": [[new.name, new.type, new.field_id] for new in order.target.new_columns],
+        **shared,
+    }
+
+
+def _listed(sets: FileSets) -> dict[str, list[list[Any]]]:
+    return {name: [[file.content, file.path, file.rows] for file in files] for name, files in sets.items()}

@@ -1,0 +1,117 @@
+"""Does main still hold what the ledger has accepted? Reading only, and never a JVM.
+
+Errata only ever adds commits to main, so a publication that main's head does not descend from was taken out by someone
+who set main back or made it anew. Where history has expired, the files of the partitions tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import timedelta
+
+from errata.ledger import AcceptanceRecord, Ledger, PublicationRecord
+from errata.model.manifest import Manifest
+from errata.model.partition import EPOCH, list_text, oldest_first
+from errata.model.side_tables import beside_table
+from errata.model.table import Departure
+from errata.views import SetBackView
+from errata.workspace import Engines
+
+
+def find_set_backs(
+    ledger: Ledger, engines: Engines, table: str, partitions: Collection[str] | None = None
+) -> tuple[SetBackView, ...]:
+    """Publications and rollbacks that count for the truth of these partitions and that main does not hold any more."""
+    tops = ledger.accepted(table, partitions)
+    wanted = {pub_id for top in tops.values() for pub_id in _counting(top)}
+    publications = {pub_id: ledger.publication(pub_id) for pub_id in sorted(wanted)}
+    manifests = {run: ledger.manifest(run) for run in {one.run_id for one in publications.values()}}
+    left = _left(engines, publications.values(), manifests)
+    lost: dict[str, list[str]] = {}
+    for name, top in tops.items():
+        # the newest deed first: without it main shows neither what it brought nor what it stands on
+        gone = next((pub_id for pub_id in _counting(top) if pub_id in left), None)
+        if gone is not None:
+            lost.setdefault(gone, []).append(name)
+    found = []
+    for pub_id, names in lost.items():
+        publication, departure = publications[pub_id], left[pub_id]
+        manifest = manifests[publication.run_id]
+        missing = _missing(ledger, engines, publication, manifest, names, is_sure=departure.is_sure)
+        if missing:
+            found.append(_view(engines, publication, manifest, departure, missing))
+    return tuple(found)
+
+
+def _counting(top: AcceptanceRecord) -> tuple[str, ...]:
+    """The deed that made a partition what it is, and the publication whose rows it shows."""
+    return tuple(dict.fromkeys(pub_id for pub_id in (top.pub_id, top.origin_pub_id) if pub_id))
+
+
+def _left(
+    engines: Engines, publications: Iterable[PublicationRecord], manifests: Mapping[str, Manifest]
+) -> dict[str, Departure]:
+    by_table: dict[str, dict[str, str]] = {}
+    for one in publications:
+        place = beside_table(manifests[one.run_id]) or one.table
+        by_table.setdefault(place, {})[one.pub_id] = one.result_snapshot_id or ""
+    found: dict[str, Departure] = {}
+    for place, snapshots in by_table.items():
+        gone = engines.history.left(place, set(snapshots.values()))
+        found |= {pub_id: gone[snapshot] for pub_id, snapshot in snapshots.items() if snapshot in gone}
+    return found
+
+
+def _missing(
+    ledger: Ledger,
+    engines: Engines,
+    publication: PublicationRecord,
+    manifest: Manifest,
+    names: Sequence[str],
+    *,
+    is_sure: bool,
+) -> tuple[str, ...]:
+    """Partitions that do not hold what was brought in; where history does not prove that, only those with the files
+    from before."""
+    target = manifest.target
+    if beside_table(manifest):
+        return tuple(names) if is_sure else ()
+    detail = ledger.publication_detail(publication.pub_id)
+    live = engines.targets.read_target(target.table, target.column, target.grain, names).expected
+    missing = []
+    for name in names:
+        paths = {file.path for file in live.get(name, ())}
+        added, removed = ({file[1] for file in detail[side].get(name, ())} for side in ("add", "remove"))
+        holds = added <= paths if added else not paths
+        is_back = bool(removed) and removed <= paths and not added & paths
+        if is_back or (is_sure and not holds):
+            missing.append(name)
+    return oldest_first(target.grain, missing)
+
+
+def _view(
+    engines: Engines,
+    publication: PublicationRecord,
+    manifest: Manifest,
+    departure: Departure,
+    partitions: tuple[str, ...],
+) -> SetBackView:
+    place, snapshot = beside_table(manifest) or publication.table, publication.result_snapshot_id or ""
+    listed = list_text(manifest.target.grain, partitions)
+    kept = beside_table(manifest) is None and engines.pins.snapshot_exists(place, snapshot)
+    # the same request on the same table would be the same run again, so it names the one it replaces
+    instead = f"--restore {snapshot}" if kept else f"--supersede {publication.run_id}"
+    at = departure.at_ms
+    return SetBackView(
+        table=place,
+        grain=manifest.target.grain.value,
+        partitions=partitions,
+        run_id=publication.run_id,
+        publication_id=publication.pub_id,
+        kind=publication.kind,
+        at=publication.settled_at or publication.intended_at,
+        snapshot_id=snapshot,
+        set_back_at=None if at is None else (EPOCH + timedelta(milliseconds=at)).isoformat(timespec="seconds"),
+        main_snapshot_id=departure.snapshot_id,
+        next=f'errata plan {manifest.product} --partitions {listed} {instead} --reason "…"',
+    )

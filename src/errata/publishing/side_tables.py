@@ -1,0 +1,228 @@
+"""Publish and roll back where the target is left alone: correction events, and versions side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from errata.errors import EngineError, ErrataError
+from errata.failpoints import failpoint
+from errata.gate.measure.names import content_columns
+from errata.ledger import CandidateRecord, RunRecord
+from errata.model.manifest import Manifest, TargetPin
+from errata.ports.publish import SCOPE, BesideTable, ContentPort, IntentLog, PublishTable, Stamp, Told, scope_of
+from errata.publishing.expected_files import replacement
+from errata.publishing.follow_up import origins
+from errata.publishing.messages import told_error
+from errata.publishing.recovery import LedgerLog
+from errata.publishing.replacement import (
+    Examined,
+    Replaced,
+    Replacement,
+    detail_of,
+    examine,
+    first_line,
+    need_open,
+    settle,
+)
+from errata.workspace import Desk
+
+
+def publish_beside(
+    desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, scope: tuple[str, ...], log: LedgerLog
+) -> Replaced:
+    """One append to the table of corrections or of versions."""
+    order = replace(replacement(desk, run, manifest, scope), properties={"errata.candidate-digest": candidate.digest})
+    desk.engines.writer.create(manifest.publish.creates)
+    make = _corrections if manifest.publish.mode == "corrections" else _versions
+    return _appended(desk, order, make(desk, run, manifest, candidate, scope), log)
+
+
+def take_back_beside(
+    desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...], reason: str, log: LedgerLog
+) -> Replaced:
+    """The reverse corrections; of versions nothing but what is accepted goes back."""
+    order = replace(replacement(desk, run, manifest, scope), kind="rollback")
+    if manifest.publish.mode != "corrections":
+        return _unaccepted(desk, order, manifest, log)
+    publications = origins(desk, run, scope)
+
+    def stage(publication_id: str, branch: str) -> Mapping[str, Any]:
+        stamp = Stamp(run.run_id, publication_id, reason, _now(desk))
+        table = manifest.publish.corrections or ""
+        desk.engines.writer.reversals((table, branch), manifest.target.key, publications, stamp)
+        return {}
+
+    return _appended(desk, order, Rows(manifest.publish.corrections or "", stage, adds_up=True), log)
+
+
+def _appended(desk: Desk, order: Replacement, rows: Rows, log: LedgerLog) -> Replaced:
+    engines = desk.engines
+    return append_beside(order, rows, engines.publishing, engines.beside, engines.content, log)
+
+
+def _corrections(
+    desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, scope: tuple[str, ...]
+) -> Rows:
+    table, target = manifest.publish.corrections or "", manifest.target
+
+    def stage(publication_id: str, branch: str) -> Mapping[str, Any]:
+        desk.engines.writer.corrections(
+            (table, branch),
+            target,
+            (target.table, target.base_snapshot_id),
+            (target.staging.table, candidate.snapshot_id or ""),
+            scope,
+            content_columns(manifest),
+            Stamp(run.run_id, publication_id, manifest.reason, _now(desk)),
+            _told(desk, run.table, scope),
+        )
+        return {}
+
+    return Rows(table, stage, adds_up=True)
+
+
+def _told(desk: Desk, table: str, scope: tuple[str, ...]) -> Told | None:
+    """Corrections that an accepted run told of these partitions while it left the target as it was."""
+    accepted = desk.ledger.accepted(table, scope)
+    origins = {name: record.origin_pub_id or "" for name, record in accepted.items() if record.run_id is not None}
+    is_beside = {pub_id: _wrote_corrections(desk, pub_id) for pub_id in set(origins.values())}
+    held = tuple(name for name, pub_id in origins.items() if is_beside[pub_id])
+    return Told(held, desk.ledger.committed_on(table)) if held else None
+
+
+def _wrote_corrections(desk: Desk, pub_id: str) -> bool:
+    publish = desk.ledger.manifest(desk.ledger.publication(pub_id).run_id).publish
+    return publish.mode == "corrections"
+
+
+def _versions(
+    desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, scope: tuple[str, ...]
+) -> Rows:
+    table = manifest.publish.versions or ""
+
+    def stage(_publication_id: str, branch: str) -> Mapping[str, Any]:
+        # nobody else gets one meanwhile: the partitions are locked
+        numbers = _next_numbers(desk, run.table, table, manifest.target, scope)
+        snapshot = candidate.snapshot_id or ""
+        desk.engines.writer.versions((table, branch), manifest.target, snapshot, numbers, run.run_id)
+        return {"versions": numbers}
+
+    return Rows(table, stage)
+
+
+def _next_numbers(desk: Desk, table: str, versions: str, target: TargetPin, scope: Sequence[str]) -> dict[str, int]:
+    """One more than any the partition has had, by the ledger and by the table, which remembers what a ledger put back
+    from a copy does not."""
+    before = desk.ledger.times_published(table, scope)
+    there = desk.engines.writer.newest_versions(versions, target, scope)
+    return {name: max(before.get(name, 0), there.get(name, 0)) + 1 for name in scope}
+
+
+def _unaccepted(desk: Desk, order: Replacement, manifest: Manifest, log: LedgerLog) -> Replaced:
+    """A ledger entry alone: rows stay, and the view follows what is accepted."""
+    head = desk.engines.beside.head(manifest.publish.versions or "")
+    publication_id = log.intend(detail_of(order, Examined("", (), ())))
+    failpoint("rollback.after_intent")
+    log.committed(publication_id, head)
+    failpoint("rollback.after_record")
+    return Replaced(publication_id, head, "", 0, 0, (), 0)
+
+
+def _now(desk: Desk) -> str:
+    return desk.now().isoformat()
+
+
+_DIGEST = "errata.candidate-digest"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows for a table beside the target; ``stage`` writes them to a branch, and answers what the record should say.
+
+    ``adds_up``: readers add the rows up, so those of one publication may not be there twice.
+    """
+
+    table: str
+    stage: Callable[[str, str], Mapping[str, Any]]  # publication id, branch
+    adds_up: bool = False
+
+
+def append_beside(
+    order: Replacement,
+    rows: Rows,
+    table: PublishTable,
+    beside: BesideTable,
+    content: ContentPort,
+    log: IntentLog,
+) -> Replaced:
+    """One append; raises ``PublishConflict`` when live rows of the scope are not what was judged against."""
+    found = _looked_at(order, table, content)
+    if rows.adds_up and (known := _unrecorded(order, rows.table, beside, log)):
+        publication_id, landed = known["errata.publication"], known["snapshot_id"]
+        log.restore(publication_id, landed, detail_of(order, found))
+        return Replaced(publication_id, landed, found.snapshot_id, 0, 0, found.compacted, 0)
+    publication_id = log.intend(detail_of(order, found))
+    failpoint(f"{order.kind}.after_intent")
+    landing = replace(order.target, table=rows.table)
+    written = 0
+    try:
+        need_open(order, table.look(landing, publication_id))
+        branch = beside.open_branch(rows.table, publication_id)
+        told = rows.stage(publication_id, branch)
+        staged = beside.staged(rows.table, branch)
+        written = staged.files
+        # the last look before the commit: it is on another table, so the two cannot be one
+        found = _looked_at(order, table, content)
+        log.update(publication_id, {**detail_of(order, found), **told, "data_files": staged.files})
+        log.last_look()
+        failpoint(f"{order.kind}.before_commit")
+        landed = beside.land(rows.table, publication_id, branch, _properties(order, publication_id))
+        failpoint(f"{order.kind}.after_commit")
+        log.committed(publication_id, landed)
+        failpoint(f"{order.kind}.after_record")
+    except Exception as error:
+        settled = settle(landing, publication_id, order.partitions, table, log, reason=first_line(error))
+        if settled is None:
+            if isinstance(error, ErrataError):
+                raise
+            raise EngineError(
+                f"the {order.kind} of {order.run_id} failed: {first_line(error)}", state="nothing was published"
+            ) from error
+        landed = settled
+    return Replaced(publication_id, landed, found.snapshot_id, 0, written, found.compacted, written)
+
+
+def _looked_at(order: Replacement, table: PublishTable, content: ContentPort) -> Examined:
+    """What the target holds now, with nothing to remove; for a rollback nothing depends on it."""
+    if order.kind != "publish":
+        return Examined("", (), ())
+    return replace(examine(order, table.version(order.target), content), remove=())
+
+
+def _unrecorded(order: Replacement, table: str, beside: BesideTable, log: IntentLog) -> Mapping[str, str] | None:
+    """What this run told of these partitions last, if that is what is ordered and the ledger lacks it; raises
+    ``PublishConflict`` when it was told of another candidate."""
+    scope = scope_of(order.partitions)
+    told = [
+        one
+        for one in beside.of_run(table, order.run_id)
+        if one.get(SCOPE) == scope and not log.knows(one.get("errata.publication", ""))
+    ]
+    if not told or told[-1].get("errata.kind") != order.kind:
+        return None
+    if told[-1].get(_DIGEST) != order.properties.get(_DIGEST):
+        raise told_error(order.run_id, table, told[-1]["errata.publication"])
+    return told[-1]
+
+
+def _properties(order: Replacement, publication_id: str) -> dict[str, str]:
+    return {
+        "errata.publication": publication_id,
+        "errata.run": order.run_id,
+        "errata.manifest": order.manifest_digest,
+        "errata.kind": order.kind,
+        SCOPE: scope_of(order.partitions),
+        **order.properties,
+    }

@@ -1,0 +1,1 @@
+"""SQL of the views that a publication leaves for readers. Pure."""

@@ -1,0 +1,46 @@
+"""The view of accepted versions: for every partition the one version that is accepted now, as SQL. Pure.
+
+Partitions of one version that follow each other are one range, so the text stays short and readers prune by it. A view
+that readers use instead of the target shows the target's own rows for every other partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from errata.model.manifest import TargetPin
+from errata.model.partition import NULL
+from errata.model.partition_sql import quoted, within
+from errata.model.side_tables import VERSION
+
+
+def accepted_sql(versions: str, target: TargetPin, columns: Sequence[str], accepted: Mapping[str, int]) -> str:
+    """``SELECT`` of these columns from the table of versions; a partition that nothing is accepted of has no rows."""
+    by_version: dict[int, list[str]] = {}
+    for partition, number in accepted.items():
+        by_version.setdefault(number, []).append(partition)
+    terms = [
+        f"({quoted(VERSION)} = {number} AND ({_within(target, by_version[number])}))" for number in sorted(by_version)
+    ]
+    selected = ", ".join(map(quoted, columns))
+    where = " OR ".join(terms) or "false"
+    return f"SELECT {selected} FROM {_name(versions)} WHERE {where}"  # noqa: S608
+
+
+def swapped_sql(versions: str, target: TargetPin, columns: Sequence[str], accepted: Mapping[str, int]) -> str:
+    """The target with accepted partitions in place of its own; rows of a NULL partition are told apart as well."""
+    rest = f"SELECT {', '.join(map(quoted, columns))} FROM {_name(target.table)}"  # noqa: S608
+    if not accepted:
+        return rest
+    outside = f"NOT ({_within(target, list(accepted))})"
+    if NULL not in accepted:
+        outside = f"{outside} OR {quoted(target.column)} IS NULL"
+    return f"{accepted_sql(versions, target, columns, accepted)} UNION ALL {rest} WHERE {outside}"
+
+
+def _within(target: TargetPin, partitions: Sequence[str]) -> str:
+    return within(target.column, target.column_type, target.grain, partitions)
+
+
+def _name(table: str) -> str:
+    return ".".join(map(quoted, table.split(".")))

@@ -1,0 +1,69 @@
+"""Sweep: commands that write to a table also remove the branches and tags that finished runs left behind.
+
+A run is finished when it has ended, no worker can still write to its branch, and none of its publications can be rolled
+back any more. Whole tables and views are left to ``errata cleanup``, and refs of runs that this ledger does not know to
+their owners. Needs no JVM; a table is changed only when there is something to remove, and then in one commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from errata.ledger import RunRecord
+from errata.model.audit import Actor
+from errata.model.refs import GUARD, PREFIX, run_branch
+from errata.publishing.leftovers import ENDED, WHOLE_TABLE, is_undoable, removable, retire_fences
+from errata.publishing.replacement import first_line
+from errata.publishing.selection import refs_of
+from errata.workspace import Desk
+
+Leftovers = Mapping[str, Mapping[str, str]]
+"""Table → ref → the finished run that it belongs to."""
+
+
+def sweep(desk: Desk, actor: Actor, table: str) -> None:
+    """Remove what finished runs left behind on this table; trouble is reported and never fails the command."""
+    try:
+        leftovers = find_leftovers(desk, table)
+        retire_fences(desk, actor, {run_id for refs in leftovers.values() for run_id in refs.values()})
+        removed: dict[str, list[dict[str, str]]] = {}
+        for place, refs in leftovers.items():
+            for ref in desk.engines.pins.drop(place, tuple(refs)):
+                removed.setdefault(refs[ref], []).append({"table": place, "ref": ref})
+        for run_id, gone in removed.items():
+            desk.ledger.note(run_id, actor, "refs.swept", {"removed": gone})
+    except Exception as error:  # noqa: BLE001  housekeeping never fails the command that does it
+        desk.narrate(f"refs of finished runs on {table} were not removed: {first_line(error)}; next: errata cleanup")
+
+
+def find_leftovers(desk: Desk, table: str) -> Leftovers:
+    """What finished runs with a ref on this table left behind, here and on the other tables that they read or wrote."""
+    present = refs_of(desk, table) or {}
+    own = [ref for ref in present if _is_ours(ref)]
+    found: dict[str, dict[str, str]] = {}
+    for run in desk.ledger.runs(states=ENDED) if own else ():
+        # most ended runs have no ref left, and nothing more is read of those
+        if not any(_belongs_to(ref, run) for ref in own) or is_undoable(desk, run):
+            continue
+        for place, ref in removable(desk, run)[0]:
+            if ref != WHOLE_TABLE:
+                found.setdefault(place, {})[ref] = run.run_id
+    there = {place: present if place == table else refs_of(desk, place) or {} for place in found}
+    kept = {place: {ref: run for ref, run in refs.items() if ref in there[place]} for place, refs in found.items()}
+    return {place: refs for place, refs in kept.items() if refs}
+
+
+def find_unknown_refs(desk: Desk, refs: Iterable[str]) -> tuple[str, ...]:
+    """Refs with our prefix of runs that are not in this ledger: another ledger's, or of a time that it has lost."""
+    runs = desk.ledger.runs()
+    return tuple(sorted(ref for ref in refs if _is_ours(ref) and not any(_belongs_to(ref, run) for run in runs)))
+
+
+def _is_ours(ref: str) -> bool:
+    return ref.startswith(PREFIX) and ref != GUARD
+
+
+def _belongs_to(ref: str, run: RunRecord) -> bool:
+    """Branches and tags of a run carry its id; those of its publications go on with ``-p1`` or ``-r2``."""
+    own = run_branch(run.run_id)
+    return ref == own or ref.startswith((f"{own}_", f"{own}-"))

@@ -1,0 +1,120 @@
+"""Tables and small pieces that every section uses. Pure."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from errata.text.escape import visible
+
+
+def section(title: str, *children: Child, name: str, lead: str = "") -> Markup:
+    """A part of the page under its heading."""
+    told = el("p", dated(lead), class_="lead") if lead else None
+    return el("section", el("h2", title, id=name), told, *children, aria_labelledby=name)
+
+
+def table(
+    head: Sequence[Child],
+    rows: Iterable[Sequence[Child]],
+    *,
+    caption: str,
+    numbers: Iterable[int] = (),
+    classes: str = "",
+) -> Markup:
+    """A table whose first column heads its rows; it scrolls by itself when the screen is narrow."""
+    right = set(numbers)
+
+    def cell(n: int, child: Child) -> Markup:
+        kind = "n" if n in right else None
+        return el("th", child, scope="row", class_=kind) if n == 0 else el("td", child, class_=kind)
+
+    top = el("tr", [el("th", one, scope="col", class_="n" if n in right else None) for n, one in enumerate(head)])
+    body = [el("tr", [cell(n, one) for n, one in enumerate(row)]) for row in rows]
+    inner = el("table", el("caption", caption), el("thead", top), el("tbody", body), class_=classes or None)
+    return el("div", inner, class_="scroll", role="region", aria_label=caption, tabindex=0)
+
+
+def facts(pairs: Iterable[tuple[str, Child]]) -> Markup:
+    """Names with what they are."""
+    told = [(name, dated(what) if type(what) is str else what) for name, what in pairs if what]
+    return el("dl", [[el("dt", name), el("dd", what)] for name, what in told], class_="facts")
+
+
+def details(summary: str, *children: Child) -> Markup:
+    """Folded away, and there: opens without a script, prints as it stands on the screen."""
+    return el("details", el("summary", summary), *children)
+
+
+def sentence(text: str) -> str:
+    """A message as a sentence; the words in it stay as they are."""
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def share_bar(share: float) -> Markup:
+    """A share as a bar; its number stands beside it."""
+    width = max(0.0, min(100.0, share * 100))
+    return el("span", el("span", style=f"width:{width:.1f}%"), class_="bar", aria_hidden="true")
+
+
+class Markup(str):
+    """Text that is HTML already; made by this module only."""
+
+    __slots__ = ()
+
+
+Child: TypeAlias = "str | int | Markup | Iterable[Child] | None"
+
+_DATE = re.compile(r"(\d{4}-\d{2}(?:-\d{2}(?:T\d{2})?)?)")
+_VOID = frozenset({"br", "col", "hr", "link", "meta"})
+
+
+def raw(trusted: str) -> Markup:
+    """Our own constant text (a style sheet), unescaped."""
+    return Markup(trusted)
+
+
+def el(tag: str, *children: Child, **attributes: str | float | bool | None) -> Markup:
+    """An element. ``class_`` is class, ``aria_label`` is aria-label; None and False leave an attribute out.
+
+    >>> el("td", "<script>", class_="n", title=None)
+    '<td class="n">&lt;script&gt;</td>'
+    """
+    told = "".join(_attribute(name, value) for name, value in attributes.items())
+    if tag in _VOID:
+        return Markup(f"<{tag}{told}>")
+    return Markup(f"<{tag}{told}>{join(children)}</{tag}>")
+
+
+def dated(text: str) -> Markup:
+    """Text in which no line ends within a date."""
+    pieces = _DATE.split(text)
+    return join(el("span", piece, class_="nw") if n % 2 else piece for n, piece in enumerate(pieces))
+
+
+def join(children: Iterable[Child]) -> Markup:
+    """Children one after the other; text is escaped, markup is not."""
+    return Markup("".join(_text(child) for child in children))
+
+
+def _text(child: Child) -> str:
+    match child:
+        case None:
+            return ""
+        case Markup():
+            return child
+        case str():
+            return html.escape(visible(child), quote=False)
+        case int():
+            return str(child)
+        case _:
+            return join(child)
+
+
+def _attribute(name: str, value: str | float | bool | None) -> str:
+    if value is None or value is False:
+        return ""
+    key = name.rstrip("_").replace("_", "-")
+    return f" {key}" if value is True else f' {key}="{html.escape(visible(str(value)))}"'

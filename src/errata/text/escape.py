@@ -1,0 +1,101 @@
+"""Text from elsewhere, made harmless where people see it, and held to one line where people give it. Pure.
+
+A value of a row, a column name or a reason may hold what a terminal obeys (escape sequences), what turns a line around
+(bidirectional controls) or what ends it. Wherever text is shown, such characters are written out: ``\\x1b``,
+``\\u202e``. Nothing else is touched, so what is shown can still be told from what was meant.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from errata.errors import UsageError
+from errata.text.secrets import looks_like
+
+MAX_SAID = 2_000
+"""Characters of a reason, a note, a why."""
+
+# controls, formats, surrogates, private use, unassigned, line and paragraph separators
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_JOINERS = "\u200c\u200d"  # scripts and emoji are written with them
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_ORDINARY = re.compile(r"[ -~]*")
+
+
+def visible(text: str) -> str:
+    r"""One line in which nothing is obeyed and nothing is invisible.
+
+    >>> visible("a\x1b[2Jb\ncaf\u00e9 \u202ef")
+    'a\\x1b[2Jb\\ncafé \\u202ef'
+    """
+    if _ORDINARY.fullmatch(text):
+        return text
+    return "".join(_written(character) for character in text)
+
+
+def visible_json(text: str) -> str:
+    r"""JSON text whose strings hold no such character raw; what it means stays the same.
+
+    >>> visible_json('{"a": "\u202e\x9b"}')
+    '{"a": "\\u202e\\u009b"}'
+    """
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(
+        _units(character) if _is_hidden(character) and character != "\n" else character for character in text
+    )
+
+
+def is_plain(text: str) -> bool:
+    """Whether text shows as it is."""
+    return _ORDINARY.fullmatch(text) is not None or not any(map(_is_hidden, text))
+
+
+def said(what: str, text: str, most: int = MAX_SAID) -> str:
+    """What a person gave as one line of text, in composed form; anything else is refused.
+
+    >>> said("--reason", " FX inverted ")
+    'FX inverted'
+    """
+    line = unicodedata.normalize("NFC", text.strip()) if not text.isascii() else text.strip()
+    bad = next((character for character in line if _is_hidden(character)), None)
+    if bad is not None:
+        raise UsageError(
+            f"{what} was refused; expected one line of plain text, found the character U+{ord(bad):04X}",
+            state="nothing was changed",
+        )
+    kind = looks_like(line)
+    if kind and kind != "a random token":
+        raise UsageError(
+            f"{what} was refused; it stands in every record, and it holds what looks like {kind}",
+            state="nothing was changed",
+        )
+    if len(line) > most:
+        raise UsageError(
+            f"{what} was refused; expected at most {most:,} characters, found {len(line):,}",
+            state="nothing was changed",
+            hint="put the long story where the work is tracked, and its number here",
+        )
+    return line
+
+
+def _is_hidden(character: str) -> bool:
+    return unicodedata.category(character) in _HIDDEN and character not in _JOINERS
+
+
+def _written(character: str) -> str:
+    if not _is_hidden(character):
+        return character
+    code = ord(character)
+    return _SHORT.get(character) or (f"\\x{code:02x}" if code < 0x100 else _escape(code))
+
+
+def _escape(code: int) -> str:
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _units(character: str) -> str:
+    """As JSON escapes it: by UTF-16 unit."""
+    pairs = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{pairs[n : n + 4]}" for n in range(0, len(pairs), 4))

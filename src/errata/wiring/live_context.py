@@ -1,0 +1,56 @@
+"""The daily job's context: the same transform, the same config, mode LIVE; no run and no ledger write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from errata.engines.spark.compute.lineage import deterministic_id, stamp
+from errata.engines.spark.inputs.row_rules import split
+from errata.errors import NotFound
+from errata.model.context import Context, Mode
+from errata.model.partition import expand, start_of
+from errata.project import load_project
+
+
+def live_context(
+    project: str, product: str, interval: tuple[str, str], quarantine: Callable[[Any, str], None] | None = None
+) -> Context:
+    """What a governed run would tell the transform, for partitions ``[interval[0], interval[1])``.
+
+    ``quarantine`` receives a frame of rows and the reason whenever the transform sets rows aside.
+    """
+    loaded = load_project(project)
+    found = loaded.products.get(product)
+    if found is None:
+        raise NotFound(f"product {product!r} is not in {loaded.name}; expected one of {', '.join(loaded.products)}")
+    grain = found.target.grain
+    partitions = expand(grain, *interval)
+    lineage: dict[str, str | None] = {
+        "produced_by_run_id": None,
+        "produced_by_transform": found.transform.call,
+        "transform_version": found.transform.version,
+        "input_snapshot_id": None,
+        "input_range_start": partitions[0],
+        "input_range_end": partitions[-1],
+        "processing_mode": Mode.LIVE.value,
+        "reference_data_version": None,
+        "restatement_reason": None,
+    }
+    return Context(
+        run_id=None,
+        product=product,
+        mode=Mode.LIVE,
+        clock=datetime.now(UTC),
+        partitions=partitions,
+        start=start_of(grain, interval[0]),
+        end=start_of(grain, interval[1]),
+        config=found.transform.config,
+        version=found.transform.version,
+        lineage={name: lineage[name] for name in found.lineage_columns},
+        _deterministic_id=deterministic_id,
+        _stamp=stamp,
+        _quarantine=partial(split, quarantine) if quarantine else None,
+    )

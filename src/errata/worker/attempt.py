@@ -1,0 +1,211 @@
+"""One attempt at one chunk, from its claim to its adoption, with a heart of its own.
+
+A chunk's output counts when the ledger adopts it: whatever an attempt appended before that is never looked at by
+anyone. A chunk's own failure is recorded and the others go on; a failure of the worker (no disk, no memory, no JVM)
+gives the chunk back and stops the worker.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from errata.errors import (
+    AttemptLost,
+    EngineError,
+    ErrataError,
+    ForeignPartition,
+    OutOfMemory,
+    StorageRefused,
+    WorkerDied,
+)
+from errata.failpoints import failpoint
+from errata.ledger import AttemptRecord, RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Chunk, Manifest
+from errata.model.partition import fold_text
+from errata.model.rebase import Rebase, as_pinned
+from errata.model.run import ChunkState
+from errata.ports.compute import ChunkWork, StagedOutput
+from errata.ports.hooks import Progress
+from errata.worker.ledger_wait import patiently
+from errata.worker.retry import after_error
+from errata.workspace import Desk
+
+LEASE_SECONDS = float(os.environ.get("ERRATA_LEASE_SECONDS", "60"))
+"""How long a worker may be silent; it speaks four times as often."""
+
+_STOPS = (StorageRefused, WorkerDied)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What all chunks of a run share."""
+
+    desk: Desk
+    actor: Actor
+    run: RunRecord
+    manifest: Manifest
+    parts: Mapping[str, bytes]
+    progress: Progress
+    attempts: int  # at one chunk, before it is quarantined
+    rebases: tuple[Rebase, ...] = ()  # what was pinned again since the plan
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+def work_of(job: Job, attempt: AttemptRecord) -> ChunkWork:
+    """What an engine needs to know about this attempt."""
+    chunk = Chunk(attempt.chunk_id, attempt.partitions, 0, 0)
+    earlier = _earlier(job) if any(pin.own for pin in job.manifest.inputs) else {}
+    pinned = as_pinned(job.manifest, job.rebases, chunk.partitions)
+    return ChunkWork(job.run.run_id, pinned, job.run.manifest_digest, chunk, attempt.attempt_id, job.parts, earlier)
+
+
+def _earlier(job: Job) -> dict[str, str]:
+    chunks = job.desk.ledger.chunks(job.run.run_id)
+    done = [chunk for chunk in chunks if chunk.state is ChunkState.DONE]
+    return {name: chunk.snapshot_id or "" for chunk in done for name in chunk.partitions}
+
+
+def attempt_chunk(job: Job, attempt: AttemptRecord, work: ChunkWork) -> None:
+    """Compute, append, adopt; raises only what stops the whole worker."""
+    shown = fold_text(job.manifest.target.grain, work.chunk.partitions)
+    job.progress.show(work.chunk.chunk_id, f"{shown}  running  {attempt.owner.name}  fence {attempt.fence}")
+    heart = _Heart(job, attempt, work)
+    try:
+        with heart:
+            _adopt(job, attempt, work)
+    except AttemptLost as lost:
+        job.desk.narrate(f"chunk {work.chunk.chunk_id}: {lost.message}")
+    except ErrataError as error:
+        _record(job, attempt, error, was_taken=heart.was_taken)
+    finally:
+        job.progress.show(work.chunk.chunk_id, None)
+
+
+def _adopt(job: Job, attempt: AttemptRecord, work: ChunkWork) -> None:
+    engine, started = job.desk.engines.chunks, time.monotonic()
+    try:
+        staged = _stage(job, work)
+        cost = engine.cost(work)
+    except ErrataError:
+        raise
+    except Exception as error:
+        raise engine.explain(work, error) from error
+    seconds = time.monotonic() - started
+
+    def adopt() -> None:
+        job.desk.ledger.adopt(
+            attempt,
+            snapshot_id=staged.snapshot_id,
+            rows=staged.rows,
+            files=len(staged.files),
+            bytes=staged.bytes,
+            seconds=seconds,
+            actor=job.actor,
+            cost=cost,
+        )
+
+    patiently(adopt, job.desk.narrate)
+    failpoint("stage.after_adopt")
+    job.progress.advance(len(work.chunk.partitions), staged.rows)
+
+
+def _record(job: Job, attempt: AttemptRecord, error: ErrataError, *, was_taken: bool) -> None:
+    ledger, actor = job.desk.ledger, job.actor
+    if job.stop.is_set() or isinstance(error, StorageRefused):
+        # not the chunk's fault
+        reason = error.code if isinstance(error, StorageRefused) else "interrupted"
+        ledger.release(attempt, actor=actor, reason=reason)
+    else:
+        try:
+            lost_worker = isinstance(error, (WorkerDied, OutOfMemory))
+            code = OutOfMemory.code if error.fields.get("memory") else error.code
+            fate = patiently(
+                lambda: ledger.fail(
+                    attempt,
+                    error_code=code,
+                    message=error.message,
+                    actor=actor,
+                    fate=after_error(error, job.attempts),
+                    lost_worker=lost_worker,
+                ),
+                job.desk.narrate,
+            )
+            told = f"; {fate.why}" if fate.why else f"; again in {fate.wait_seconds:.0f} s" if fate.wait_seconds else ""
+            job.desk.narrate(f"chunk {attempt.chunk_id} failed: {error.message}{told}")
+        except AttemptLost as lost:
+            # its jobs were stopped because another worker has the chunk now
+            why = "its jobs were stopped" if was_taken else lost.message
+            job.desk.narrate(f"chunk {attempt.chunk_id} belongs to another worker now: {why}")
+    if isinstance(error, _STOPS) and not job.stop.is_set():
+        raise error
+
+
+def _stage(job: Job, work: ChunkWork) -> StagedOutput:
+    chunks, staging, target = job.desk.engines.chunks, job.desk.engines.staging, job.manifest.target
+    chunks.check_sources(work)
+    try:
+        chunks.append(work)
+    except WorkerDied:
+        raise
+    except Exception:
+        # the write may have landed all the same; only the table knows
+        staged = staging.find_attempt(target, work.attempt)
+        if staged is None:
+            raise
+    else:
+        staged = staging.find_attempt(target, work.attempt)
+    if staged is None:
+        raise EngineError(f"attempt {work.attempt} left no snapshot on {target.table}")
+    # a file that changed while it was read fails the chunk as well
+    chunks.check_sources(work)
+    refuse_foreign(work, {file.partition or "unpartitioned" for file in staged.files})
+    return staged
+
+
+def refuse_foreign(work: ChunkWork, found: Collection[str]) -> None:
+    """A chunk writes its own partitions and no other."""
+    target, owned = work.manifest.target, set(work.chunk.partitions)
+    if foreign := sorted(set(found) - owned):
+        raise ForeignPartition(
+            f"chunk {work.chunk.chunk_id} produced rows for {', '.join(foreign[:10])}"
+            f"{' and more' if len(foreign) > 10 else ''}; expected only {fold_text(target.grain, owned)}",
+            state="its output is not adopted; main is unchanged",
+            hint="filter the transform's output to ctx.partitions, then plan again",
+            partitions=foreign,
+        )
+
+
+class _Heart:
+    """Keeps one lease alive from its own thread; stops the Spark jobs of an attempt that lost it."""
+
+    def __init__(self, job: Job, attempt: AttemptRecord, work: ChunkWork) -> None:
+        self._job = job
+        self._attempt = attempt
+        self._work = work
+        self._over = threading.Event()
+        self.was_taken = False
+        self._thread = threading.Thread(target=self._beat, name=f"heart-{attempt.attempt_id}", daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _beat(self) -> None:
+        while not self._over.wait(LEASE_SECONDS / 4):
+            try:
+                if self._job.desk.ledger.heartbeat(self._attempt, LEASE_SECONDS):
+                    continue
+            except EngineError:
+                # the ledger does not answer: the lease may run out, and then the ledger itself refuses the result
+                continue
+            self.was_taken = True
+            self._job.desk.engines.chunks.cancel(self._work)
+            return

@@ -1,0 +1,102 @@
+"""What a run has cost so far beside what was estimated, and the hard stop at the cap of its plan."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from errata.errors import CostCapReached, StateRefused
+from errata.ledger import AttemptRecord
+from errata.model.manifest import Manifest
+from errata.model.run import AttemptState, RunState
+from errata.planning.estimate import busy_seconds, cores_for, dollars
+from errata.views import CostView
+from errata.worker.attempt import Job
+from errata.workspace import Desk
+
+
+def core_seconds(attempts: Iterable[AttemptRecord], cores: int, now: str) -> float:
+    """Seconds in which each worker had a chunk in hand, times its cores: what a cluster charges for. Pure."""
+    spans: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for attempt in attempts:
+        start, end = _at(attempt.started_at), _at(attempt.ended_at or now)
+        spans[f"{attempt.owner.host}/{attempt.owner.pid}/{attempt.owner.started}"].append((start, end))
+    return sum(busy_seconds(worker) for worker in spans.values()) * cores
+
+
+def cost_view(
+    desk: Desk, manifest: Manifest, attempts: Sequence[AttemptRecord], facts: Mapping[str, Mapping[str, Any]]
+) -> CostView | None:
+    """Estimate and actual side by side; None before anything was computed."""
+    if not attempts:
+        return None
+    now = desk.ledger.now()
+    product = desk.project.products.get(manifest.product)
+    cores = cores_for(desk.project, product) if product else 1
+    spent = core_seconds(attempts, cores, now)
+    adopted = [attempt for attempt in attempts if attempt.state is AttemptState.ADOPTED]
+    spans = [(_at(a.started_at), _at(a.ended_at or now)) for a in attempts]
+    refined = facts.get("canary", {})
+    planned = manifest.estimate
+    return CostView(
+        seconds=round(busy_seconds(spans)),
+        core_seconds=round(spent),
+        usd=dollars(desk.project.core_hour_usd, spent),
+        estimated_seconds=(
+            int(refined.get("seconds_low", planned.seconds_low)),
+            int(refined.get("seconds_high", planned.seconds_high)),
+        ),
+        estimated_usd=str(refined.get("usd", planned.usd)),
+        basis=str(refined.get("basis", planned.basis)),
+        worker_count=len({(a.owner.host, a.owner.pid, a.owner.started) for a in attempts}),
+        attempt_count=len(attempts),
+        commit_count=len(adopted),
+        input_bytes=_sum(adopted, "input_bytes"),
+        shuffle_bytes=_sum(adopted, "shuffle_bytes"),
+        output_bytes=sum(attempt.bytes or 0 for attempt in adopted),
+        output_file_count=sum(attempt.files or 0 for attempt in adopted),
+    )
+
+
+def _sum(attempts: Iterable[AttemptRecord], name: str) -> int:
+    return sum(int(attempt.cost.get(name, 0)) for attempt in attempts)
+
+
+def _at(instant: str) -> float:
+    return datetime.fromisoformat(instant).timestamp()
+
+
+def stop_at_cap(job: Job) -> None:
+    """Pause the run and raise when it has cost what its plan allows and would start more chunks.
+
+    A plan that set the rule aside goes on.
+    """
+    cap, price = job.manifest.limits.max_usd, job.desk.project.core_hour_usd
+    if cap is None or any(override.rule == "cost" for override in job.manifest.overrides):
+        return
+    ledger, run_id = job.desk.ledger, job.run.run_id
+    if Decimal(price) <= 0:
+        raise CostCapReached(
+            f"run {run_id} was stopped; its plan allows {cap} USD, and at a price of {price} USD per core-hour "
+            "nobody can tell what it costs",
+            state="what was computed is kept; main is unchanged",
+            hint=f"set price.core_hour_usd in errata.yaml again, then: errata run {run_id}",
+        )
+    cores = cores_for(job.desk.project, job.desk.product(job.manifest.product))
+    spent = dollars(price, core_seconds(ledger.attempts(run_id), cores, ledger.now()))
+    if Decimal(spent) < Decimal(cap) or not ledger.counts(run_id).pending:
+        return
+    try:
+        ledger.move(run_id, RunState.PAUSED, actor=job.actor, action="cost.capped", body={"usd": spent, "cap": cap})
+    except StateRefused:
+        # paused by a worker that saw the same, or ended by someone: no chunk is taken either way
+        if ledger.run(run_id).state is not RunState.PAUSED:
+            return
+    raise CostCapReached(
+        f"run {run_id} was stopped; expected at most {cap} USD, found {spent} USD spent",
+        state="what was computed is kept; main is unchanged",
+        hint=f'plan again with --supersede {run_id} --override cost="WHY", or raise limits.max_usd first',
+    )

@@ -1,0 +1,159 @@
+"""The canary: a declared few partitions, computed and judged before the rest may start.
+
+Its files become a candidate like any other, measured and judged by the run's own rules. What blocks rejects the run;
+warnings are shown and decided at the gate of the whole run. What it took refines the estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from errata.canonical import plain
+from errata.errors import StateRefused, ValidationRejected
+from errata.gate.candidate import assemble, facts_of, measured
+from errata.gate.verdict.judge import Verdict, judge
+from errata.ledger import CandidateRecord, ChunkRecord, RunRecord
+from errata.model.manifest import Chunk, Estimate, Manifest
+from errata.model.run import ChunkState, RunState
+from errata.planning.estimate import cores_for, refine
+from errata.planning.repack import Measured
+from errata.views import ValidateView
+from errata.worker.attempt import Job
+from errata.workspace import Desk
+
+CANARY = "canary"
+REJECTED = "canary.rejected"
+
+
+def judge_canary(job: Job) -> bool:
+    """Judge a canary that is computed and not judged yet; False when there is none."""
+    try:
+        return _judge(job)
+    except StateRefused:
+        # paused or ended by someone meanwhile, or judged by another worker: whoever asked looks again
+        ledger, run_id = job.desk.ledger, job.run.run_id
+        if ledger.run(run_id).state is RunState.RUNNING and CANARY not in ledger.facts(run_id):
+            raise
+        return True
+
+
+def _judge(job: Job) -> bool:
+    desk, run = job.desk, job.run
+    chunks = desk.ledger.chunks(run.run_id)
+    canary = [chunk for chunk in chunks if chunk.wave == 0]
+    if not canary or any(chunk.state is not ChunkState.DONE for chunk in canary):
+        return False
+    if CANARY in desk.ledger.facts(run.run_id):
+        return False
+    names = {name for chunk in canary for name in chunk.partitions}
+    part = _part_of(job.manifest, names)
+    candidate = assemble(desk, job.actor, run, part, canary)
+    measurements = measured(desk, job.actor, run, part, candidate)
+    verdict = judge(part, measurements, facts_of(desk, part, candidate))
+    if any(problem.level == "block" for problem in verdict.problems):
+        _reject(job, verdict, candidate, len(measurements))
+    warned = sorted({problem.name for problem in verdict.problems})
+    estimate = _refined(job, canary, [chunk for chunk in chunks if chunk.wave != 0])
+    fact = {
+        "partitions": list(part.partitions),
+        "candidate": candidate.branch,
+        "checks": len(verdict.checks),
+        "warnings": warned,
+        "seconds_low": estimate.seconds_low,
+        "seconds_high": estimate.seconds_high,
+        "usd": estimate.usd,
+        "basis": estimate.basis,
+    }
+    _, already = desk.ledger.record_fact(run.run_id, CANARY, fact, job.actor)
+    if not already:
+        desk.ledger.abandon_candidate(run.run_id, candidate.n, job.actor, "the canary passed")
+        told = f" with warnings on {', '.join(warned)}" if warned else ""
+        desk.narrate(
+            f"canary of {len(names)} partitions passed {len(verdict.checks)} checks{told}; the whole run will take "
+            f"{estimate.seconds_low:,}-{estimate.seconds_high:,} s ({estimate.basis})"
+        )
+    return True
+
+
+def _part_of(manifest: Manifest, names: set[str]) -> Manifest:
+    """The run as if it had only these partitions; what is said of the run as a whole is judged on the whole."""
+    return replace(
+        manifest,
+        partitions=tuple(name for name in manifest.partitions if name in names),
+        checks=tuple(check for check in manifest.checks if check.per != "run"),
+        reconcile=tuple(rule for rule in manifest.reconcile if rule.per != "run"),
+    )
+
+
+def _reject(job: Job, verdict: Verdict, candidate: CandidateRecord, measured_count: int) -> None:
+    """End the run. The verdict is recorded first, so that every later worker can repeat it."""
+    desk, run_id = job.desk, job.run.run_id
+    fact = {
+        "snapshot_id": candidate.snapshot_id or "",
+        "candidate": candidate.branch,
+        "checks": [plain(check) for check in verdict.checks],
+        "measured": measured_count,
+    }
+    desk.ledger.record_fact(run_id, REJECTED, fact, job.actor)
+    body = {"canary": [plain(problem) for problem in verdict.problems[:50]]}
+    try:
+        desk.ledger.move(run_id, RunState.REJECTED, actor=job.actor, action="canary.rejected", body=body)
+    except StateRefused:
+        # another worker judged it at the same moment and said so first
+        if desk.ledger.run(run_id).state is not RunState.REJECTED:
+            raise
+    refuse_rejected(desk, desk.ledger.run(run_id))
+
+
+def refuse_rejected(desk: Desk, run: RunRecord) -> None:
+    """Raise if the canary ended this run, in every worker alike, with the verdict as ``errata validate`` gives it."""
+    rejected = desk.ledger.facts(run.run_id).get(REJECTED)
+    # a canary that was the whole run may have been judged again by the gate, whose verdict counts then
+    if run.state is not RunState.REJECTED or rejected is None or desk.ledger.latest_verdict(run.run_id):
+        return
+    counts = desk.ledger.counts(run.run_id)
+    first = next(check for check in rejected["checks"] if check["level"] == "block")
+    raise ValidationRejected(
+        f"the canary did not pass: {first['partition'] or 'the candidate'}: {first['name']}: {first['message']}",
+        state=f"{counts.done} of {counts.total} chunks are staged, nothing else was computed; main is unchanged",
+        hint=f'errata diff {run.run_id}\nerrata plan {run.product} … --supersede {run.run_id} --reason "…"',
+        validation=_view(desk, run, rejected),
+    )
+
+
+def _view(desk: Desk, run: RunRecord, rejected: Mapping[str, Any]) -> ValidateView:
+    return ValidateView(
+        run_id=run.run_id,
+        state=run.state.value,
+        already=False,
+        passed=False,
+        snapshot_id=rejected["snapshot_id"],
+        candidate=rejected["candidate"],
+        checks=tuple(rejected["checks"]),
+        measured=rejected["measured"],
+        single_user=desk.project.single_user,
+    )
+
+
+def _refined(job: Job, done: list[ChunkRecord], left: list[ChunkRecord]) -> Estimate:
+    project, product = job.desk.project, job.desk.product(job.manifest.product)
+    rest = [Chunk(chunk.chunk_id, chunk.partitions, chunk.rows, chunk.bytes) for chunk in left]
+    cores = cores_for(project, product)
+    return refine(job.manifest.estimate, taken_by(job, done), rest, cores, project.core_hour_usd)
+
+
+def taken_by(job: Job, chunks: list[ChunkRecord]) -> list[Measured]:
+    """What done chunks took, newest last."""
+    started = {
+        (a.chunk_id, a.fence): datetime.fromisoformat(a.started_at).timestamp()
+        for a in job.desk.ledger.attempts(job.run.run_id)
+    }
+    found = [
+        Measured(c.bytes, c.seconds, c.rows, len(c.partitions), started.get((c.chunk_id, c.fence), 0.0))
+        for c in chunks
+        if c.state is ChunkState.DONE and c.seconds
+    ]
+    return sorted(found, key=lambda one: one.started)

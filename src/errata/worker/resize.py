@@ -1,0 +1,41 @@
+"""Waiting chunks packed anew towards the wall time a chunk should take, from what the first ones took.
+
+Not when the project fixes the size of a chunk, and not for a run that reads its own output, one partition at a time.
+"""
+
+from __future__ import annotations
+
+from errata.model.manifest import Chunk
+from errata.model.run import ChunkState
+from errata.planning.estimate import cores_for
+from errata.planning.repack import resize
+from errata.worker.attempt import Job
+from errata.worker.canary import taken_by
+
+LOOKS = (2, 6, 18, 54, 162)
+"""After so many chunks the size is looked at: often at first, rarely later."""
+
+
+def resize_waiting(job: Job) -> None:
+    """Look, and pack anew what waits if it is far from its target."""
+    desk, run_id = job.desk, job.run.run_id
+    if desk.project.chunk_bytes is not None or any(pin.own for pin in job.manifest.inputs):
+        return
+    if desk.ledger.counts(run_id).done not in LOOKS:
+        return
+    chunks = desk.ledger.chunks(run_id)
+    done = [chunk for chunk in chunks if chunk.state is ChunkState.DONE]
+    waiting = [
+        Chunk(chunk.chunk_id, chunk.partitions, chunk.rows, chunk.bytes, chunk.wave)
+        for chunk in chunks
+        # pieces of a chunk that took its worker with it stay as small as they are
+        if chunk.state is ChunkState.PENDING and chunk.fence == 0 and chunk.wave != 0 and not chunk.losses
+    ]
+    product = desk.product(job.manifest.product)
+    packed = resize(
+        waiting, taken_by(job, done), seconds=desk.project.chunk_seconds, cores=cores_for(desk.project, product)
+    )
+    if packed is not None:
+        why = f"towards {desk.project.chunk_seconds} s a chunk, from what {len(done)} took"
+        if desk.ledger.repack(run_id, packed, job.actor, why):
+            desk.narrate(f"{len(waiting)} waiting chunks packed into {len(packed)}, {why}")
