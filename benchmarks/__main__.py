@@ -67,9 +67,9 @@ def _where(took: float, before: float, *, quick: bool) -> str:
 
 
 def _iceberg() -> str:
-    from errata.jars import listed
+    from errata.jars import list_jars
 
-    return next(jar.coordinate.rpartition(":")[2] for jar in listed("spark") if "iceberg" in jar.coordinate)
+    return next(jar.coordinate.rpartition(":")[2] for jar in list_jars("spark") if "iceberg" in jar.coordinate)
 
 
 def _answer(name: str, *, quick: bool) -> None:

@@ -19,21 +19,21 @@ from errata.approval import authorization
 from errata.commands.compute import control, run
 from errata.commands.look import history, quarantine, status, why
 from errata.commands.plan import approve, plan
-from errata.commands.plan.try_ import try_out
+from errata.commands.plan.try_ import try_partitions
 from errata.commands.publish import preview, publish, publish_wait, release, rollback, validate
 from errata.commands.publish.diff import diff
-from errata.commands.publish.report import review
+from errata.commands.publish.report import build_report
 from errata.commands.upkeep import cleanup, erase, evidence
 from errata.errors import UsageError
 from errata.evidence import head_export
 from errata.live_writers import lease
 from errata.model.audit import Actor, AuditEntry
-from errata.model.duration import instant
+from errata.model.duration import parse_instant
 from errata.model.manifest import Override
 from errata.planning.request import Request
 from errata.publishing.hazards import watch_guard
 from errata.publishing.live_writes import notice_live_writes
-from errata.text.escape import said, visible
+from errata.text.escape import escape_text, require_one_line
 from errata.views import (
     AuditView,
     CleanupView,
@@ -64,7 +64,7 @@ from errata.workspace import Desk
 __all__ = ["Client", "DoctorCheck", "FileProblem", "ProjectTools"]
 
 Partitions = str | Sequence[str] | None
-MAX_NAME = 100
+MAX_NAME_LENGTH = 100
 """Characters of a person's name."""
 
 
@@ -147,61 +147,76 @@ class Client:
         as_: str | None = None,
     ) -> PlanView:
         """Resolve, judge and seal a correction; ``restore`` is the snapshot, tag or time whose content is put back."""
-        actor = self._actor(as_)
+        actor = self._build_actor(as_)
         if restore is not None and kind == "restate":
             kind = "restore"
         request = Request(
-            product, said("--reason", reason), actor.person, start, end, partitions, kind, order, canary, supersede,
-            tuple(Override(rule, said(f"--override {rule}", why)) for rule, why in (overrides or {}).items()),
-            prove_determinism, deadline, restore,
-        )  # fmt: skip
+            product,
+            require_one_line("--reason", reason),
+            actor.person,
+            start,
+            end,
+            partitions,
+            kind,
+            order,
+            canary,
+            supersede,
+            tuple(
+                Override(rule, require_one_line(f"--override {rule}", why)) for rule, why in (overrides or {}).items()
+            ),
+            prove_determinism,
+            deadline,
+            restore,
+        )
         return plan.make_plan(self._desk, actor, request, dry_run=dry_run)
 
     def try_out(
         self, product: str, partitions: str | Sequence[str], *, sample: int = 10, as_: str | None = None
     ) -> TryView:
         """Compute with the code of now, judge and compare; nothing is written."""
-        return try_out(self._desk, self._actor(as_), product, partitions, sample)
+        return try_partitions(self._desk, self._build_actor(as_), product, partitions, sample)
 
     def show(self, run_id: str) -> PlanView:
         """A plan again, from the ledger."""
-        return status.show(self._desk, self._actor(None), run_id)
+        return status.show_plan(self._desk, self._build_actor(None), run_id)
 
     def manifest_bytes(self, run_id: str) -> bytes:
         """The exact bytes that were sealed."""
-        return self._desk.ledger.manifest_bytes(self._desk.ledger.run(run_id).run_id, self._actor(None))
+        return self._desk.ledger.manifest_bytes(self._desk.ledger.run(run_id).run_id, self._build_actor(None))
 
     def approve(
         self, run_id: str, *, digest: str, note: str = "", break_glass: str | None = None, as_: str | None = None
     ) -> DecisionView:
         """A second person's yes over the digest; ``break_glass`` is why one person has to do."""
-        actor = self._actor(as_)
-        alone = None if break_glass is None else said("--break-glass", break_glass)
-        return approve.approve(self._desk, actor, run_id, digest, break_glass=alone, note=said("--note", note))
+        actor = self._build_actor(as_)
+        alone = None if break_glass is None else require_one_line("--break-glass", break_glass)
+        return approve.approve(
+            self._desk, actor, run_id, digest, break_glass=alone, note=require_one_line("--note", note)
+        )
 
     def decline(self, run_id: str, *, note: str, as_: str | None = None) -> DecisionView:
         """A person's no, for good."""
-        return approve.decline(self._desk, self._actor(as_), run_id, said("--note", note))
+        return approve.decline(self._desk, self._build_actor(as_), run_id, require_one_line("--note", note))
 
     def run(self, run_id: str, *, parallel: int = 2, max_chunks: int | None = None, as_: str | None = None) -> RunView:
         """Work on a run until nothing is left."""
-        return run.run_chunks(self._desk, self._actor(as_), run_id, parallel=parallel, max_chunks=max_chunks)
+        return run.run_chunks(self._desk, self._build_actor(as_), run_id, parallel=parallel, max_chunks=max_chunks)
 
     def pause(self, run_id: str, *, as_: str | None = None) -> StateView:
         """No new chunk is claimed."""
-        return control.pause(self._desk, self._actor(as_), run_id)
+        return control.pause(self._desk, self._build_actor(as_), run_id)
 
     def resume(self, run_id: str, *, as_: str | None = None) -> StateView:
         """Chunks may be claimed again."""
-        return control.resume(self._desk, self._actor(as_), run_id)
+        return control.resume(self._desk, self._build_actor(as_), run_id)
 
     def cancel(self, run_id: str, *, now: bool = False, as_: str | None = None) -> StateView:
         """End a run that is not published; ``now`` stops chunks under way too."""
-        return control.cancel(self._desk, self._actor(as_), run_id, now=now)
+        return control.cancel(self._desk, self._build_actor(as_), run_id, now=now)
 
     def retry(self, run_id: str, *, chunk: str | None = None, as_: str | None = None) -> StateView:
         """Failed chunks may be claimed again."""
-        return control.retry(self._desk, self._actor(as_), run_id, chunk)
+        return control.retry(self._desk, self._build_actor(as_), run_id, chunk)
 
     def validate(
         self,
@@ -215,25 +230,25 @@ class Client:
 
         ``thresholds`` is why the thresholds of the product file as it is now should count instead of the sealed ones.
         """
-        accepted = {check: said(f"--accept {check}", why) for check, why in (accept or {}).items()}
-        because = None if thresholds is None else said("--thresholds", thresholds)
-        return validate.validate(self._desk, self._actor(as_), run_id, accepted, because)
+        accepted = {check: require_one_line(f"--accept {check}", why) for check, why in (accept or {}).items()}
+        because = None if thresholds is None else require_one_line("--thresholds", thresholds)
+        return validate.validate_run(self._desk, self._build_actor(as_), run_id, accepted, because)
 
     def diff(self, run_id: str, *, partitions: Partitions = None, sample: int = 10) -> DiffView:
         """The candidate against what was accepted before."""
-        return diff(self._desk, self._actor(None), run_id, partitions, sample)
+        return diff(self._desk, self._build_actor(None), run_id, partitions, sample)
 
     def report(self, run_id: str, *, partitions: Partitions = None, sample: int = 20) -> ReportView:
-        """Everything a reviewer decides by; ``errata.report.page.page`` makes the HTML of it."""
-        return review(self._desk, self._actor(None), run_id, partitions, sample)
+        """Everything a reviewer decides by; ``errata.report.page.render_page`` makes the HTML of it."""
+        return build_report(self._desk, self._build_actor(None), run_id, partitions, sample)
 
     def quarantine(self, run_id: str, *, sample: int = 3) -> QuarantineView:
         """Rows that a run set aside, by reason, with samples."""
-        return quarantine.quarantine(self._desk, self._actor(None), run_id, sample)
+        return quarantine.read_quarantine(self._desk, self._build_actor(None), run_id, sample)
 
     def release(self, run_id: str, *, digest: str | None = None, note: str = "", as_: str | None = None) -> ReleaseView:
         """A person's yes over candidate, verdict and accepted warnings; after it a service account may publish."""
-        return release.release(self._desk, self._actor(as_), run_id, digest, said("--note", note))
+        return release.release_run(self._desk, self._build_actor(as_), run_id, digest, require_one_line("--note", note))
 
     def publish(
         self,
@@ -256,18 +271,21 @@ class Client:
         """
         if wait and partitions is not None:
             raise UsageError("publish with partitions and wait was refused; expected one of them: groups come in turn")
-        actor, alone = self._actor(as_), None if break_glass is None else said("--break-glass", break_glass)
-        sooner = None if early is None else said("--early", early)
+        actor, alone = (
+            self._build_actor(as_),
+            None if break_glass is None else require_one_line("--break-glass", break_glass),
+        )
+        sooner = None if early is None else require_one_line("--early", early)
 
         def once() -> PublishView:
-            return publish.publish(
+            return publish.publish_run(
                 self._desk, actor, run_id, partitions,
                 digest=digest, break_glass=alone, by_itself=by_itself, early=sooner,
             )  # fmt: skip
 
         if not wait:
             return once()
-        return publish_wait.publish_in_steps(self._desk, actor, run_id, once, holds=early is None)
+        return publish_wait.publish_by_group(self._desk, actor, run_id, once, holds=early is None)
 
     def dark(
         self,
@@ -282,26 +300,28 @@ class Client:
 
         ``rejected``: also one that did not pass its gate, under a name that says so.
         """
-        actor = self._actor(as_)
-        return preview.publish_dark(self._desk, actor, run_id, name, compare=compare, rejected=rejected)
+        actor = self._build_actor(as_)
+        return preview.publish_preview(self._desk, actor, run_id, name, compare=compare, rejected=rejected)
 
     def publishes_itself(self, run_id: str, *, as_: str | None = None) -> bool:
         """Whether a validated run needs no person any more, and whoever acts may publish it."""
-        return authorization.goes_on(self._desk, self._actor(as_), run_id)
+        return authorization.can_publish_unattended(self._desk, self._build_actor(as_), run_id)
 
     def require_unattended(self, run_id: str, *, as_: str | None = None) -> None:
         """Refuse before any work what could not publish by itself at the end."""
-        authorization.require_unattended(self._desk, self._actor(as_), run_id)
+        authorization.require_unattended(self._desk, self._build_actor(as_), run_id)
 
     def rollback(
         self, run_id: str, *, partitions: Partitions = None, reason: str, as_: str | None = None
     ) -> RollbackView:
         """Restore what the partitions held before."""
-        return rollback.rollback(self._desk, self._actor(as_), run_id, partitions, said("--reason", reason))
+        return rollback.roll_back_run(
+            self._desk, self._build_actor(as_), run_id, partitions, require_one_line("--reason", reason)
+        )
 
     def status(self, run_id: str | None = None) -> StatusView:
         """All runs, or one."""
-        actor = self._actor(None)
+        actor = self._build_actor(None)
         watch_guard(self._desk, actor)
         if run_id is not None:
             run = self._desk.ledger.run(run_id)
@@ -310,7 +330,7 @@ class Client:
             self._heads[run.run_id] = notice_live_writes(
                 self._desk, actor, run, manifest, "status", known_head=known
             )  # fmt: skip
-        return status.status(self._desk, actor, run_id)
+        return status.build_status(self._desk, actor, run_id)
 
     def runs(
         self,
@@ -325,22 +345,22 @@ class Client:
         if accepted_at is not None:
             if states or person or since:
                 raise UsageError("--accepted-at with another filter was refused; expected a product or table at most")
-            return history.accepted_at(self._desk, instant(accepted_at), what)
-        return history.runs(self._desk, what, states, person, instant(since) if since else None)
+            return history.find_current_runs(self._desk, parse_instant(accepted_at), what)
+        return history.list_runs(self._desk, what, states, person, parse_instant(since) if since else None)
 
-    def history(self, table: str, partition: str, *, most: int = history.MOST_COMMITS) -> CommitsView:
+    def history(self, table: str, partition: str, *, most: int = history.MAX_COMMITS) -> CommitsView:
         """Who wrote to a partition, newest first; each with the snapshot that a restore would name."""
-        return history.commits(self._desk, table, partition, most)
+        return history.list_commits(self._desk, table, partition, most)
 
     def why(self, table: str, partition: str, *, key: Mapping[str, str] | None = None) -> WhyView:
         """Who changed this number, when and why."""
-        return why.why(self._desk, self._actor(None), table, partition, key or {})
+        return why.explain_partition(self._desk, self._build_actor(None), table, partition, key or {})
 
     def frozen(self, table: str, partitions: lease.Partitions = None, *, wait: str | None = None) -> FrozenView:
         """What is frozen of these partitions of a governed table; with ``wait`` raises when that does not end."""
         if wait is None:
-            return lease.frozen(self._desk, table, partitions)
-        return lease.may_write(self._desk, table, partitions, wait)
+            return lease.describe_freezes(self._desk, table, partitions)
+        return lease.wait_for_freezes(self._desk, table, partitions, wait)
 
     def writing(
         self,
@@ -352,24 +372,28 @@ class Client:
         as_: str | None = None,
     ) -> AbstractContextManager[lease.Lease]:
         """The lease of a live job that writes these partitions: no run freezes them while it is held."""
-        job = None if name is None else said("name", name, MAX_NAME)
-        return lease.writing(self._desk, self._actor(as_), table, partitions, wait=wait, name=job)
+        job = None if name is None else require_one_line("name", name, MAX_NAME_LENGTH)
+        return lease.acquire_write_lease(self._desk, self._build_actor(as_), table, partitions, wait=wait, name=job)
 
     def audit_verify(self, *, heads: Sequence[str | Path] = (), keys: Sequence[str | Path] = ()) -> AuditView:
         """Recheck the chain, against heads in these files and directories, else in ``evidence.heads``."""
-        return head_export.verify(self._desk, tuple(map(Path, heads)), tuple(map(Path, keys)))
+        return head_export.verify_against_heads(self._desk, tuple(map(Path, heads)), tuple(map(Path, keys)))
 
     def audit_head(self, output: str | Path | None = None) -> HeadView:
         """Sign where the chain stands, and keep it in ``evidence.heads`` and in a new file."""
-        return head_export.export(self._desk, None if output is None else Path(output))
+        return head_export.export_head(self._desk, None if output is None else Path(output))
 
     def erase_person(self, name: str, *, reason: str, as_: str | None = None) -> ErasedView:
         """Forget the name behind a pseudonym and what they wrote; the chain stays valid."""
-        return erase.erase_person(self._desk, self._actor(as_), said("NAME", name), said("--reason", reason))
+        return erase.erase_person(
+            self._desk, self._build_actor(as_), require_one_line("NAME", name), require_one_line("--reason", reason)
+        )
 
     def erase(self, subjects: Collection[str], *, reason: str, as_: str | None = None) -> ListedView:
         """Put subjects on the list of those whose rows are neither published nor brought back."""
-        return erase.list_subjects(self._desk, self._actor(as_), subjects, said("--reason", reason))
+        return erase.add_erased_subjects(
+            self._desk, self._build_actor(as_), subjects, require_one_line("--reason", reason)
+        )
 
     def audit_log(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
         """Entries of the chain, oldest first."""
@@ -380,11 +404,11 @@ class Client:
         self, run_id: str, *, with_diff: bool = True, as_: str | None = None
     ) -> tuple[evidence.EvidenceView, bytes]:
         """Everything that proves a run, as the bytes of one signed file; ``errata evidence verify`` judges it."""
-        return evidence.export(self._desk, self._actor(as_), run_id, with_diff=with_diff)
+        return evidence.export_evidence(self._desk, self._build_actor(as_), run_id, with_diff=with_diff)
 
     def cleanup(self, run_id: str | None = None, *, dry_run: bool = False, as_: str | None = None) -> CleanupView:
         """Remove branches and tags that nothing needs any more."""
-        return cleanup.cleanup(self._desk, self._actor(as_), run_id, dry_run=dry_run)
+        return cleanup.cleanup(self._desk, self._build_actor(as_), run_id, dry_run=dry_run)
 
     def doctor(self, *, deep: bool = False) -> tuple[DoctorCheck, ...]:
         """Java, jars, catalogs, ledger, guards."""
@@ -409,15 +433,15 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _actor(self, person: str | None) -> Actor:
-        user = _os_user()
-        name = said("--as", person or os.environ.get("ERRATA_USER") or user, MAX_NAME)
+    def _build_actor(self, person: str | None) -> Actor:
+        user = _read_os_user()
+        name = require_one_line("--as", person or os.environ.get("ERRATA_USER") or user, MAX_NAME_LENGTH)
         project = self._desk.project
-        return Actor(project.known_as(name), user, visible(socket.gethostname()), project.single_user)
+        return Actor(project.resolve_alias(name), user, escape_text(socket.gethostname()), project.single_user)
 
 
-def _os_user() -> str:
+def _read_os_user() -> str:
     try:
-        return visible(getpass.getuser())
+        return escape_text(getpass.getuser())
     except (KeyError, OSError):
         return f"uid-{os.getuid()}"

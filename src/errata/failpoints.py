@@ -80,7 +80,7 @@ def failpoint(name: str) -> None:
 @contextmanager
 def arm(name: str, action: Callable[[], None]) -> Iterator[None]:
     """Run ``action`` whenever the point is passed inside this block (in this process)."""
-    _known(name)
+    _require_known(name)
     _armed[name] = action
     try:
         yield
@@ -88,12 +88,12 @@ def arm(name: str, action: Callable[[], None]) -> Iterator[None]:
         del _armed[name]
 
 
-def _known(name: str) -> None:
+def _require_known(name: str) -> None:
     if name not in NAMES:
         raise UsageError(f"failpoint {name!r} is not known; expected one of {', '.join(NAMES)}")
 
 
-def _action(text: str) -> Callable[[], None]:
+def _parse_action(text: str) -> Callable[[], None]:
     verb, _, nth = text.partition("@")
     wanted, seen, lock = int(nth or 0), [0], threading.Lock()
 
@@ -121,11 +121,11 @@ def _pause(marker: Path) -> None:
         time.sleep(0.02)
 
 
-def _from_environment(text: str) -> None:
+def _arm_from_environment(text: str) -> None:
     for item in filter(None, text.split(",")):
         name, _, action = item.partition("=")
-        _known(name)
-        _armed[name] = _action(action)
+        _require_known(name)
+        _armed[name] = _parse_action(action)
 
 
-_from_environment(os.environ.get("ERRATA_FAILPOINTS", ""))
+_arm_from_environment(os.environ.get("ERRATA_FAILPOINTS", ""))

@@ -32,7 +32,7 @@ def frozen(project: str | Client, table: str, partitions: Partitions = None) -> 
 
     Nothing keeps a freeze from starting right after the answer; a job that writes uses :func:`writing`.
     """
-    with _client(project) as client:
+    with _open_client(project) as client:
         return client.frozen(table, partitions).by
 
 
@@ -45,12 +45,12 @@ def writing(
     Raises :class:`Frozen` when one does and goes on for longer than ``wait`` (``30s``, ``10min``, ``2h``). ``name`` is
     what people see of the job.
     """
-    with _client(project) as client, client.writing(table, partitions, wait=wait, name=name) as lease:
+    with _open_client(project) as client, client.writing(table, partitions, wait=wait, name=name) as lease:
         yield lease
 
 
 @contextmanager
-def _client(project: str | Client) -> Iterator[Client]:
+def _open_client(project: str | Client) -> Iterator[Client]:
     if not isinstance(project, str):
         yield project
         return

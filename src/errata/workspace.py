@@ -17,17 +17,17 @@ from errata.model.product import Product, Project, Role
 from errata.model.product.throttle import Throttle
 from errata.ports.compute import ChunkEngine, StagingTable
 from errata.ports.erasure import ErasedSubjects, Suppressions
-from errata.ports.hooks import AlarmBell, Probes, Progress
+from errata.ports.hooks import AlarmHook, Probes, ProgressListener
 from errata.ports.measure import Measurer
-from errata.ports.publish import BesideTable, BesideWriter, ContentPort, PublishTable
+from errata.ports.publish import ContentPort, PublishTable, SideTable, SideTableWriter
 from errata.ports.tables import (
     HistoryReader,
     InputReader,
     OutsideReader,
-    PinKeeper,
     QuarantineTable,
     RowReader,
     TableReader,
+    TagKeeper,
     TargetReader,
 )
 
@@ -45,7 +45,7 @@ class Engines(Protocol):
     def tables(self) -> TableReader: ...
 
     @property
-    def pins(self) -> PinKeeper: ...
+    def pins(self) -> TagKeeper: ...
 
     @property
     def history(self) -> HistoryReader: ...
@@ -78,10 +78,10 @@ class Engines(Protocol):
     def content(self) -> ContentPort: ...
 
     @property
-    def beside(self) -> BesideTable: ...
+    def beside(self) -> SideTable: ...
 
     @property
-    def writer(self) -> BesideWriter: ...
+    def writer(self) -> SideTableWriter: ...
 
     def hold_to(self, throttle: Throttle) -> None:
         """Cores and pool of the run at hand; counts for a Spark that is not started yet."""
@@ -96,7 +96,7 @@ class Engines(Protocol):
     def probes(self) -> Probes: ...
 
     @property
-    def alarm(self) -> AlarmBell: ...
+    def alarm(self) -> AlarmHook: ...
 
     @property
     def log(self) -> Path:
@@ -115,7 +115,7 @@ class Desk:
     engines: Engines
     now: Callable[[], datetime]
     narrate: Callable[[str], None]
-    progress: Callable[[str, int, str], Progress]
+    progress: Callable[[str, int, str], ProgressListener]
 
     def product(self, name: str) -> Product:
         """A product by name."""
@@ -129,7 +129,7 @@ class Desk:
             )
         return found
 
-    def allow(
+    def require_role(
         self, actor: Actor, roles: Iterable[Role], action: str, run_id: str | None = None, *, persons: bool = False
     ) -> None:
         """Let a person act in one of these roles; a refusal is audited. ``persons``: no program is asked instead."""
@@ -139,10 +139,10 @@ class Desk:
         person = self.project.people.get(actor.person)
         if person is not None and wanted & set(person.roles):
             return
-        able = [name for name in self.project.with_role(*wanted) if not (persons and self.is_service(name))]
+        able = [name for name in self.project.list_with_role(*wanted) if not (persons and self.is_service(name))]
         has = "is not listed under people" if person is None else f"has {', '.join(person.roles)}"
         hint = f"ask {' or '.join(able)}" if able else "give someone the role in errata.yaml"
-        spelt = self.project.spelt(actor.person) if person is None else None
+        spelt = self.project.find_case_variant(actor.person) if person is None else None
         if spelt is not None:
             has, hint = f"is not how {spelt} is spelt", f"--as {spelt}"
         error = PermissionRefused(
@@ -151,7 +151,7 @@ class Desk:
             hint=hint,
             person=actor.person,
         )
-        self.ledger.refuse(run_id, actor, action, error.message)
+        self.ledger.record_refusal(run_id, actor, action, error.message)
         raise error
 
     def is_service(self, name: str) -> bool:
@@ -159,21 +159,21 @@ class Desk:
         found = self.project.people.get(name)
         return found is not None and found.service
 
-    def persons_only(self, actor: Actor, roles: Iterable[Role], action: str, run_id: str) -> None:
+    def require_person(self, actor: Actor, roles: Iterable[Role], action: str, run_id: str) -> None:
         """A decision is a person's; a program that has the role for the deed does not take it."""
         if not self.is_service(actor.person):
             return
-        able = [name for name in self.project.with_role(*roles) if not self.is_service(name)]
+        able = [name for name in self.project.list_with_role(*roles) if not self.is_service(name)]
         error = PermissionRefused(
             f"{action} was refused; expected a person, {actor.person} is a service account",
             state="nothing was changed",
             hint=f"ask {' or '.join(able)}" if able else "give a person the role in errata.yaml",
             person=actor.person,
         )
-        self.ledger.refuse(run_id, actor, action, error.message)
+        self.ledger.record_refusal(run_id, actor, action, error.message)
         raise error
 
-    def not_the_requester(self, actor: Actor, requester: str, action: str, run_id: str) -> None:
+    def refuse_requester(self, actor: Actor, requester: str, action: str, run_id: str) -> None:
         """Four eyes: whoever asked for the change does not decide over it."""
         if self.project.single_user or not self.project.is_same_person(actor.person, requester):
             return
@@ -183,5 +183,5 @@ class Desk:
             hint="ask another " + ("publisher" if action in ("publish", "release") else "approver"),
             person=actor.person,
         )
-        self.ledger.refuse(run_id, actor, action, error.message)
+        self.ledger.record_refusal(run_id, actor, action, error.message)
         raise error

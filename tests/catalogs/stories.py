@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from errata.errors import EngineError, ErrataError
-from errata.evidence.keys import generate
+from errata.evidence.keys import generate_key_pair
 from errata.failpoints import arm
 from spark import test_erased, test_modes, test_new_columns, test_quarantine
 from support.world import PRODUCT, TABLE, World
@@ -200,7 +200,7 @@ def _no_shadow(telling: Telling) -> None:
 
 def _governed(make: Callable[..., World], place: Path) -> World:
     key = place / "key"
-    generate(key)
+    generate_key_pair(key)
     project = f'erasure: {{table: {test_erased.LIST}, key: "{key}"}}\n'
     return make(product=test_erased.NAMES_SUBJECTS, project=project, days=1)
 

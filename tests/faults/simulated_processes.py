@@ -31,10 +31,10 @@ from errata.model.audit import Actor
 from errata.model.manifest import ExpectedFile
 from errata.model.refs import pre_tag, undo_branch
 from errata.model.run import ChunkState, PublicationState, RunState
-from errata.model.table import by_partition
+from errata.model.table import group_by_partition
 from errata.publishing.recovery import LedgerLog
-from errata.publishing.replacement import Replacement, carry_out, settle
-from errata.worker.retry import after_error, after_loss
+from errata.publishing.replacement import Replacement, close_intent, commit_replacement
+from errata.worker.retry import error_policy, loss_policy
 from faults.simulated_table import PIN, TABLE, Client
 
 if TYPE_CHECKING:
@@ -142,7 +142,9 @@ def worker(world: World, me: Process) -> Steps:
             yield ask(world, "move", me.run_id, RunState.RUNNING, actor=BO, expect={RunState.APPROVED})
         except StateRefused:
             pass
-    claim = partial(ask, world, "claim", me.run_id, me.owner, lease_seconds=LEASE, actor=BO, after_loss=after_loss(CAP))
+    claim = partial(
+        ask, world, "claim", me.run_id, me.owner, lease_seconds=LEASE, actor=BO, after_loss=loss_policy(CAP)
+    )
     while True:
         attempt = yield claim(is_dead=lambda owner: world.sees_dead(me, owner))
         if attempt is not None:
@@ -180,7 +182,7 @@ def _attempt(world: World, attempt: Any) -> Steps:
         return
     except RuntimeError as error:
         told = EngineError(str(error), retryable=True)
-        fate = after_error(told, CAP)
+        fate = error_policy(told, CAP)
         try:
             yield ask(world, "fail", attempt, error_code=told.code, message=str(error), actor=BO, fate=fate)
         except AttemptLost:
@@ -255,7 +257,7 @@ def _tried(world: World, me: Process, order: Replacement, release: dict[str, Any
     """One publication or rollback; whether it makes sense to come back."""
     try:
         yield from replayed(
-            lambda io: carry_out(
+            lambda io: commit_replacement(
                 order,
                 Client(world.catalog, io),
                 Client(world.catalog, io),
@@ -282,7 +284,7 @@ def _settle_deserted(world: World, me: Process) -> Steps:
             continue
         try:
             yield from replayed(
-                lambda io, pub=open_: settle(
+                lambda io, pub=open_: close_intent(
                     PIN,
                     pub.pub_id,
                     pub.partitions,
@@ -347,4 +349,4 @@ def _undo(world: World, run: Any, scope: tuple[str, ...]) -> Steps:
 
 def planned_files(world: World, partitions: tuple[str, ...]) -> Any:
     """What a plan made now expects of these partitions."""
-    return by_partition(world.catalog.version().live(partitions), partitions)
+    return group_by_partition(world.catalog.version().live(partitions), partitions)

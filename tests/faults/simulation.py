@@ -27,7 +27,7 @@ from errata.errors import ErrataError, LedgerUnavailable
 from errata.ledger import Ledger, Owner
 from errata.model.audit import Actor
 from errata.model.manifest import Chunk
-from errata.model.refs import base_pin
+from errata.model.refs import base_tag
 from errata.model.run import RunState
 from faults.simulated_clock import START_MS, Clock
 from faults.simulated_others import drop_what_it_relies_on, others_at_work
@@ -328,7 +328,7 @@ class World:
         days = tuple(day for chunk in RUNS[run_id] for day in chunk)
         head = self.catalog.head()
         if self.chance.random() < 0.8:
-            self.catalog.refs[base_pin(run_id)] = head.id  # else it expires, as when somebody drops the tag
+            self.catalog.refs[base_tag(run_id)] = head.id  # else it expires, as when somebody drops the tag
         self.plans[run_id] = Plan(head.id, planned_files(self, days), {day: head.rows(day) for day in days})
         self.say(f"{run_id} is planned on {head.id}")
 

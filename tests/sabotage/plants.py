@@ -28,14 +28,14 @@ PLANTS = (
     Plant(
         "an attempt is adopted without a look at its fence",
         "ledger/store/chunks.py",
-        '            _need_hold(tx, attempt, "chunk.adopted")\n',
+        '            _require_fence(tx, attempt, "chunk.adopted")\n',
         "",
         (f"{CONTRACT}an_expired_lease_is_taken_over_with_a_higher_fence[sqlite]",),
     ),
     Plant(
         "a worker that was taken over prolongs its lease",
         "ledger/store/chunks.py",
-        "            if not holds(tx.conn, attempt):\n                return False\n            values = {",
+        "            if not has_current_fence(tx.conn, attempt):\n                return False\n            values = {",
         "            values = {",
         (f"{CONTRACT}an_expired_lease_is_taken_over_with_a_higher_fence[sqlite]",),
     ),
@@ -57,15 +57,15 @@ PLANTS = (
     Plant(
         "a live job that slept goes on beside a freeze",
         "ledger/store/freezes.py",
-        "            if row.lease_until <= tx.now_ms and _freezes(",
-        "            if False and _freezes(",
+        "            if row.lease_until <= tx.now_ms and _load_open_freezes(",
+        "            if False and _load_open_freezes(",
         (f"{FREEZES}TestFreezes::test_a_silent_job_that_wakes_before_the_freeze_is_granted_has_lost_its_lease[sqlite]",),
     ),
     Plant(
         "a freeze is renewed for ever",
         "ledger/store/freezes.py",
-        "_update(tx, run_id, lease_until=min(tx.now_ms + int(idle_seconds * 1000), row.most_until))",
-        "_update(tx, run_id, lease_until=tx.now_ms + int(idle_seconds * 1000))",
+        "_update_freeze(tx, run_id, lease_until=min(tx.now_ms + int(idle_seconds * 1000), row.most_until))",
+        "_update_freeze(tx, run_id, lease_until=tx.now_ms + int(idle_seconds * 1000))",
         (f"{FREEZES}TestFreezes::test_no_freeze_outlasts_what_its_plan_allows[sqlite]",),
     ),
     Plant(
@@ -78,21 +78,21 @@ PLANTS = (
     Plant(
         "a delete file of live is no write",
         "publishing/replacement.py",
-        "    deleted = _deleted(order, version)\n",
+        "    deleted = _find_new_deletes(order, version)\n",
         "    deleted: dict[str, tuple[Commit, ...]] = {}\n",
         (f"{SIMULATED}[live-delete]",),
     ),
     Plant(
         "a delete file is weighed against the content of its partition",
         "publishing/replacement.py",
-        "    verdict = verdict.overruled(deleted)\n",
-        "    verdict = verdict.overruled({n: c for n, c in deleted.items() if n not in changed})\n",
+        "    verdict = verdict.mark_written(deleted)\n",
+        "    verdict = verdict.mark_written({n: c for n, c in deleted.items() if n not in changed})\n",
         (f"{REPLACE}a_delete_file_decides_before_content_is_read",),
     ),
     Plant(
         "delete files count from the plan where live won",
         "publishing/replacement.py",
-        "    for base, names in order.by_base(order.partitions).items():\n",
+        "    for base, names in order.group_by_base(order.partitions).items():\n",
         "    for base, names in {order.base_snapshot_id: order.partitions}.items():\n",
         (f"{REBASED}delete_files_count_from_a_partition_s_own_base",),
     ),
@@ -141,7 +141,7 @@ PLANTS = (
     Plant(
         "late data in the days around the scope is not told",
         "publishing/late_inputs.py",
-        "asked = widen(grain, names, pin.lookback, pin.lookahead)",
+        "asked = widen_partitions(grain, names, pin.lookback, pin.lookahead)",
         "asked = tuple(names)",
         (f"{LATE}only_what_the_published_partitions_read_is_looked_at_with_their_look_back",),
     ),
@@ -164,8 +164,8 @@ PLANTS = (
     Plant(
         "rows that were carried over before a shared file changed are published",
         "publishing/carry_over.py",
-        "        return self.of == _state(files)\n",
-        "        return bool(self.times) or self.of == _state(files)\n",
+        "        return self.of == _read_shared_state(files)\n",
+        "        return bool(self.times) or self.of == _read_shared_state(files)\n",
         (f"{CARRY}a_shared_file_that_changed_meanwhile_is_carried_over_again",),
     ),
     Plant(
@@ -185,7 +185,7 @@ PLANTS = (
     Plant(
         "an intent that another process closed is tried all the same",
         "publishing/replacement.py",
-        "        need_open(order, table.look(order.target, publication_id))\n",
+        "        require_open(order, table.find_outcome(order.target, publication_id))\n",
         "",
         (f"{REPLACE}a_publication_that_another_process_closed_is_not_tried_any_more",),
     ),
@@ -199,7 +199,7 @@ PLANTS = (
     Plant(
         "behind the fence nobody looks again",
         "publishing/replacement.py",
-        '        failpoint("settle.after_fence")\n        found = table.look(target, publication_id)\n',
+        '        failpoint("settle.after_fence")\n        found = table.find_outcome(target, publication_id)\n',
         '        failpoint("settle.after_fence")\n',
         (f"{REPLACE}settling_fences_before_it_says_no_and_finds_what_landed_meanwhile",),
     ),
@@ -220,7 +220,7 @@ PLANTS = (
     Plant(
         "a schema that changed with the commit is no alarm",
         "commands/publish/publish.py",
-        "warnings = _changed_since(version, manifest, snapshot_id)",
+        "warnings = _find_shape_changes(version, manifest, snapshot_id)",
         "warnings = ()",
         ("tests/spark/test_table_rules.py::test_a_schema_or_spec_that_changed_with_the_commit_is_an_alarm",),
     ),
@@ -270,14 +270,14 @@ PLANTS = (
         "a late completion overrides what was settled",
         "ledger/store/publications.py",
         "            if known.state is not PublicationState.INTENDED:\n"
-        '                raise _settled_already(known, f"{known.kind}.{outcome}")\n',
+        '                raise _already_settled_error(known, f"{known.kind}.{outcome}")\n',
         "",
         (f"{CONTRACT}an_outcome_is_final[sqlite]",),
     ),
     Plant(
         "acceptance is not written",
         "ledger/store/publications.py",
-        "        accept(tx, known, tx.head_seq + 1)\n",
+        "        record_acceptances(tx, known, tx.head_seq + 1)\n",
         "        pass\n",
         (f"{CONTRACT}a_publication_moves_the_run_and_accepts_its_partitions[sqlite]",),
     ),
@@ -291,8 +291,8 @@ PLANTS = (
     Plant(
         "groups go on after a part was taken back",
         "model/groups.py",
-        "GOING = (PAUSED, RESUMED, TAKEN_BACK)",
-        "GOING = (PAUSED, RESUMED)",
+        "GROUP_ACTIONS = (PAUSED, RESUMED, TAKEN_BACK)",
+        "GROUP_ACTIONS = (PAUSED, RESUMED)",
         (f"{GROUPING}TestStopped::test_a_rollback_of_an_earlier_group_stops_the_later_ones",),
     ),
     Plant(
@@ -320,7 +320,7 @@ PLANTS = (
     Plant(
         "a commit lands without the guard",
         "publishing/replacement.py",
-        "            GUARD: _FOR_EVER_DAYS,\n",
+        "            GUARD: _FOREVER_DAYS,\n",
         "",
         (f"{REPLACE}a_commit_touches_every_ref_it_relies_on",),
     ),
@@ -341,8 +341,10 @@ PLANTS = (
     Plant(
         "cleaning up leaves the tags of a rebase",
         "publishing/leftovers.py",
-        "    drop += [tag for rebase in desk.ledger.rebases(run.run_id) "
-        "for tag in tags(run.run_id, run.table, rebase)]\n",
+        "    drop += [\n"
+        "        tag for rebase in desk.ledger.rebases(run.run_id) "
+        "for tag in list_rebase_tags(run.run_id, run.table, rebase)\n"
+        "    ]\n",
         "",
         ("tests/unit/commands/test_cleanup.py::test_cleanup_drops_the_tags_of_a_rebase_with_the_rest_of_a_finished_run",),
     ),
@@ -363,7 +365,7 @@ PLANTS = (
     Plant(
         "refs of a publication that can be undone are swept",
         "publishing/sweep.py",
-        " or is_undoable(desk, run):",
+        " or can_roll_back(desk, run):",
         ":",
         (f"{SWEEPING}while_a_publication_can_be_undone_nothing_of_its_run_is_swept",),
     ),
@@ -378,7 +380,7 @@ PLANTS = (
     Plant(
         "the requester may approve",
         "model/approval.py",
-        "    if _same(one.person, requester):\n",
+        "    if _is_same_name(one.person, requester):\n",
         "    if False:\n",
         ("tests/unit/model/test_approval.py::test_what_does_not_count",),
     ),
@@ -435,15 +437,15 @@ PLANTS = (
     Plant(
         "the audit is not held against exported heads",
         "ledger/audit/chain.py",
-        "        if denied := witness.denies(seq, last):\n",
+        "        if denied := witness.find_contradiction(seq, last):\n",
         "        if denied := None:\n",
         ("tests/unit/ledger/test_exported_heads.py::test_a_log_that_was_written_anew_from_the_start_is_found",),
     ),
     Plant(
         "the signature of a head is not verified",
         "evidence/heads.py",
-        "if keys is None else opened(envelope, HEAD_TYPE, keys)",
-        "if True else opened(envelope, HEAD_TYPE, keys)",
+        "if keys is None else open_envelope(envelope, HEAD_TYPE, keys)",
+        "if True else open_envelope(envelope, HEAD_TYPE, keys)",
         ("tests/unit/evidence/test_heads.py",),
     ),
     Plant(
@@ -457,14 +459,17 @@ PLANTS = (
     Plant(
         "a checksum does not see which columns are NULL",
         "engines/spark/measure/checksums.py",
-        "    parts += [_null_flags(columns[start : start + _FLAGS]) for start in range(0, len(columns), _FLAGS)]\n",
+        "    parts += [\n"
+        "        _null_flags(columns[start : start + _FLAGS_PER_NUMBER]) "
+        "for start in range(0, len(columns), _FLAGS_PER_NUMBER)\n"
+        "    ]\n",
         "",
         ("tests/unit/engines/test_checksums.py::test_a_row_s_hash_is_also_over_which_columns_are_null",),
     ),
     Plant(
         "values are put in the order of their names",
         "model/partition_sql.py",
-        "sorted(partitions, key=lambda text: value_of(text) or \"\")",
+        "sorted(partitions, key=lambda text: value_from_text(text) or \"\")",
         "sorted(partitions)",
         ("tests/spark/test_columns.py::test_values_whose_text_is_quoted_are_found_among_many_others",),
     ),

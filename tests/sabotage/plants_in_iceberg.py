@@ -53,15 +53,15 @@ IN_ICEBERG = (
     Plant(
         "an answer that says nothing is the end",
         REFS_PY,
-        "_says(error, *_LOST_RACE, *_NO_CLEAR_ANSWER)),\n",
-        "_says(error, *_LOST_RACE)),\n",
+        "_mentions_any(error, *_LOST_RACE, *_NO_CLEAR_ANSWER)),\n",
+        "_mentions_any(error, *_LOST_RACE)),\n",
         (f"{REFS}an_act_is_repeated_until_the_catalog_answers_clearly",),
     ),
     # ------------------------------------------------------------------------------------------------ lists of files
     Plant(
         "files of partitions that nobody asked for are listed",
         JAVA,
-        '        wanted = "\\n".join(_raw(target, name) for name in partitions)\n',
+        '        wanted = "\\n".join(_to_raw_value(target, name) for name in partitions)\n',
         '        wanted = ""\n',
         (SCATTERED,),
     ),
@@ -132,7 +132,7 @@ IN_ICEBERG = (
     Plant(
         "a delete file of no partition touches none",
         PUBLISHED,
-        "everything = everything or bool(span_of(self._target, raw).among(partitions))",
+        "everything = everything or bool(parse_span(self._target, raw).filter_possible(partitions))",
         "everything = everything or False",
         (GLOBAL,),
     ),
@@ -196,7 +196,7 @@ IN_ICEBERG = (
     Plant(
         "any branch of that name is the guard",
         REFS_PY,
-        "    return head is None or manifests_of(table, head) != 0\n",
+        "    return head is None or count_manifests(table, head) != 0\n",
         "    return head is None\n",
         (f"{TABLE}a_guard_that_lists_files_is_made_anew",),
     ),
@@ -231,14 +231,14 @@ IN_ICEBERG = (
     Plant(
         "an append that landed is made again",
         REFS_PY,
-        "            if found := marked(java, table, *mark):\n",
+        "            if found := find_marked_snapshots(java, table, *mark):\n",
         "            if found := ():\n",
         (f"{TABLE}one_mark_is_one_append",),
     ),
     Plant(
         "a branch that was dropped comes back from main",
         REFS_PY,
-        "            if branch is not None and ref_of(table, branch) is None:\n",
+        "            if branch is not None and find_ref(table, branch) is None:\n",
         "            if False:\n",
         (f"{TABLE}nothing_is_appended_to_a_branch_that_is_gone",),
     ),
@@ -317,7 +317,7 @@ IN_ICEBERG = (
     Plant(
         "a publication does not look for the refs that it relies on",
         PUBLISHED,
-        "            self._need_refs(publication)\n",
+        "            self._require_refs(publication)\n",
         "",
         (f"{PUBLICATION}a_publication_whose_refs_are_gone_is_refused",),
     ),
@@ -331,7 +331,7 @@ IN_ICEBERG = (
     Plant(
         "main before a publication is kept from its own time on",
         PUBLISHED,
-        "        commit.setAge(before, age_for(self._table, head, publication.pre_days))\n",
+        "        commit.setAge(before, compute_ref_age(self._table, head, publication.pre_days))\n",
         "        commit.setAge(before, publication.pre_days * DAY_MS)\n",
         (TAGS,),
     ),
@@ -359,8 +359,8 @@ IN_ICEBERG = (
     Plant(
         "an undo branch holds the files that were found",
         PUBLISHED,
-        "java_paths(paths)) != len(paths):\n",
-        "java_paths(paths)) < 0:\n",
+        "join_paths(paths)) != len(paths):\n",
+        "join_paths(paths)) < 0:\n",
         (UNDO,),
     ),
     Plant(
@@ -373,7 +373,7 @@ IN_ICEBERG = (
     Plant(
         "a fence is not written",
         PUBLISHED,
-        "                if ref_of(commit.table(), tag) is None:\n",
+        "                if find_ref(commit.table(), tag) is None:\n",
         "                if False:\n",
         (FENCE,),
     ),
@@ -394,7 +394,7 @@ IN_ICEBERG = (
     Plant(
         "what no reader can open is called published",
         PUBLISHED,
-        "    if manifests_of(table, snapshot_id) is not None:\n",
+        "    if count_manifests(table, snapshot_id) is not None:\n",
         "    if True:\n",
         (UNREADABLE,),
     ),
@@ -423,7 +423,7 @@ IN_ICEBERG = (
     Plant(
         "whatever is on a branch of that name is shown",
         BESIDE,
-        '        if head is None or branch not in (summary.get("errata.branch"), summary.get(ROWS)):\n',
+        '        if head is None or branch not in (summary.get("errata.branch"), summary.get(ROWS_PROPERTY)):\n',
         "        if head is None:\n",
         (f"{PUBLICATION}a_branch_that_came_back_from_main_is_not_taken_for_rows_that_wait",),
     ),

@@ -20,7 +20,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, DecimalType, NestedField, StringType
 
 import errata
-from errata.cli.app.session import World as Outside
+from errata.cli.app.session import CliEnvironment as Outside
 from errata.cli.main import main
 from errata.client import Client
 

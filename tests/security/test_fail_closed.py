@@ -157,7 +157,7 @@ def test_a_ledger_that_is_no_ledger_is_told_in_a_sentence(tmp_path: Path):
     """Another file in its place, a directory, a database of someone else: nothing is created or changed."""
     import io
 
-    from errata.cli.app.session import World
+    from errata.cli.app.session import CliEnvironment
     from errata.cli.main import main
 
     root = make_project(tmp_path / "project")
@@ -169,7 +169,7 @@ def test_a_ledger_that_is_no_ledger_is_told_in_a_sentence(tmp_path: Path):
     for content in (b"not a database, but long enough to be looked at" * 100, (tmp_path / "other.db").read_bytes()):
         place.write_bytes(content)
         out, err = io.StringIO(), io.StringIO()
-        world = World(out=out, err=err, interactive=False, environ={"ERRATA_USER": "ana"}, width=100)
+        world = CliEnvironment(out=out, err=err, interactive=False, environ={"ERRATA_USER": "ana"}, width=100)
         words = ("-C", str(root), "plan", "fin.sales", "--partitions", "2026-01-01", "--reason", "r")
         assert main(words, world) != 0
         assert_harmless(out.getvalue(), err.getvalue())
@@ -180,7 +180,7 @@ def test_a_ledger_that_is_no_ledger_is_told_in_a_sentence(tmp_path: Path):
     place.unlink()
     place.mkdir()
     out, err = io.StringIO(), io.StringIO()
-    world = World(out=out, err=err, interactive=False, environ={"ERRATA_USER": "ana"}, width=100)
+    world = CliEnvironment(out=out, err=err, interactive=False, environ={"ERRATA_USER": "ana"}, width=100)
     assert main(("-C", str(root), "status"), world) != 0
     assert_harmless(out.getvalue(), err.getvalue())
 
@@ -189,11 +189,11 @@ def test_the_starter_project_has_no_secret_to_forget():
     """No default password, key or token anywhere in what ``errata init`` writes."""
     from importlib.resources import files
 
-    from errata.text.secrets import is_secret_name, looks_like
+    from errata.text.secrets import classify_secret, is_secret_name
 
     for template in (files("errata.project") / "templates").iterdir():
         for line in template.read_text().splitlines():
             if line.lstrip().startswith("#"):
                 continue
-            assert looks_like(line) is None
+            assert classify_secret(line) is None
             assert not is_secret_name(line.partition(":")[0])

@@ -35,7 +35,7 @@ def test_a_pause_while_the_canary_is_judged_is_a_pause(make_world: Make, monkeyp
     """The worker waits and judges after resume; what was made of the canary is no candidate of the run."""
     world = make_world(days=2, chunk_bytes=ONE_DAY)
     run = world.to("approved", canary=1)
-    assemble, pauses = canary.assemble, [True]
+    assemble, pauses = canary.assemble_candidate, [True]
 
     def paused(*args: Any) -> Any:
         if pauses:
@@ -44,7 +44,7 @@ def test_a_pause_while_the_canary_is_judged_is_a_pause(make_world: Make, monkeyp
             threading.Timer(1.5, lambda: world.client.resume(run, as_="ana")).start()
         return assemble(*args)
 
-    monkeypatch.setattr(canary, "assemble", paused)
+    monkeypatch.setattr(canary, "assemble_candidate", paused)
     assert world.client.run(run, as_="ana").state == "staged"
     with pytest.raises(StateRefused, match="no candidate yet"):
         world.client.diff(run)

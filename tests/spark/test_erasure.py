@@ -12,7 +12,7 @@ import pytest
 
 import errata
 from errata.errors import KeyRefused, StateRefused
-from errata.evidence.keys import generate
+from errata.evidence.keys import generate_key_pair
 from errata.failpoints import arm
 from support.world import PRODUCT_FILE, World
 
@@ -23,7 +23,7 @@ NAMES_SUBJECTS = PRODUCT_FILE.replace("key: [day, account]\n", "key: [day, accou
 
 def governed(make: Make, key: Path, **options: object) -> World:
     """A world whose product names subjects, with an empty list."""
-    generate(key)
+    generate_key_pair(key)
     assert NAMES_SUBJECTS != PRODUCT_FILE
     world = make(product=NAMES_SUBJECTS, project=f'erasure: {{table: {LIST}, key: "{key}"}}\n', **options)
     world.client.erase([], reason="the list", as_="bo")
@@ -81,7 +81,7 @@ def test_the_list_tells_nobody_who_is_on_it(make_world: Make, tmp_path: Path) ->
     for path in files:
         content = path.read_bytes()
         assert not [text for text in tried if text.encode() in content], path
-    generate(tmp_path / "other")
+    generate_key_pair(tmp_path / "other")
     project = world.root / "errata.yaml"
     project.write_text(project.read_text().replace(str(tmp_path / "key"), str(tmp_path / "other")))
     with errata.open(str(world.root)) as client, pytest.raises(KeyRefused, match="found another key"):
@@ -92,7 +92,7 @@ def test_the_list_tells_nobody_who_is_on_it(make_world: Make, tmp_path: Path) ->
 def test_an_earlier_version_with_someone_who_was_erased_is_not_shown_again(make_world: Make, tmp_path: Path) -> None:
     """Of versions side by side a rollback moves no file, and the view would show the row again."""
     versions = "{mode: version, versions: lake.fin.sales_versions, view: lake.fin.sales_accepted,"
-    generate(tmp_path / "key")
+    generate_key_pair(tmp_path / "key")
     world = make_world(
         days=1,
         product=NAMES_SUBJECTS.replace("{mode: replace_partitions,", versions),

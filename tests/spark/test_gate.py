@@ -120,7 +120,7 @@ def test_what_is_committed_after_the_candidate_changes_nothing_judged_and_is_nev
 def _gate_jobs(world: World) -> int:
     plan = world.plan()
     desk = world.client._desk
-    manifest = desk.ledger.manifest(plan.id, world.client._actor("ana"))
+    manifest = desk.ledger.manifest(plan.id, world.client._build_actor("ana"))
     base = str(world.snapshot())
     before = _jobs(world)
     found = desk.engines.measurer.measure(

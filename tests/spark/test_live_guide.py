@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import errata.live
-from errata.cli.app.session import World as Terminal
+from errata.cli.app.session import CliEnvironment as Terminal
 from errata.cli.main import main
 from spark.test_freeze import FREEZES
 from support.world import World

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from errata.errors import ApprovalRefused, PublishConflict, Rebased
-from errata.evidence.keys import generate
+from errata.evidence.keys import generate_key_pair
 from errata.evidence.verifier import verify
 from errata.failpoints import arm
 from errata.live_writers import rebase as rebasing
@@ -39,7 +39,7 @@ def late(world: World, day: str, account: str = "late") -> None:
 def test_a_live_row_in_source_and_target_after_the_plan_is_in_the_result(make_world: Make, moment: str) -> None:
     """Its partition is computed again, once; the others keep the files of their first attempt."""
     world = make_world(days=3, product=WINS, project='evidence: {key: "errata.key"}\n')
-    public = generate(world.root / "errata.key").pem
+    public = generate_key_pair(world.root / "errata.key").pem
     hit, others = world.days[1], (world.days[0], world.days[2])
     run = world.to("staged" if moment == "staged" else "validated")
     before = world.rows()
@@ -93,7 +93,7 @@ def test_a_live_row_in_source_and_target_after_the_plan_is_in_the_result(make_wo
 
 def test_live_wins_a_few_times_and_then_it_is_a_conflict(make_world: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound holds per run, the error says so and names the freeze; the other partitions can go out."""
-    monkeypatch.setattr(rebasing, "MOST_REBASES", 1)
+    monkeypatch.setattr(rebasing, "MAX_REBASES", 1)
     world = make_world(days=2, product=WINS)
     run = world.to("staged")
     late(world, world.days[0])
@@ -220,7 +220,7 @@ def test_run_and_validate_in_one_go_until_live_lets_them(make_world: Make, tmp_p
     import io
 
     import errata
-    from errata.cli.app.session import World as Terminal
+    from errata.cli.app.session import CliEnvironment as Terminal
     from errata.cli.main import main
 
     world = make_world(days=2, product=WINS)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from errata.engines.spark.measure import grouped_totals as groups
-from errata.engines.spark.measure.aggregates import ByPartition
+from errata.engines.spark.measure.aggregates import PartitionGrouping
 from errata.engines.spark.measure.measurer import SparkMeasurer
 from errata.errors import UsageError, ValidationRejected
 from errata.gate.measure.scan_plan import compile_plan
-from errata.gate.verdict.findings import CandidateFacts
-from errata.gate.verdict.judge import judge
+from errata.gate.verdict.findings import CandidateSummary
+from errata.gate.verdict.judge import judge_candidate
 from errata.model.manifest import Manifest
 from errata.model.partition import Grain
 from errata.model.product import Control, GroupKey, Reconciliation
@@ -122,10 +122,10 @@ def test_equal_sides_agree_and_a_cent_in_one_group_does_not(spark: SparkSession,
     """The same rows balance by every rule; one cent that moves between two groups is found where the total is kept."""
     run = _run(lake, inputs=(replace(_run(lake).inputs[0], snapshot_id=lake["ids"][1]),), reconcile=RULES[:4])
     found = list(_measure(spark, lake, run))
-    facts = CandidateFacts({str(day): sum(row[0] == day for row in lake["candidate"]) for day in DAYS}, COLUMNS)
+    facts = CandidateSummary({str(day): sum(row[0] == day for row in lake["candidate"]) for day in DAYS}, COLUMNS)
 
     def off(measured: Any) -> set[str]:
-        return {check.name for check in judge(run, measured, facts).problems} & {rule.name for rule in RULES}
+        return {check.name for check in judge_candidate(run, measured, facts).problems} & {rule.name for rule in RULES}
 
     assert off(found) == set()
     at = [n for n, m in enumerate(found) if m.scope == CANDIDATE and m.name.startswith("reconcile.by month")][:2]
@@ -201,7 +201,7 @@ def test_values_of_groups_have_one_spelling(spark: SparkSession) -> None:
     total = GroupedTotal("r", "reconcile.r", "COUNT(*)", "COUNT(*)", keys, per_partition=True)
     rows = spark.sql("select date '2026-01-01' as d")
     scan = Scan("input:raw", {}, groups=(total,))
-    found = groups.measure_groups(scan, rows, ByPartition("d", "date", Grain.DAY), ("2026-01-01", "2026-01-02"))
+    found = groups.measure_groups(scan, rows, PartitionGrouping("d", "date", Grain.DAY), ("2026-01-01", "2026-01-02"))
     assert [(m.partition, m.name, m.value) for m in found] == [
         ("2026-01-01", 'reconcile.r ["1.5","2026-01-01","2026-01-01 00:00:01.5","true","2"]', "1"),
         ("2026-01-01", "groups.r", "1"),

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
 from errata.errors import EngineError, PublishConflict
-from errata.evidence.keys import generate
+from errata.evidence.keys import generate_key_pair
 from errata.evidence.verifier import verify
 from errata.failpoints import arm
 from errata.model.refs import PREFIX
@@ -216,7 +216,7 @@ def test_a_merge_and_a_restore_work_where_files_are_shared(make_world: Make) -> 
 def test_evidence_and_the_report_of_shared_files_stand(make_world: Make) -> None:
     """The bundle of such a run verifies after publication and after a rollback, and names what was carried over."""
     world = make_world(days=3, spec="", project='evidence: {key: "errata.key"}\n')
-    public = generate(world.root / "errata.key").pem
+    public = generate_key_pair(world.root / "errata.key").pem
     run = world.to("published", world.days[1])
     assert verify(world.client.evidence(run, as_="bo")[1], [public]).problems == []
     detail = world.client._desk.ledger.publication_detail(world.publication(run))

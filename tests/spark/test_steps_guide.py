@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import errata
-from errata.cli.app.session import World as Terminal
+from errata.cli.app.session import CliEnvironment as Terminal
 from errata.cli.main import main
 from support.world import PRODUCT_FILE, World
 

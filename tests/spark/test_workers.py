@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from errata.cli.app.failure import error_data
-from errata.cli.app.session import json_text
+from errata.cli.app.failure import error_to_data
+from errata.cli.app.session import to_json_text
 from errata.errors import CostCapReached, ErrataError, Nondeterministic, RunFailed, ValidationRejected
 from errata.views import ValidateView
 from support.world import PRODUCT_FILE, TRANSFORM, World
@@ -212,7 +212,7 @@ def test_every_worker_of_a_run_that_its_canary_ended_answers_with_the_verdict(ma
     for _ in range(2):
         with pytest.raises(ValidationRejected) as refused:
             world.client.run(run, as_="ana")
-        told.append(json.loads(json_text(error_data(refused.value)))["error"])
+        told.append(json.loads(to_json_text(error_to_data(refused.value)))["error"])
     assert told[0] == told[1]
     assert told[0].keys() == {"code", "message", "hint", "state", "validation"}
     view = told[0]["validation"]

@@ -15,9 +15,9 @@ from typing import Any
 from errata.canonical import canonical_bytes, sha256
 from errata.client import Client
 from errata.errors import EngineError
-from errata.gate.candidate import candidate_digest
+from errata.gate.candidate import digest_candidate
 from errata.ledger import Ledger, RunRecord
-from errata.model.approval import Approval
+from errata.model.approval import ApprovalRules
 from errata.model.audit import Actor
 from errata.model.manifest import Chunk, Manifest
 from errata.model.partition import Grain
@@ -52,7 +52,7 @@ class Bell:
     broken: str = ""
     heard: list[Mapping[str, Any]] = field(default_factory=list)
 
-    def ring(self, told: Mapping[str, Any]) -> None:
+    def send_alarm(self, told: Mapping[str, Any]) -> None:
         if self.broken:
             raise EngineError(self.broken)
         self.heard.append(told)
@@ -100,7 +100,7 @@ class Office:
 
     def candidate(self) -> None:
         """Another candidate."""
-        made = self.ledger.intend_candidate(self.run.run_id, candidate_digest(self.manifest, tuple(self.files)), ANA)
+        made = self.ledger.intend_candidate(self.run.run_id, digest_candidate(self.manifest, tuple(self.files)), ANA)
         self.ledger.record_candidate(self.run.run_id, made.n, None, str(900 + made.n), ANA, {"rows": {}})
 
     def verdict(self, *checks: Mapping[str, Any], passed: bool = True) -> None:
@@ -135,7 +135,7 @@ def office(
     people: Mapping[str, Person] = NO_TEAMS,
     *,
     requester: str = "ana",
-    rules: Approval | None = None,
+    rules: ApprovalRules | None = None,
     manual: bool = True,
     single_user: bool = False,
     partitions: tuple[str, ...] = DAYS,
@@ -151,7 +151,7 @@ def office(
     named = {} if single_user else dict(people)
     project = Project("finsight", str(tmp_path), "", {}, {product.name: product}, people=named, single_user=single_user)
     sealed = manifest(
-        requested_by=requester, approval=rules or Approval(), manual=manual, single_user=single_user,
+        requested_by=requester, approval=rules or ApprovalRules(), manual=manual, single_user=single_user,
         partitions=partitions, publish=publish or Publish(),
     )  # fmt: skip
     expected = canonical_bytes({name: [] for name in partitions})

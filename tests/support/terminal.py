@@ -8,7 +8,7 @@ import shlex
 from typing import Any
 
 import errata
-from errata.cli.app.session import World as Terminal
+from errata.cli.app.session import CliEnvironment as Terminal
 from errata.cli.main import main
 from support.world import World
 

@@ -11,25 +11,25 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from errata.approval.break_glass import raise_alarm
-from errata.approval.quorum import approve_again, standing_of
+from errata.approval.quorum import evaluate_quorum, format_approve_hint
 from errata.approval.release import (
-    OPEN,
-    Accepted,
-    Judged,
-    audited,
-    counting,
-    counts_since,
+    PUBLISHABLE_STATES,
+    JudgedCandidate,
+    SignedWarning,
+    audit_refusal,
+    explain_void_release,
+    find_release_cutoff,
+    find_valid_release,
     is_clean,
-    judged,
-    not_validated,
+    load_judged_candidate,
+    not_validated_error,
     publishes_itself,
-    why_void,
 )
 from errata.errors import ApprovalRefused
 from errata.failpoints import failpoint
-from errata.gate.candidate import candidate_digest
+from errata.gate.candidate import digest_candidate
 from errata.ledger import CandidateRecord, ReleaseRecord, RunRecord
-from errata.model.approval import Standing
+from errata.model.approval import QuorumStatus
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.product import Role
@@ -39,7 +39,7 @@ from errata.workspace import Desk
 
 
 @dataclass(frozen=True, slots=True)
-class Warrant:
+class Authorization:
     """What may be published, and by whose decision."""
 
     candidate: CandidateRecord
@@ -48,10 +48,10 @@ class Warrant:
     told: dict[str, Any]  # for the intent, which keeps it
 
 
-def goes_on(desk: Desk, actor: Actor, run_id: str) -> bool:
+def can_publish_unattended(desk: Desk, actor: Actor, run_id: str) -> bool:
     """Whether a run that was just validated publishes by itself, done by whoever acts; says why not where it might."""
     run = desk.ledger.run(run_id)
-    found = judged(desk, run)
+    found = load_judged_candidate(desk, run)
     if run.state is not RunState.VALIDATED or found is None:
         return False
     if not publishes_itself(desk, desk.ledger.manifest(run.run_id, actor)):
@@ -71,8 +71,8 @@ def goes_on(desk: Desk, actor: Actor, run_id: str) -> bool:
 def require_unattended(desk: Desk, actor: Actor, run_id: str) -> None:
     """Before any work: may whoever acts publish this run, and does its product want no person?"""
     run = desk.ledger.run(run_id)
-    desk.allow(actor, (Role.PUBLISHER,), "run --publish", run.run_id)
-    desk.not_the_requester(actor, run.planned_by, "publish", run.run_id)
+    desk.require_role(actor, (Role.PUBLISHER,), "run --publish", run.run_id)
+    desk.refuse_requester(actor, run.planned_by, "publish", run.run_id)
     if publishes_itself(desk, desk.ledger.manifest(run.run_id, actor)):
         return
     error = ApprovalRefused(
@@ -81,10 +81,10 @@ def require_unattended(desk: Desk, actor: Actor, run_id: str) -> None:
         state="nothing was changed",
         hint=f"errata run {run.run_id} --validate; then a person: errata release {run.run_id}",
     )
-    raise audited(desk, actor, run, "run --publish", error)
+    raise audit_refusal(desk, actor, run, "run --publish", error)
 
 
-def warrant(
+def authorize_publication(
     desk: Desk,
     actor: Actor,
     run: RunRecord,
@@ -93,56 +93,56 @@ def warrant(
     looked_at: str | None = None,
     break_glass: str = "",
     by_itself: bool = False,
-) -> Warrant:
+) -> Authorization:
     """What may be published now; refuses, with every reason at once, when something promised no longer holds."""
-    found = judged(desk, run)
-    if run.state not in OPEN or found is None or found.candidate.snapshot_id is None:
-        raise audited(desk, actor, run, "publish", not_validated(run, "publish", found))
+    found = load_judged_candidate(desk, run)
+    if run.state not in PUBLISHABLE_STATES or found is None or found.candidate.snapshot_id is None:
+        raise audit_refusal(desk, actor, run, "publish", not_validated_error(run, "publish", found))
     if looked_at is not None and looked_at != found.subject.digest:
-        raise audited(desk, actor, run, "publish", _judged_since(run, looked_at, found))
+        raise audit_refusal(desk, actor, run, "publish", _stale_digest_error(run, looked_at, found))
     candidate = found.candidate
     files = desk.engines.publishing.files_of(
         manifest.target.staging, found.candidate.snapshot_id, manifest.partitions
     )  # fmt: skip
-    standing = counting(desk, run, manifest, found)
-    kind, unreleased = _authority(
+    standing = find_valid_release(desk, run, manifest, found)
+    kind, unreleased = _find_authority(
         desk, actor, run, manifest, found, standing, breaks_glass=bool(break_glass), by_itself=by_itself
     )
-    _need_met(desk, actor, run, manifest, found, files, unreleased, breaks_glass=bool(break_glass))
+    _require_preconditions(desk, actor, run, manifest, found, files, unreleased, breaks_glass=bool(break_glass))
     record = standing
     if record is None or break_glass:
         record, _ = desk.ledger.record_release(
             run.run_id, found.subject.content, candidate_n=candidate.n, person=actor.person, kind=kind, actor=actor,
-            break_glass=break_glass, since=counts_since(desk, manifest),
+            break_glass=break_glass, since=find_release_cutoff(desk, manifest),
         )  # fmt: skip
         failpoint("publish.after_release")
     raise_alarm(desk, actor, run)
-    return Warrant(candidate, files, record, _told(record, found, actor))
+    return Authorization(candidate, files, record, _intent_fields(record, found, actor))
 
 
-def _need_met(
+def _require_preconditions(
     desk: Desk,
     actor: Actor,
     run: RunRecord,
     manifest: Manifest,
-    found: Judged,
+    found: JudgedCandidate,
     files: tuple[DataFile, ...],
     unreleased: str,
     *,
     breaks_glass: bool,
 ) -> None:
     """Every precondition on the facts of now; refuses with all that fail, on the record."""
-    stands = standing_of(desk, run, manifest)
-    problems = unmet(
-        Facts(
+    stands = evaluate_quorum(desk, run, manifest)
+    problems = find_unmet(
+        Preconditions(
             manifest_digest=run.manifest_digest,
             requested_by=manifest.requested_by,
             approvals=stands,
-            approvers=frozenset(desk.project.with_role(Role.APPROVER)),
+            approvers=frozenset(desk.project.list_with_role(Role.APPROVER)),
             accepted=found.accepted,
             verdict_passed=found.verdict.passed,
             candidate_digest=found.candidate.digest,
-            found_digest=candidate_digest(manifest, files),
+            found_digest=digest_candidate(manifest, files),
             unreleased=unreleased,
             single_user=manifest.single_user and desk.project.single_user,
             breaks_glass=breaks_glass,
@@ -154,17 +154,17 @@ def _need_met(
     if unreleased:
         hint = f"errata release {run.run_id} --digest {found.subject.digest}"
     if not stands.is_met:
-        hint = approve_again(run, stands)
+        hint = format_approve_hint(run, stands)
     error = ApprovalRefused(
         f"publish of {run.run_id} was refused: {'; '.join(problems)}",
         state="main is unchanged; the staged output is kept",
         hint=hint,
         problems=list(problems),
     )
-    raise audited(desk, actor, run, "publish", error)
+    raise audit_refusal(desk, actor, run, "publish", error)
 
 
-def _judged_since(run: RunRecord, looked_at: str, found: Judged) -> ApprovalRefused:
+def _stale_digest_error(run: RunRecord, looked_at: str, found: JudgedCandidate) -> ApprovalRefused:
     """Whoever publishes releases by that, and nobody releases what they have not seen."""
     return ApprovalRefused(
         f"publish of {run.run_id} was refused; expected what you looked at, {looked_at}, found {found.subject.digest}: "
@@ -174,12 +174,12 @@ def _judged_since(run: RunRecord, looked_at: str, found: Judged) -> ApprovalRefu
     )
 
 
-def _authority(
+def _find_authority(
     desk: Desk,
     actor: Actor,
     run: RunRecord,
     manifest: Manifest,
-    found: Judged,
+    found: JudgedCandidate,
     standing: ReleaseRecord | None,
     *,
     breaks_glass: bool,
@@ -194,7 +194,10 @@ def _authority(
         return "automatic", ""
     rows = desk.ledger.releases(run.run_id)
     if rows:
-        said = f"the release by {rows[-1].person} no longer counts: {why_void(desk, run, manifest, found, rows[-1])}"
+        said = (
+            f"the release by {rows[-1].person} no longer counts: "
+            f"{explain_void_release(desk, run, manifest, found, rows[-1])}"
+        )
     else:
         said = "no person has released this candidate"
     if itself:
@@ -202,7 +205,7 @@ def _authority(
     return "automatic", said
 
 
-def _told(record: ReleaseRecord, found: Judged, actor: Actor) -> dict[str, Any]:
+def _intent_fields(record: ReleaseRecord, found: JudgedCandidate, actor: Actor) -> dict[str, Any]:
     # who and why stand in the release; here is which one it was
     return {
         "release": record.release_id,
@@ -213,14 +216,14 @@ def _told(record: ReleaseRecord, found: Judged, actor: Actor) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class Preconditions:
     """Read again, right before the intent."""
 
     manifest_digest: str
     requested_by: str
-    approvals: Standing
+    approvals: QuorumStatus
     approvers: frozenset[str]  # who may approve, and accept warnings, today
-    accepted: tuple[Accepted, ...]
+    accepted: tuple[SignedWarning, ...]
     verdict_passed: bool  # the latest verdict, over the latest candidate
     candidate_digest: str
     found_digest: str  # of the files the candidate holds now
@@ -229,12 +232,12 @@ class Facts:
     breaks_glass: bool = False  # stands for the second person and the quorum, and for nothing else
 
 
-def unmet(facts: Facts) -> tuple[str, ...]:
+def find_unmet(facts: Preconditions) -> tuple[str, ...]:
     """Why this may not be published; empty when it may."""
     problems: list[str] = []
     if not facts.approvals.is_met and not facts.breaks_glass:
-        problems.append(_approvals(facts))
-    problems += _acceptances(facts.accepted, facts)
+        problems.append(_describe_missing_approvals(facts))
+    problems += _find_void_acceptances(facts.accepted, facts)
     if not facts.verdict_passed:
         problems.append("the latest verdict does not pass the latest candidate")
     if facts.candidate_digest != facts.found_digest:
@@ -246,7 +249,7 @@ def unmet(facts: Facts) -> tuple[str, ...]:
     return tuple(problems)
 
 
-def _approvals(facts: Facts) -> str:
+def _describe_missing_approvals(facts: Preconditions) -> str:
     lacking = "; ".join(facts.approvals.missing)
     if facts.approvals.counted or facts.approvals.quorum > 1:
         return f"manifest {facts.manifest_digest} has {lacking}"
@@ -255,7 +258,7 @@ def _approvals(facts: Facts) -> str:
     )
 
 
-def _acceptances(accepted: Iterable[Accepted], facts: Facts) -> list[str]:
+def _find_void_acceptances(accepted: Iterable[SignedWarning], facts: Preconditions) -> list[str]:
     """Whoever answers for a warning still has to be allowed to."""
     if facts.single_user:
         return []

@@ -18,39 +18,39 @@ from errata.workspace import Desk
 _RUNG, _FAILED = "alarm.rung", "alarm.failed"
 
 
-def may_break(desk: Desk, actor: Actor, why: str, action: str, run_id: str) -> None:
+def require_break_glass(desk: Desk, actor: Actor, why: str, action: str, run_id: str) -> None:
     """Only with the role, and only with a reason."""
     if not why.strip():
         raise UsageError(f"{action} was refused; expected --break-glass with why it cannot wait for a second person")
-    desk.allow(actor, (Role.BREAK_GLASS,), action, run_id)
+    desk.require_role(actor, (Role.BREAK_GLASS,), action, run_id)
 
 
-def broken_in(desk: Desk, run_id: str) -> tuple[BreakGlassView, ...]:
+def list_break_glass(desk: Desk, run_id: str) -> tuple[BreakGlassView, ...]:
     """Every time that someone decided alone over this run, oldest first."""
-    rows = _rows(desk, run_id)
+    rows = _list_decisions(desk, run_id)
     if not rows:
         return ()
-    told, unheard = _told(desk, run_id), "not rung yet" if desk.engines.alarm.is_there else "none"
+    told, unheard = _read_alarm_outcomes(desk, run_id), "not rung yet" if desk.engines.alarm.is_there else "none"
     return tuple(
-        BreakGlassView(row.person, row.break_glass, row.at, _deed(row), told.get(row.audit_seq, unheard))
+        BreakGlassView(row.person, row.break_glass, row.at, _format_action(row), told.get(row.audit_seq, unheard))
         for row in rows
     )
 
 
-def newest_broken(desk: Desk, run_id: str) -> BreakGlassView | None:
+def find_last_break_glass(desk: Desk, run_id: str) -> BreakGlassView | None:
     """The last time, if ever."""
-    found = broken_in(desk, run_id)
+    found = list_break_glass(desk, run_id)
     return found[-1] if found else None
 
 
 def raise_alarm(desk: Desk, actor: Actor, run: RunRecord) -> None:
     """Say aloud what nobody was told of yet; an alarm that fails is seen and audited, and undoes nothing."""
-    rows = _rows(desk, run.run_id)
-    told = _told(desk, run.run_id) if rows else {}
+    rows = _list_decisions(desk, run.run_id)
+    told = _read_alarm_outcomes(desk, run.run_id) if rows else {}
     for row in rows:
         if row.audit_seq in told:
             continue
-        deed = _deed(row)
+        deed = _format_action(row)
         desk.narrate(f"! BREAK-GLASS: {row.person} decided alone to {deed} {run.run_id}: {row.break_glass}")
         if not desk.engines.alarm.is_there:
             desk.narrate("! no alarm is configured in errata.yaml; tell those who should know")
@@ -58,7 +58,7 @@ def raise_alarm(desk: Desk, actor: Actor, run: RunRecord) -> None:
             continue
         failpoint("alarm.before_ring")
         try:
-            desk.engines.alarm.ring(
+            desk.engines.alarm.send_alarm(
                 {
                     "event": "break_glass",
                     "deed": deed,
@@ -83,16 +83,16 @@ def raise_alarm(desk: Desk, actor: Actor, run: RunRecord) -> None:
             desk.ledger.note(run.run_id, actor, _RUNG, {"entry": row.audit_seq})
 
 
-def _rows(desk: Desk, run_id: str) -> list[ApprovalRecord | ReleaseRecord]:
+def _list_decisions(desk: Desk, run_id: str) -> list[ApprovalRecord | ReleaseRecord]:
     decided: list[ApprovalRecord | ReleaseRecord] = [*desk.ledger.approvals(run_id), *desk.ledger.releases(run_id)]
     return sorted((row for row in decided if row.break_glass), key=lambda row: row.audit_seq)
 
 
-def _deed(row: ApprovalRecord | ReleaseRecord) -> str:
+def _format_action(row: ApprovalRecord | ReleaseRecord) -> str:
     return "approve" if isinstance(row, ApprovalRecord) else "publish"
 
 
-def _told(desk: Desk, run_id: str) -> dict[int, str]:
+def _read_alarm_outcomes(desk: Desk, run_id: str) -> dict[int, str]:
     """What became of the alarm, by the entry of the decision."""
     entries = [entry for entry in desk.ledger.audit_entries(run_id) if entry.action in (_RUNG, _FAILED)]
     return {e.body["entry"]: "rung" if e.action == _RUNG else f"failed: {e.body['error']}" for e in entries}

@@ -11,8 +11,8 @@ from datetime import datetime
 
 from errata.errors import ApprovalRefused
 from errata.ledger import ApprovalRecord, RunRecord
-from errata.ledger.store.approvals import Judge
-from errata.model.approval import Standing, Voters, standing
+from errata.ledger.store.approvals import QuorumCheck
+from errata.model.approval import QuorumStatus, Voters, count_approvals
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.product import Project, Role
@@ -21,63 +21,65 @@ from errata.views import ApprovalView, QuorumView
 from errata.workspace import Desk
 
 
-def voters_of(project: Project, owner: str, *, single_user: bool) -> Voters:
+def build_voters(project: Project, owner: str, *, single_user: bool) -> Voters:
     """Who counts for a product of this owner."""
     team = frozenset(name for name, person in project.people.items() if owner in person.teams)
     return Voters(
-        approvers=frozenset(project.with_role(Role.APPROVER)),
-        breakers=frozenset(project.with_role(Role.BREAK_GLASS)),
+        approvers=frozenset(project.list_with_role(Role.APPROVER)),
+        breakers=frozenset(project.list_with_role(Role.BREAK_GLASS)),
         owner=owner if team else "",
         team=team,
         single_user=single_user,
     )
 
 
-def judge_of(desk: Desk, run: RunRecord, manifest: Manifest) -> Judge:
+def build_quorum_check(desk: Desk, run: RunRecord, manifest: Manifest) -> QuorumCheck:
     """What approvals of this run amount to, as a question that the ledger can ask inside a transaction."""
     single_user = manifest.single_user and desk.project.single_user
-    voters = voters_of(desk.project, manifest.owner, single_user=single_user)
-    requester = desk.project.spelt(run.planned_by) or run.planned_by
+    voters = build_voters(desk.project, manifest.owner, single_user=single_user)
+    requester = desk.project.find_case_variant(run.planned_by) or run.planned_by
 
-    def judge(given: Iterable[ApprovalRecord], at: str) -> Standing:
+    def judge(given: Iterable[ApprovalRecord], at: str) -> QuorumStatus:
         now = datetime.fromisoformat(at)
-        return standing(manifest.approval, voters, given, digest=run.manifest_digest, requester=requester, now=now)
+        return count_approvals(
+            manifest.approval, voters, given, digest=run.manifest_digest, requester=requester, now=now
+        )
 
     return judge
 
 
-def standing_of(desk: Desk, run: RunRecord, manifest: Manifest) -> Standing:
+def evaluate_quorum(desk: Desk, run: RunRecord, manifest: Manifest) -> QuorumStatus:
     """What the approvals of a run amount to now."""
-    return judge_of(desk, run, manifest)(desk.ledger.approvals(run.run_id), desk.ledger.now())
+    return build_quorum_check(desk, run, manifest)(desk.ledger.approvals(run.run_id), desk.ledger.now())
 
 
-def require_approvals(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, action: str) -> Standing:
+def require_approvals(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, action: str) -> QuorumStatus:
     """Refuse ``action`` when what was approved once is no longer enough."""
-    stands = standing_of(desk, run, manifest)
+    stands = evaluate_quorum(desk, run, manifest)
     if stands.is_met:
         return stands
     error = ApprovalRefused(
         f"{action} of {run.run_id} was refused; {'; '.join(stands.missing)}",
         state="nothing was changed",
-        hint=approve_again(run, stands),
+        hint=format_approve_hint(run, stands),
         may=list(stands.may),
     )
-    desk.ledger.refuse(run.run_id, actor, action, error.message)
+    desk.ledger.record_refusal(run.run_id, actor, action, error.message)
     raise error
 
 
-def approve_again(run: RunRecord, stands: Standing) -> str:
+def format_approve_hint(run: RunRecord, stands: QuorumStatus) -> str:
     """The command that mends it, and who may type it."""
     who = f" (as {' or '.join(stands.may)})" if stands.may else ""
     return f"approve again: errata approve {run.run_id} --digest {run.manifest_digest}{who}"
 
 
-def current_quorum(desk: Desk, run: RunRecord, manifest: Manifest) -> QuorumView | None:
+def current_quorum_view(desk: Desk, run: RunRecord, manifest: Manifest) -> QuorumView | None:
     """What the approvals of a run under way amount to; of one that is over nobody asks any more."""
-    return None if run.state in FINAL else quorum_view(standing_of(desk, run, manifest))
+    return None if run.state in FINAL else quorum_view(evaluate_quorum(desk, run, manifest))
 
 
-def quorum_view(stands: Standing) -> QuorumView:
+def quorum_view(stands: QuorumStatus) -> QuorumView:
     """For people and programs."""
     return QuorumView(
         needed=stands.quorum,

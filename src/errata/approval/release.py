@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from errata.canonical import digest_of, plain
+from errata.canonical import digest_of, to_plain
 from errata.errors import Refused, StateRefused
-from errata.gate.warnings import accepted_in_verdict
+from errata.gate.warnings import find_verdict_acceptances
 from errata.ledger import CandidateRecord, ReleaseRecord, RunRecord, VerdictRecord
-from errata.model.approval import is_over
+from errata.model.approval import is_expired
 from errata.model.audit import Actor
-from errata.model.duration import before
+from errata.model.duration import subtract_duration
 from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.model.run import FINAL, RunState
@@ -24,22 +24,22 @@ from errata.views import ReleasedView
 from errata.workspace import Desk
 
 CLEAN_GATE = "clean gate"
-OPEN = (RunState.VALIDATED, RunState.PART_PUBLISHED)
+PUBLISHABLE_STATES = (RunState.VALIDATED, RunState.PART_PUBLISHED)
 """States in which something may be released and published."""
-_AT_WORK = frozenset({RunState.RUNNING, RunState.PAUSED, RunState.FAILED, RunState.STAGED})
+_COMPUTING_STATES = frozenset({RunState.RUNNING, RunState.PAUSED, RunState.FAILED, RunState.STAGED})
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedCandidate:
     """The newest verdict, the candidate it is about, and both as what a release is over."""
 
     verdict: VerdictRecord
     candidate: CandidateRecord
-    subject: Subject
-    accepted: tuple[Accepted, ...]  # as people read it
+    subject: ReleaseScope
+    accepted: tuple[SignedWarning, ...]  # as people read it
 
 
-def judged(desk: Desk, run: RunRecord) -> Judged | None:
+def load_judged_candidate(desk: Desk, run: RunRecord) -> JudgedCandidate | None:
     """What there is to release; None before a verdict."""
     verdict = desk.ledger.latest_verdict(run.run_id)
     if verdict is None:
@@ -47,16 +47,16 @@ def judged(desk: Desk, run: RunRecord) -> Judged | None:
     candidate = next((c for c in desk.ledger.candidates(run.run_id) if c.n == verdict.candidate_n), None)
     if candidate is None or candidate.snapshot_id is None:
         return None
-    readable = _accepted(desk, run)
+    readable = _list_accepted_warnings(desk, run)
     # what is signed is what is stored, so that a signature holds when a name is erased
     with desk.ledger.as_stored():
-        accepted, stored = _accepted(desk, run), desk.ledger.latest_verdict(run.run_id) or verdict
+        accepted, stored = _list_accepted_warnings(desk, run), desk.ledger.latest_verdict(run.run_id) or verdict
     findings = {
         "passed": stored.passed,
         "checks": [dict(check) for check in stored.checks],
         "thresholds": stored.thresholds_digest,
     }
-    subject = Subject(
+    subject = ReleaseScope(
         manifest_digest=run.manifest_digest,
         candidate=candidate.n,
         candidate_digest=candidate.digest,
@@ -65,17 +65,17 @@ def judged(desk: Desk, run: RunRecord) -> Judged | None:
         accepted=accepted,
         partitions=run.partitions,
     )
-    return Judged(verdict, candidate, subject, readable)
+    return JudgedCandidate(verdict, candidate, subject, readable)
 
 
-def _accepted(desk: Desk, run: RunRecord) -> tuple[Accepted, ...]:
-    found = (Accepted(one.check, one.findings, one.why, one.person) for one in accepted_in_verdict(desk, run))
+def _list_accepted_warnings(desk: Desk, run: RunRecord) -> tuple[SignedWarning, ...]:
+    found = (SignedWarning(one.check, one.findings, one.why, one.person) for one in find_verdict_acceptances(desk, run))
     return tuple(sorted(found, key=lambda one: (one.check, one.person)))
 
 
-def release_digest(desk: Desk, run: RunRecord) -> str | None:
+def find_release_digest(desk: Desk, run: RunRecord) -> str | None:
     """What a release would name now; None while nothing has passed."""
-    found = judged(desk, run) if run.state in OPEN else None
+    found = load_judged_candidate(desk, run) if run.state in PUBLISHABLE_STATES else None
     return found.subject.digest if found and found.verdict.passed else None
 
 
@@ -85,34 +85,38 @@ def publishes_itself(desk: Desk, manifest: Manifest) -> bool:
     return not manifest.manual and product is not None and not product.manual
 
 
-def counts_since(desk: Desk, manifest: Manifest) -> datetime:
+def find_release_cutoff(desk: Desk, manifest: Manifest) -> datetime:
     """The instant from which on a release counts."""
-    return before(manifest.approval.valid, datetime.fromisoformat(desk.ledger.now()))
+    return subtract_duration(manifest.approval.valid, datetime.fromisoformat(desk.ledger.now()))
 
 
-def counting(desk: Desk, run: RunRecord, manifest: Manifest, found: Judged) -> ReleaseRecord | None:
+def find_valid_release(desk: Desk, run: RunRecord, manifest: Manifest, found: JudgedCandidate) -> ReleaseRecord | None:
     """The newest release that counts now."""
     rows = reversed(desk.ledger.releases(run.run_id))
-    return next((row for row in rows if not why_void(desk, run, manifest, found, row)), None)
+    return next((row for row in rows if not explain_void_release(desk, run, manifest, found, row)), None)
 
 
-def why_void(desk: Desk, run: RunRecord, manifest: Manifest, found: Judged, row: ReleaseRecord) -> str:
+def explain_void_release(
+    desk: Desk, run: RunRecord, manifest: Manifest, found: JudgedCandidate, row: ReleaseRecord
+) -> str:
     """Why a release no longer counts; empty when it does."""
     people = desk.project.people
     services = frozenset(name for name, person in people.items() if person.service)
-    holders = Holders(
-        publishers=frozenset(desk.project.with_role(Role.PUBLISHER)),
-        breakers=frozenset(desk.project.with_role(Role.BREAK_GLASS)),
+    holders = Releasers(
+        publishers=frozenset(desk.project.list_with_role(Role.PUBLISHER)),
+        breakers=frozenset(desk.project.list_with_role(Role.BREAK_GLASS)),
         services=services,
-        requester=desk.project.spelt(run.planned_by) or run.planned_by,
+        requester=desk.project.find_case_variant(run.planned_by) or run.planned_by,
         single_user=manifest.single_user and desk.project.single_user,
     )
     automatic = publishes_itself(desk, manifest) and is_clean(found.verdict.checks)
     now = datetime.fromisoformat(desk.ledger.now())
-    return void(plain(row), found.subject, holders, valid=manifest.approval.valid, now=now, automatic=automatic)
+    return find_void_reason(
+        to_plain(row), found.subject, holders, valid=manifest.approval.valid, now=now, automatic=automatic
+    )
 
 
-def released_by(release: ReleaseRecord | None) -> str | None:
+def name_releaser(release: ReleaseRecord | None) -> str | None:
     """Who let something out."""
     if release is None:
         return None
@@ -125,18 +129,18 @@ def released_view(desk: Desk, run: RunRecord, manifest: Manifest) -> ReleasedVie
     if not rows:
         return None
     # of a run that is over nobody asks again
-    found = None if run.state in FINAL else judged(desk, run)
-    row = (counting(desk, run, manifest, found) if found else None) or rows[-1]
-    why = why_void(desk, run, manifest, found, row) if found else ""
-    if not why and run.state in _AT_WORK:
+    found = None if run.state in FINAL else load_judged_candidate(desk, run)
+    row = (find_valid_release(desk, run, manifest, found) if found else None) or rows[-1]
+    why = explain_void_release(desk, run, manifest, found, row) if found else ""
+    if not why and run.state in _COMPUTING_STATES:
         why = "the candidate that it is over was given up, because partitions are computed again"
     return ReleasedView(
         row.digest, row.person, row.at, row.kind, row.note, not why, why or None, row.break_glass or None,
-        _publisher(desk, row),
+        _find_publisher(desk, row),
     )  # fmt: skip
 
 
-def _publisher(desk: Desk, release: ReleaseRecord) -> str | None:
+def _find_publisher(desk: Desk, release: ReleaseRecord) -> str | None:
     """Who published under a release last; a publication that did not land has no publisher."""
     landed = [
         publication.person
@@ -146,7 +150,7 @@ def _publisher(desk: Desk, release: ReleaseRecord) -> str | None:
     return landed[-1] if landed else None
 
 
-def not_validated(run: RunRecord, action: str, found: Judged | None) -> StateRefused:
+def not_validated_error(run: RunRecord, action: str, found: JudgedCandidate | None) -> StateRefused:
     """There is nothing to release or publish yet."""
     verdict = ", whose newest verdict does not pass" if found and not found.verdict.passed else ""
     return StateRefused(
@@ -158,9 +162,9 @@ def not_validated(run: RunRecord, action: str, found: Judged | None) -> StateRef
     )
 
 
-def audited(desk: Desk, actor: Actor, run: RunRecord, action: str, error: Refused) -> Refused:
+def audit_refusal(desk: Desk, actor: Actor, run: RunRecord, action: str, error: Refused) -> Refused:
     """The error, on the record."""
-    desk.ledger.refuse(run.run_id, actor, action, error.message)
+    desk.ledger.record_refusal(run.run_id, actor, action, error.message)
     return error
 
 
@@ -169,7 +173,7 @@ AUTOMATIC = "automatic"
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class SignedWarning:
     """A warning that a person answers for; ``findings`` is the digest of what was found."""
 
     check: str
@@ -179,7 +183,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ReleaseScope:
     """What is signed."""
 
     manifest_digest: str
@@ -187,14 +191,14 @@ class Subject:
     candidate_digest: str
     verdict: int  # the audit entry that recorded it
     verdict_digest: str  # of its findings and the thresholds they were judged by
-    accepted: tuple[Accepted, ...]
+    accepted: tuple[SignedWarning, ...]
     partitions: tuple[str, ...]
     format: str = FORMAT
 
     @property
     def content(self) -> Mapping[str, Any]:
         """As it is kept."""
-        found: Mapping[str, Any] = plain(self)
+        found: Mapping[str, Any] = to_plain(self)
         return found
 
     @property
@@ -204,7 +208,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Holders:
+class Releasers:
     """Who may release, by the project file as it is now; services never do."""
 
     publishers: frozenset[str]
@@ -219,10 +223,10 @@ def is_clean(checks: Iterable[Mapping[str, Any]]) -> bool:
     return all(check.get("level") == "ok" for check in checks)
 
 
-def void(
+def find_void_reason(
     release: Mapping[str, Any],
-    subject: Subject,
-    holders: Holders,
+    subject: ReleaseScope,
+    holders: Releasers,
     *,
     valid: str,
     now: datetime,
@@ -230,17 +234,17 @@ def void(
 ) -> str:
     """Why a release no longer counts; empty when it does. ``automatic``: the product publishes by itself, now."""
     signed, person = release["subject"], str(release["person"])
-    for told, names in _CHANGES:
+    for told, names in _VOID_REASONS:
         if any(signed.get(name) != subject.content[name] for name in names):
             return told
-    if is_over(release["at"], valid, now):
+    if is_expired(release["at"], valid, now):
         return f"it is of {release['at'][:10]} and counts for {valid}"
     if release["kind"] == AUTOMATIC:
         return "" if automatic else "it was released by a clean gate, and the product now wants a person"
-    return _holder(person, holders, broke_glass=bool(release["break_glass"]))
+    return _check_person(person, holders, broke_glass=bool(release["break_glass"]))
 
 
-_CHANGES = (
+_VOID_REASONS = (
     ("the plan is another one", ("manifest_digest", "partitions")),
     ("there is a new candidate", ("candidate", "candidate_digest")),
     ("the accepted warnings are others", ("accepted",)),
@@ -249,7 +253,7 @@ _CHANGES = (
 )
 
 
-def _holder(person: str, holders: Holders, *, broke_glass: bool) -> str:
+def _check_person(person: str, holders: Releasers, *, broke_glass: bool) -> str:
     if holders.single_user:
         return ""
     if person in holders.services:

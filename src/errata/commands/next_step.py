@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from errata.model.run import RunState
 
 if TYPE_CHECKING:
-    from errata.ledger import Counts, RunRecord
+    from errata.ledger import ChunkCounts, RunRecord
     from errata.views import GroupsView, QuorumView, StatusView
 
 S = RunState
 
 
-def next_commands(state: str, run_id: str, *, digest: str | None = None) -> tuple[str, ...]:
+def suggest_commands(state: str, run_id: str, *, digest: str | None = None) -> tuple[str, ...]:
     """What a person would type next; the first is the usual one."""
     sha = digest or "SHA"
     table: dict[str, tuple[str, ...]] = {
@@ -31,7 +31,7 @@ def next_commands(state: str, run_id: str, *, digest: str | None = None) -> tupl
     return table.get(state, ())
 
 
-def after_review(status: StatusView) -> tuple[str, ...]:
+def suggest_after_review(status: StatusView) -> tuple[str, ...]:
     """What a reviewer would type after a diff; a rejected run needs consent or another run."""
     if status.state == S.REJECTED:
         return (
@@ -41,23 +41,23 @@ def after_review(status: StatusView) -> tuple[str, ...]:
     return (status.next,) if status.next else ()
 
 
-def _again(run: RunRecord, quorum: QuorumView | None) -> str:
+def _approve_command(run: RunRecord, quorum: QuorumView | None) -> str:
     """Approvals that no longer suffice stand before the next deed that needs them."""
     is_needed = run.state in (S.APPROVED, S.VALIDATED, S.PART_PUBLISHED)
     lacking = quorum is not None and not quorum.met and is_needed
     return f"errata approve {run.run_id} --digest {run.manifest_digest}" if lacking else ""
 
 
-def _going_on(run: RunRecord, groups: GroupsView | None) -> str:
+def _resume_command(run: RunRecord, groups: GroupsView | None) -> str:
     """Groups that were stopped go on when someone says so."""
     return f"errata resume {run.run_id}" if groups is not None and groups.stopped else ""
 
 
-def next_command(run: RunRecord, counts: Counts, last_move: str) -> str:
+def next_command(run: RunRecord, counts: ChunkCounts, last_move: str) -> str:
     """What a person would type next; ``last_move`` is the action that brought the run where it is."""
     again = f'errata plan {run.product} … --supersede {run.run_id} --reason "…"'
-    if last_move in _FOR_GOOD or (run.state is S.REJECTED and counts.done < counts.total):
-        return again + _FOR_GOOD.get(last_move, "")
+    if last_move in _DEAD_END_MOVES or (run.state is S.REJECTED and counts.done < counts.total):
+        return again + _DEAD_END_MOVES.get(last_move, "")
     match run.state:
         case S.PLANNED:
             return f"errata approve {run.run_id} --digest {run.manifest_digest}"
@@ -79,5 +79,5 @@ def next_command(run: RunRecord, counts: Counts, last_move: str) -> str:
             return ""
 
 
-_FOR_GOOD = {"cost.capped": ' --override cost="…"', "determinism.refuted": ""}
+_DEAD_END_MOVES = {"cost.capped": ' --override cost="…"', "determinism.refuted": ""}
 """Moves after which going on would end at the same place, and what another plan needs."""

@@ -24,7 +24,7 @@ _STORAGE = (
     "Status Code: 403",
     "(Service: S3, Status Code: 403",
 )
-_SYSTEM_SAYS = re.compile(
+_STORAGE_MESSAGE = re.compile(
     r"\b(?:java\.io|java\.nio\.file|org\.apache\.hadoop)\.[\w.$]+: "
     r"[^\n]*(?:No space left on device|Disk quota exceeded|Read-only file system|Permission denied)"
 )
@@ -39,7 +39,7 @@ _MEMORY = (
     "exited with code 137",
     "exited with code 52",
 )
-_PASSES = (
+_TRANSIENT = (
     "java.net.ConnectException",
     "java.net.NoRouteToHostException",
     "java.net.SocketException",
@@ -62,9 +62,9 @@ _PASSES = (
 )
 _UNREADABLE = re.compile(r"\[FAILED_READ_FILE\.(?!FILE_NOT_EXIST)\w+\] [^\n]*? file (\S.*?)\.(?=\s|$)", re.MULTILINE)
 """What Spark says when a file that is there cannot be read, with its name."""
-_RUNTIME = ("java.", "javax.", "jdk.", "sun.", "com.sun.", "scala.")
+_RUNTIME_PACKAGES = ("java.", "javax.", "jdk.", "sun.", "com.sun.", "scala.")
 """Frames that say nothing of who called them."""
-_MACHINERY = (
+_ENGINE_PACKAGES = (
     "org.apache.iceberg.",
     "org.apache.parquet.",
     "org.apache.avro.",
@@ -88,48 +88,48 @@ _MACHINERY = (
 _ABOUT_AN_EXPRESSION = re.compile(r"^[\w.$]+: \[(?!INTERNAL_ERROR)[A-Z][A-Z0-9_.]+\]")
 """How Spark writes that an expression, a type or a value of the query is wrong."""
 _DEFECT_OF_SPARK = "[INTERNAL_ERROR"
-_FRAMES = 60
+_MAX_FRAMES = 60
 _OUT_OF_MEMORY_EXITS = {3, 52, 137, -9}
 """ExitOnOutOfMemoryError, Spark's own handler, and the kernel's."""
 
 
-def meaning(error: BaseException, where: str, exit_code: int | None) -> ErrataError | None:
+def classify_error(error: BaseException, where: str, exit_code: int | None) -> ErrataError | None:
     """The error that says what happened, or None when it is the transform's own; ``exit_code`` of a dead JVM."""
     if isinstance(error, ErrataError):
         return error
     # first, because Java can no longer be asked what it meant
-    if exit_code is not None or any(_is_gone(one) for one in _python_chain(error)):
-        return _gone(where, exit_code)
+    if exit_code is not None or any(_is_jvm_gone(one) for one in _iterate_exceptions(error)):
+        return _build_worker_died(where, exit_code)
     try:
-        told = "\n".join(_FROM_PYTHON.sub("", text) for text in _system_texts(error))
+        told = "\n".join(_FROM_PYTHON.sub("", text) for text in _iterate_system_texts(error))
     except Exception as silence:
-        if _is_gone(silence):
-            return _gone(where, exit_code)
+        if _is_jvm_gone(silence):
+            return _build_worker_died(where, exit_code)
         raise
-    no_room = any(isinstance(one, OSError) and one.errno in _NO_ROOM for one in _python_chain(error))
-    if no_room or _has(told, _STORAGE) or _SYSTEM_SAYS.search(told):
+    no_room = any(isinstance(one, OSError) and one.errno in _NO_ROOM for one in _iterate_exceptions(error))
+    if no_room or _contains_any(told, _STORAGE) or _STORAGE_MESSAGE.search(told):
         return StorageRefused(
             f"{where} could not be written: {cause_of(error)}",
             state="the chunk was given back; chunks that were adopted are kept; main is unchanged",
             hint="make room or mend the permission, then repeat the command: it goes on where it stopped",
         )
-    if any(isinstance(one, MemoryError) for one in _python_chain(error)) or _has(told, _MEMORY):
+    if any(isinstance(one, MemoryError) for one in _iterate_exceptions(error)) or _contains_any(told, _MEMORY):
         return OutOfMemory(
             f"{where} ran out of memory: {cause_of(error)}",
             state="nothing of this chunk was adopted; main is unchanged",
             hint="it is tried again in smaller pieces; spark.driver.memory and spark.executor.memory set what there is",
         )
-    if _has(told, _PASSES):
+    if _contains_any(told, _TRANSIENT):
         return EngineError(
             f"{where} failed in a way that may pass: {cause_of(error)}",
             state="nothing of this chunk was adopted; main is unchanged",
         )
-    return corrupt(error, where) or _of_the_engine(error, where)
+    return find_corrupt_file(error, where) or _classify_engine_error(error, where)
 
 
-def _of_the_engine(error: BaseException, where: str) -> EngineError | None:
+def _classify_engine_error(error: BaseException, where: str) -> EngineError | None:
     """A failure inside the engine, with its cause; None where the transform may have brought it about."""
-    java = next((found for one in _python_chain(error) if (found := _java(one)) is not None), None)
+    java = next((found for one in _iterate_exceptions(error) if (found := _find_java_exception(one)) is not None), None)
     if java is None:
         return None
     is_defect = False
@@ -142,8 +142,8 @@ def _of_the_engine(error: BaseException, where: str) -> EngineError | None:
         java = cause
     if _FROM_PYTHON.search(text) or _ABOUT_AN_EXPRESSION.match(text):
         return None
-    thrower = next((name for name in _frames(java) if not name.startswith(_RUNTIME)), "")
-    if not is_defect and not thrower.startswith(_MACHINERY):
+    thrower = next((name for name in _iterate_frames(java) if not name.startswith(_RUNTIME_PACKAGES)), "")
+    if not is_defect and not thrower.startswith(_ENGINE_PACKAGES):
         return None
     place = f", thrown in {thrower}" if thrower else ""
     return EngineError(
@@ -152,19 +152,19 @@ def _of_the_engine(error: BaseException, where: str) -> EngineError | None:
     )
 
 
-def _frames(java: Any) -> Iterator[str]:
+def _iterate_frames(java: Any) -> Iterator[str]:
     """The classes that a throwable passed through, innermost first."""
     for n, frame in enumerate(java.getStackTrace()):
-        if n == _FRAMES:
+        if n == _MAX_FRAMES:
             return
         yield str(frame.getClassName())
 
 
-def corrupt(error: BaseException, where: str) -> SourceCorrupt | None:
+def find_corrupt_file(error: BaseException, where: str) -> SourceCorrupt | None:
     """The file that is at fault, by name, when a file is at fault and not the way to it."""
-    told = "\n".join(_FROM_PYTHON.sub("", text) for text in _system_texts(error))
+    told = "\n".join(_FROM_PYTHON.sub("", text) for text in _iterate_system_texts(error))
     found = _UNREADABLE.search(told)
-    if found is None or _has(told, _PASSES):
+    if found is None or _contains_any(told, _TRANSIENT):
         return None
     return SourceCorrupt(
         f"{where}: {found[1]} cannot be read: {cause_of(error)}",
@@ -174,7 +174,7 @@ def corrupt(error: BaseException, where: str) -> SourceCorrupt | None:
     )
 
 
-def _gone(where: str, exit_code: int | None) -> ErrataError:
+def _build_worker_died(where: str, exit_code: int | None) -> ErrataError:
     if exit_code in _OUT_OF_MEMORY_EXITS:
         return WorkerDied(
             f"the JVM ended with exit code {exit_code} while computing {where}: probably out of memory",
@@ -190,15 +190,15 @@ def _gone(where: str, exit_code: int | None) -> ErrataError:
     )
 
 
-def chain(error: BaseException) -> Iterator[str]:
+def iterate_causes(error: BaseException) -> Iterator[str]:
     """Every cause as ``class: message``, Python's and Java's, outermost first."""
-    for one in _python_chain(error):
+    for one in _iterate_exceptions(error):
         yield f"{type(one).__name__}: {one}"
-        yield from _java_chain(one)
+        yield from _iterate_java_causes(one)
 
 
-def _java_chain(error: BaseException) -> Iterator[str]:
-    java = _java(error)
+def _iterate_java_causes(error: BaseException) -> Iterator[str]:
+    java = _find_java_exception(error)
     while java is not None:
         yield str(java.toString())
         java = java.getCause()
@@ -206,7 +206,7 @@ def _java_chain(error: BaseException) -> Iterator[str]:
 
 def cause_of(error: BaseException) -> str:
     """The innermost cause in one line, without Java's stack."""
-    if (java := _java(error)) is not None:
+    if (java := _find_java_exception(error)) is not None:
         while java.getCause() is not None:
             java = java.getCause()
         text = str(java.toString())
@@ -216,7 +216,7 @@ def cause_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
-def _python_chain(error: BaseException) -> Iterator[BaseException]:
+def _iterate_exceptions(error: BaseException) -> Iterator[BaseException]:
     seen: set[int] = set()
     one: BaseException | None = error
     while one is not None and id(one) not in seen:
@@ -225,19 +225,19 @@ def _python_chain(error: BaseException) -> Iterator[BaseException]:
         one = one.__cause__ or one.__context__
 
 
-def _java(error: BaseException) -> Any:
+def _find_java_exception(error: BaseException) -> Any:
     return getattr(error, "java_exception", None) or getattr(error, "_origin", None)
 
 
-def _system_texts(error: BaseException) -> Iterator[str]:
-    for one in _python_chain(error):
-        if _java(one) is not None:
-            yield from _java_chain(one)
+def _iterate_system_texts(error: BaseException) -> Iterator[str]:
+    for one in _iterate_exceptions(error):
+        if _find_java_exception(one) is not None:
+            yield from _iterate_java_causes(one)
         elif isinstance(one, OSError):
             yield str(one)
 
 
-def _is_gone(error: BaseException) -> bool:
+def _is_jvm_gone(error: BaseException) -> bool:
     """Whether this is the connection to the JVM; a transform may have connections of its own."""
     if type(error).__name__ == "Py4JNetworkError":
         return True
@@ -246,5 +246,5 @@ def _is_gone(error: BaseException) -> bool:
     )
 
 
-def _has(told: str, marks: tuple[str, ...]) -> bool:
+def _contains_any(told: str, marks: tuple[str, ...]) -> bool:
     return any(mark in told for mark in marks)

@@ -17,18 +17,18 @@ def is_s3(place: str | None) -> bool:
     return (place or "").startswith(_SCHEMES)
 
 
-def s3a(place: str) -> str:
+def to_s3a(place: str) -> str:
     """The spelling that Spark reads files by: Hadoop has one file system for S3, called s3a.
 
-    >>> s3a("s3://raw/x.parquet"), s3a("file:///raw/x.parquet")
+    >>> to_s3a("s3://raw/x.parquet"), to_s3a("file:///raw/x.parquet")
     ('s3a://raw/x.parquet', 'file:///raw/x.parquet')
     """
     return f"s3a://{place.partition('://')[2]}" if is_s3(place) else place
 
 
-def for_iceberg(s3: S3 | None) -> dict[str, str]:
+def to_iceberg_properties(s3: S3 | None) -> dict[str, str]:
     """Catalog properties: where Java and pyiceberg have different names for a thing, both."""
-    return _given(
+    return _drop_unset(
         {
             "s3.endpoint": s3.endpoint,
             "s3.region": s3.region,
@@ -44,12 +44,12 @@ def for_iceberg(s3: S3 | None) -> dict[str, str]:
     )
 
 
-def for_pyarrow(s3: S3 | None) -> dict[str, Any]:
+def to_pyarrow_arguments(s3: S3 | None) -> dict[str, Any]:
     """Arguments of ``pyarrow.fs.S3FileSystem``."""
     if s3 is None:
         return {}
     scheme, mark, host = (s3.endpoint or "").partition("://")
-    found: dict[str, Any] = _given(
+    found: dict[str, Any] = _drop_unset(
         {
             "access_key": s3.access_key_id,
             "secret_key": s3.secret_access_key,
@@ -64,11 +64,11 @@ def for_pyarrow(s3: S3 | None) -> dict[str, Any]:
     return found
 
 
-def for_hadoop(s3: S3 | None) -> dict[str, str]:
+def to_hadoop_settings(s3: S3 | None) -> dict[str, str]:
     """Settings of s3a, for source files. They go to a session, never to a command line."""
     if s3 is None:
         return {}
-    found = _given(
+    found = _drop_unset(
         {
             "fs.s3a.endpoint": s3.endpoint,
             "fs.s3a.endpoint.region": s3.region,
@@ -91,5 +91,5 @@ def _flag(value: bool | None) -> str | None:
     return None if value is None else str(value).lower()
 
 
-def _given(settings: dict[str, str | None]) -> dict[str, str]:
+def _drop_unset(settings: dict[str, str | None]) -> dict[str, str]:
     return {key: value for key, value in settings.items() if value is not None}

@@ -11,14 +11,14 @@ from typing import Any
 
 from errata.canonical import canonical_bytes, sha256
 from errata.errors import UsageError
-from errata.evidence.dsse import signed
+from errata.evidence.dsse import sign_envelope
 from errata.evidence.keys import SigningKey
 from errata.evidence.verifier import INDEX, MAX_BYTES, MAX_MEMBERS, PAYLOAD_TYPE, PREDICATE, STATEMENT, archive
 
 
-def sealed(members: Mapping[str, bytes], predicate: Mapping[str, Any], key: SigningKey) -> bytes:
+def build_bundle(members: Mapping[str, bytes], predicate: Mapping[str, Any], key: SigningKey) -> bytes:
     """The bundle's bytes."""
-    index = signed(statement(members, predicate), PAYLOAD_TYPE, key)
+    index = sign_envelope(build_statement(members, predicate), PAYLOAD_TYPE, key)
     size = sum(map(len, members.values()))
     if size + len(index) > MAX_BYTES // 2 or len(members) >= MAX_MEMBERS:
         raise UsageError(
@@ -29,7 +29,7 @@ def sealed(members: Mapping[str, bytes], predicate: Mapping[str, Any], key: Sign
     return b"".join(archive({**members, INDEX: index}))
 
 
-def statement(members: Mapping[str, bytes], predicate: Mapping[str, Any]) -> bytes:
+def build_statement(members: Mapping[str, bytes], predicate: Mapping[str, Any]) -> bytes:
     """The bytes that are signed."""
     subjects = [
         {"name": name, "digest": {"sha256": sha256(content)}, "annotations": {"size": len(content)}}

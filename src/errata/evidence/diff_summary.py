@@ -10,11 +10,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from errata.canonical import canonical_bytes, plain
+from errata.canonical import canonical_bytes, to_plain
 from errata.errors import ErrataError
-from errata.gate.candidate import stored_measurements
-from errata.gate.diff.candidate_diff import compare
-from errata.gate.diff.movements import metric_moves
+from errata.gate.candidate import load_measurements
+from errata.gate.diff.candidate_diff import compare_candidate
+from errata.gate.diff.movements import build_metric_moves
 from errata.ledger import CandidateRecord, CandidateState, RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
@@ -26,31 +26,33 @@ _FACT = "diff."
 _SUMMARY = "summary"
 
 
-def keep_summary(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> str:
+def store_diff_summary(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> str:
     """Compute and keep the summary for the newest candidate, unless it is kept; why there is none, else nothing."""
-    candidate = _newest(desk, run)
+    candidate = _find_newest_candidate(desk, run)
     if candidate is None or f"{_FACT}{candidate.n}" in desk.ledger.facts(run.run_id):
         return ""
     scope = tuple(name for name in manifest.partitions if name in candidate.detail["rows"])
     try:
-        found = compare(desk, run, manifest, candidate, scope, sample=0)
+        found = compare_candidate(desk, run, manifest, candidate, scope, sample=0)
     except ErrataError as error:
         return error.message
     except Exception as error:  # noqa: BLE001  an engine's own error may quote a row; evidence is made without it
         return f"rows could not be compared ({type(error).__name__})"
-    digest = desk.ledger.put_part(canonical_bytes(_summary(found, candidate.n)))
+    digest = desk.ledger.put_part(canonical_bytes(_build_summary(found, candidate.n)))
     desk.ledger.record_fact(run.run_id, f"{_FACT}{candidate.n}", {_SUMMARY: digest}, actor)
     return ""
 
 
-def change_record(desk: Desk, run: RunRecord, manifest: Manifest, why_not: str) -> tuple[dict[str, Any], bytes | None]:
+def build_diff_record(
+    desk: Desk, run: RunRecord, manifest: Manifest, why_not: str
+) -> tuple[dict[str, Any], bytes | None]:
     """What is known of the change: rows and metrics from the gate's own numbers, and the summary where there is one."""
-    candidate = _newest(desk, run)
+    candidate = _find_newest_candidate(desk, run)
     if candidate is None:
         return {"candidate": None, "summary": None, "missing": "nothing was computed to compare", "metrics": []}, None
     kept = desk.ledger.facts(run.run_id).get(f"{_FACT}{candidate.n}")
     digest = str(kept[_SUMMARY]) if kept else None
-    stored = stored_measurements(desk, run, candidate)
+    stored = load_measurements(desk, run, candidate)
     rows: dict[str, dict[str, str | None]] = {}
     for one in stored:
         if one.name == ROW_COUNT and one.scope in (CANDIDATE, PRIOR) and one.partition:
@@ -62,18 +64,18 @@ def change_record(desk: Desk, run: RunRecord, manifest: Manifest, why_not: str) 
         "snapshot_id": candidate.snapshot_id,
         "summary": digest,
         "missing": "" if digest else why_not or "it was not asked for",
-        "metrics": plain(metric_moves(manifest, stored, tuple(candidate.detail["rows"]))),
+        "metrics": to_plain(build_metric_moves(manifest, stored, tuple(candidate.detail["rows"]))),
         "rows": rows,
     }
     return record, desk.ledger.get_part(digest) if digest else None
 
 
-def _newest(desk: Desk, run: RunRecord) -> CandidateRecord | None:
+def _find_newest_candidate(desk: Desk, run: RunRecord) -> CandidateRecord | None:
     made = [one for one in desk.ledger.candidates(run.run_id) if one.state is CandidateState.MADE and one.snapshot_id]
     return made[-1] if made else None
 
 
-def _summary(found: DiffView, n: int) -> Mapping[str, Any]:
+def _build_summary(found: DiffView, n: int) -> Mapping[str, Any]:
     diff = found.diff
     columns = {
         name: {

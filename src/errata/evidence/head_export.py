@@ -21,7 +21,15 @@ from errata.errors import (
     StorageRefused,
     UsageError,
 )
-from errata.evidence.heads import KeptHead, kept, kept_head, newest_kept, read_heads, signed_head, written
+from errata.evidence.heads import (
+    HeadFile,
+    find_newest_seq,
+    load_stored_head,
+    read_heads,
+    sign_head,
+    store_head,
+    write_new_file,
+)
 from errata.evidence.keys import PublicKey, SigningKey, load_public_key, load_signing_key, public_path
 from errata.failpoints import failpoint
 from errata.ledger import Ledger
@@ -32,7 +40,7 @@ from errata.workspace import Desk
 
 
 @dataclass(frozen=True, slots=True)
-class Lag:
+class HeadLag:
     """How far the exported heads are behind the log."""
 
     newest: int  # 0: none was exported
@@ -41,25 +49,25 @@ class Lag:
     late: bool
 
 
-def signing_key(desk: Desk) -> SigningKey:
+def load_project_key(desk: Desk) -> SigningKey:
     """The project's private key; refused when there is none that may be used."""
     return load_signing_key(desk.project.evidence.key or "", Path(desk.project.root))
 
 
-def export(desk: Desk, output: Path | None = None) -> HeadView:
+def export_head(desk: Desk, output: Path | None = None) -> HeadView:
     """Sign where the log stands and keep it in ``evidence.heads``, and in a new file where one is named."""
-    key = signing_key(desk)
+    key = load_project_key(desk)
     seq, digest, at = desk.ledger.audit_head()
     head = Head(desk.ledger.ledger_id, desk.project.name, seq, digest, at)
-    envelope = signed_head(head, key)
+    envelope = sign_head(head, key)
     files, already = [], False
     if desk.project.evidence.heads is not None:
-        _need_continuity(desk)
+        _require_continuity(desk)
         failpoint("audit.before_head")
-        path, already = kept(Path(desk.project.evidence.heads), head, envelope)
+        path, already = store_head(Path(desk.project.evidence.heads), head, envelope)
         files.append(str(path))
     if output is not None:
-        if not written(output, envelope):
+        if not write_new_file(output, envelope):
             raise UsageError(f"the head was not written; expected no file at {output}, found one")
         files.append(str(output))
     return HeadView(
@@ -67,26 +75,26 @@ def export(desk: Desk, output: Path | None = None) -> HeadView:
     )
 
 
-def witness(desk: Desk) -> None:
+def try_export_head(desk: Desk) -> None:
     """Export the head after something was published; what prevents it is told and does not undo the publication."""
     if desk.project.evidence.heads is None:
         return
     try:
-        export(desk)
+        export_head(desk)
     except ErrataError as error:
         desk.narrate(f"the head of the audit was not exported: {error.message}; errata audit head exports it")
 
 
-def need_witness(desk: Desk) -> None:
+def require_recent_head(desk: Desk) -> None:
     """Refuse to publish on a log that its newest head denies, or that has gone without a head for too long."""
     if desk.project.evidence.heads is None:
         return
-    _need_continuity(desk)
-    lag = lag_of(desk.project, desk.ledger)
+    _require_continuity(desk)
+    lag = measure_lag(desk.project, desk.ledger)
     if not lag.late:
         return
     try:
-        export(desk)
+        export_head(desk)
     except AuditBroken:
         raise
     except ErrataError as error:
@@ -99,13 +107,13 @@ def need_witness(desk: Desk) -> None:
         ) from error
 
 
-def _need_continuity(desk: Desk) -> None:
+def _require_continuity(desk: Desk) -> None:
     """The log still has the entry that was exported last: one look, which a rebuilt log does not stand."""
     place = Path(desk.project.evidence.heads or "")
-    newest = newest_kept(place, desk.ledger.ledger_id)
+    newest = find_newest_seq(place, desk.ledger.ledger_id)
     if not newest:
         return
-    expected, found = kept_head(place, desk.ledger.ledger_id, newest).hash, desk.ledger.audit_hash(newest)
+    expected, found = load_stored_head(place, desk.ledger.ledger_id, newest).hash, desk.ledger.audit_hash(newest)
     if found != expected:
         raise AuditBroken(
             f"the log was refused; expected entry {newest} with {expected}, whose head was exported, found"
@@ -115,30 +123,30 @@ def _need_continuity(desk: Desk) -> None:
         )
 
 
-def lag_of(project: Project, ledger: Ledger) -> Lag:
+def measure_lag(project: Project, ledger: Ledger) -> HeadLag:
     """How far the heads in ``evidence.heads`` are behind the log."""
     place = project.evidence.heads
-    newest = newest_kept(Path(place), ledger.ledger_id) if place is not None else 0
+    newest = find_newest_seq(Path(place), ledger.ledger_id) if place is not None else 0
     since = ledger.uncovered_since(newest)
     now = ledger.now_ms() / 1000
     seconds = 0 if since is None else max(0, int(now - datetime.fromisoformat(since).timestamp()))
     behind = max(0, ledger.audit_head()[0] - newest)
-    return Lag(newest, behind, seconds, place is not None and seconds > project.evidence.max_lag_seconds)
+    return HeadLag(newest, behind, seconds, place is not None and seconds > project.evidence.max_lag_seconds)
 
 
-def verify(desk: Desk, places: Sequence[Path] = (), keys: Sequence[Path] = ()) -> AuditView:
+def verify_against_heads(desk: Desk, places: Sequence[Path] = (), keys: Sequence[Path] = ()) -> AuditView:
     """Recheck the chain, against the heads of these places, else against those of ``evidence.heads``."""
-    known = tuple(load_public_key(path) for path in keys) or _own_public_key(desk.project)
-    heads: tuple[KeptHead, ...] = ()
+    known = tuple(load_public_key(path) for path in keys) or _load_own_public_key(desk.project)
+    heads: tuple[HeadFile, ...] = ()
     trouble = None
     try:
-        heads = _of_this_ledger(desk, places, known)
+        heads = _read_own_heads(desk, places, known)
     except (AuditBroken, SignatureInvalid, StorageRefused) as error:
         trouble = error.message
     check = desk.ledger.verify_audit([one.head for one in heads])
     reason = check.reason or trouble
     newest = max((one.head.seq for one in heads), default=None)
-    lag = lag_of(desk.project, desk.ledger)
+    lag = measure_lag(desk.project, desk.ledger)
     told = HeadsView(
         checked=len(heads),
         newest=newest,
@@ -154,9 +162,9 @@ def verify(desk: Desk, places: Sequence[Path] = (), keys: Sequence[Path] = ()) -
     )  # fmt: skip
 
 
-def _of_this_ledger(
+def _read_own_heads(
     desk: Desk, places: Sequence[Path], keys: Sequence[PublicKey] | None
-) -> tuple[KeptHead, ...]:  # fmt: skip
+) -> tuple[HeadFile, ...]:  # fmt: skip
     """The heads of this ledger; one of another ledger of the same project means that this one was made anew."""
     configured = desk.project.evidence.heads
     wanted = list(places) or ([Path(configured)] if configured is not None else [])
@@ -177,7 +185,7 @@ def _of_this_ledger(
     return tuple(found)
 
 
-def _own_public_key(project: Project) -> tuple[PublicKey, ...] | None:
+def _load_own_public_key(project: Project) -> tuple[PublicKey, ...] | None:
     """The public half of the project's key, where it is at hand; None: signatures cannot be checked."""
     setting = project.evidence.key
     if not setting:

@@ -47,22 +47,22 @@ class Dossier:
     def readable(self) -> Dossier:
         """With names and words instead of pseudonyms and sealed texts."""
         told = {**self.people["names"], **self.people["texts"]}
-        return replace(self, **{name: _told(getattr(self, name), told) for name in _RECORDS})
+        return replace(self, **{name: _substitute_texts(getattr(self, name), told) for name in _RECORDS})
 
 
-def _told(stored: Any, told: Mapping[str, str]) -> Any:
+def _substitute_texts(stored: Any, told: Mapping[str, str]) -> Any:
     match stored:
         case str():
             return told.get(stored, stored)
         case Mapping():
-            return {key: _told(item, told) for key, item in stored.items()}
+            return {key: _substitute_texts(item, told) for key, item in stored.items()}
         case list() | tuple():
-            return [_told(item, told) for item in stored]
+            return [_substitute_texts(item, told) for item in stored]
         case _:
             return stored
 
 
-def members_of(dossier: Dossier, cover: str, readme: str) -> dict[str, bytes]:
+def build_members(dossier: Dossier, cover: str, readme: str) -> dict[str, bytes]:
     """Every member but the signed index, by name."""
     found = {f"records/{name}.json": canonical_bytes(getattr(dossier, name)) for name in (*_RECORDS, "people")}
     found |= {f"parts/{digest}.json": content for digest, content in dossier.parts.items()}
@@ -73,16 +73,16 @@ def members_of(dossier: Dossier, cover: str, readme: str) -> dict[str, bytes]:
         "audit/head.dsse.json": dossier.head,
         "cover.html": cover.encode(),
         "README.txt": readme.encode(),
-        "verify.py": verifier_source(),
+        "verify.py": read_verifier_source(),
     }
 
 
-def verifier_source() -> bytes:
+def read_verifier_source() -> bytes:
     """The stand-alone verifier: the very file that ``errata evidence verify`` runs."""
     return (files("errata.evidence") / "verifier.py").read_bytes()
 
 
-def readme(dossier: Dossier) -> str:
+def render_readme(dossier: Dossier) -> str:
     """What lies in the bundle, and how it is verified, as plain text."""
     run = dossier.run
     return f"""Evidence of run {run["run_id"]}, product {run["product"]}

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from errata.canonical import canonical_bytes, sha256
 from errata.errors import StateRefused
 from errata.failpoints import failpoint
-from errata.gate.row_accounts import accounted
-from errata.gate.verdict.findings import CandidateFacts
+from errata.gate.row_accounts import collect_row_accounts
+from errata.gate.verdict.findings import CandidateSummary
 from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord
-from errata.ledger import Measurement as StoredMeasurement
-from errata.ledger.records import holders
+from errata.ledger import MeasurementRecord as StoredMeasurement
+from errata.ledger.records import map_partitions_to_chunks
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.run import ChunkState, RunState
@@ -22,7 +22,7 @@ from errata.workspace import Desk
 KEEP_DAYS = 7
 
 
-def complete(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[ChunkRecord, ...]:
+def require_adopted_chunks(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[ChunkRecord, ...]:
     """The chunks of the run, all of them adopted; one that was never written blocks the candidate."""
     chunks = desk.ledger.chunks(run.run_id)
     missing = [chunk for chunk in chunks if chunk.state is not ChunkState.DONE or chunk.snapshot_id is None]
@@ -38,7 +38,7 @@ def complete(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[ChunkRecor
     return chunks
 
 
-def _files(desk: Desk, manifest: Manifest, chunk: ChunkRecord) -> tuple[DataFile, ...]:
+def _read_staged_files(desk: Desk, manifest: Manifest, chunk: ChunkRecord) -> tuple[DataFile, ...]:
     staged = desk.engines.staging.staged(manifest.target, chunk.snapshot_id or "")
     if (staged.rows, len(staged.files)) != (chunk.output_rows, chunk.output_files):
         raise StateRefused(
@@ -50,7 +50,7 @@ def _files(desk: Desk, manifest: Manifest, chunk: ChunkRecord) -> tuple[DataFile
     return staged.files
 
 
-def candidate_bytes(manifest: Manifest, files: tuple[DataFile, ...]) -> bytes:
+def encode_candidate(manifest: Manifest, files: tuple[DataFile, ...]) -> bytes:
     """What a candidate is made of: scope, schema and exactly these files, in whatever order."""
     return canonical_bytes(
         {
@@ -62,25 +62,25 @@ def candidate_bytes(manifest: Manifest, files: tuple[DataFile, ...]) -> bytes:
     )
 
 
-def candidate_digest(manifest: Manifest, files: tuple[DataFile, ...]) -> str:
+def digest_candidate(manifest: Manifest, files: tuple[DataFile, ...]) -> str:
     """What a verdict and a release bind to."""
-    return sha256(candidate_bytes(manifest, files))
+    return sha256(encode_candidate(manifest, files))
 
 
-def assemble(
+def assemble_candidate(
     desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, chunks: Sequence[ChunkRecord]
 ) -> CandidateRecord:
     """The candidate made of exactly these chunks' files; the one that is there already, when it is the same."""
-    held = holders(chunks)
+    held = map_partitions_to_chunks(chunks)
     adopted = tuple(
         file
         for chunk in chunks
         if chunk.chunk_id in held.values()
-        for file in _files(desk, manifest, chunk)
+        for file in _read_staged_files(desk, manifest, chunk)
         # what a partition that live won had before is nobody's any more
         if held.get(file.partition or "") == chunk.chunk_id
     )
-    digest, staging, target = candidate_digest(manifest, adopted), desk.engines.staging, manifest.target
+    digest, staging, target = digest_candidate(manifest, adopted), desk.engines.staging, manifest.target
     known = [c for c in desk.ledger.candidates(run.run_id) if c.digest == digest]
     for candidate in reversed(known):
         found = staging.find_candidate(target, candidate.branch)
@@ -92,7 +92,7 @@ def assemble(
     for file in adopted:
         rows[file.partition or ""] = rows.get(file.partition or "", 0) + file.rows
     # evidence lists these files long after the branch is gone; the digest of the bytes is the name of the part
-    desk.ledger.put_part(candidate_bytes(manifest, adopted))
+    desk.ledger.put_part(encode_candidate(manifest, adopted))
     intended = desk.ledger.intend_candidate(run.run_id, digest, actor, {"rows": rows})
     failpoint("candidate.after_intent")
     paths = [file.path for file in adopted]
@@ -101,7 +101,7 @@ def assemble(
     return desk.ledger.record_candidate(run.run_id, intended.n, made.base_snapshot_id, made.snapshot_id, actor)
 
 
-def stored_measurements(desk: Desk, run: RunRecord, candidate: CandidateRecord) -> tuple[Measurement, ...]:
+def load_measurements(desk: Desk, run: RunRecord, candidate: CandidateRecord) -> tuple[Measurement, ...]:
     """What the gate measured of this candidate."""
     return tuple(
         Measurement(m.scope, m.partition or "", m.name, m.value, m.exact)
@@ -109,11 +109,11 @@ def stored_measurements(desk: Desk, run: RunRecord, candidate: CandidateRecord) 
     )
 
 
-def measured(
+def measure_candidate(
     desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord
 ) -> tuple[Measurement, ...]:
     """Numbers of this candidate; stored ones are used again, so a changed threshold never rescans."""
-    if stored := stored_measurements(desk, run, candidate):
+    if stored := load_measurements(desk, run, candidate):
         return stored
     # the SQL parser takes half a second to import, and only this needs it
     from errata.gate.measure.scan_plan import compile_plan
@@ -125,7 +125,7 @@ def measured(
         prior_snapshot=candidate.base_snapshot_id,
         rebased=desk.ledger.rebases(run.run_id),
     )
-    found = (*found, *accounted(desk, run, manifest))
+    found = (*found, *collect_row_accounts(desk, run, manifest))
     failpoint("validate.after_measure")
     desk.ledger.record_measurements(
         run.run_id,
@@ -136,7 +136,7 @@ def measured(
     return found
 
 
-def facts_of(desk: Desk, manifest: Manifest, candidate: CandidateRecord) -> CandidateFacts:
+def describe_candidate(desk: Desk, manifest: Manifest, candidate: CandidateRecord) -> CandidateSummary:
     """What is known of a candidate without a scan."""
     described = desk.engines.tables.describe(manifest.target.staging.table)
-    return CandidateFacts(candidate.detail["rows"], {column.name: column.type for column in described.columns})
+    return CandidateSummary(candidate.detail["rows"], {column.name: column.type for column in described.columns})

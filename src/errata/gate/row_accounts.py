@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from errata.canonical import canonical_bytes
-from errata.gate.verdict.findings import Numbers
+from errata.gate.verdict.findings import MeasurementIndex
 from errata.ledger import AttemptRecord, RunRecord
-from errata.ledger.records import holders
+from errata.ledger.records import map_partitions_to_chunks
 from errata.model.manifest import Manifest
 from errata.model.partition import WHOLE
 from errata.model.product.eras import QUARANTINE, SUPPRESS
@@ -40,7 +40,7 @@ def chunk_measure(what: str, chunk_id: str) -> str:
 
 
 @dataclass(slots=True)
-class Account:
+class RowAccount:
     """Rows of one input in one partition."""
 
     read: int | None = None
@@ -74,9 +74,11 @@ class Account:
         return {**self.kept.get("rule", {}), **self.kept.get("cast", {})}
 
 
-def account_of(numbers: Numbers, source: str, partition: str, known: Mapping[str, Iterable[Measurement]]) -> Account:
+def build_account(
+    numbers: MeasurementIndex, source: str, partition: str, known: Mapping[str, Iterable[Measurement]]
+) -> RowAccount:
     """The account of an input in a partition; ``known`` are the input's measurements by partition."""
-    scope, account = input_scope(source), Account()
+    scope, account = input_scope(source), RowAccount()
     read, used = numbers.get(scope, partition, ROWS_IN), numbers.get(scope, partition, ROWS_USED)
     account.read = None if read is None else int(read.value or 0)
     account.used = None if used is None else int(used.value or 0)
@@ -91,20 +93,20 @@ def account_of(numbers: Numbers, source: str, partition: str, known: Mapping[str
     return account
 
 
-FATES = ("rows_in", "rows_used", "rows_quarantined", "rows_suppressed", "rows_set_aside")
+ROW_COUNTERS = ("rows_in", "rows_used", "rows_quarantined", "rows_suppressed", "rows_set_aside")
 """What a chunk counts of an input; in the record of an attempt followed by a colon and the input's name."""
 
 
-def accounted(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[Measurement, ...]:
+def collect_row_accounts(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[Measurement, ...]:
     """The numbers that the gate's own count is held against; none for a run that takes no rows out."""
     wanted = set(manifest.partitions)
-    adopted = [one for one in adopted_attempts(desk, run.run_id) if wanted.issuperset(one.partitions)]
-    if not may_hold_rows(manifest, adopted):
+    adopted = [one for one in list_adopted_attempts(desk, run.run_id) if wanted.issuperset(one.partitions)]
+    if not may_have_quarantine(manifest, adopted):
         return ()
     found: list[Measurement] = []
-    held = holders(desk.ledger.chunks(run.run_id))
+    held = map_partitions_to_chunks(desk.ledger.chunks(run.run_id))
     for attempt in adopted:
-        fates = fates_of(attempt)
+        fates = read_row_counts(attempt)
         for pin in manifest.inputs:
             scope, counted = input_scope(pin.name), fates.get(pin.name, {})
             for what, rows in counted.items():
@@ -120,23 +122,23 @@ def accounted(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[Measureme
     return tuple(found)
 
 
-def adopted_attempts(desk: Desk, run_id: str) -> tuple[AttemptRecord, ...]:
+def list_adopted_attempts(desk: Desk, run_id: str) -> tuple[AttemptRecord, ...]:
     """The attempts that count, one for each chunk that is done and still holds a partition."""
-    standing = set(holders(desk.ledger.chunks(run_id)).values())
+    standing = set(map_partitions_to_chunks(desk.ledger.chunks(run_id)).values())
     adopted = (one for one in desk.ledger.attempts(run_id) if one.state is AttemptState.ADOPTED)
     return tuple(one for one in adopted if one.chunk_id in standing)
 
 
-def may_hold_rows(manifest: Manifest, attempts: Sequence[AttemptRecord]) -> bool:
+def may_have_quarantine(manifest: Manifest, attempts: Sequence[AttemptRecord]) -> bool:
     """Whether rows may have been set aside: by the plan, or because an attempt says so."""
-    return any(pin.is_screened for pin in manifest.inputs) or any(fates_of(attempt) for attempt in attempts)
+    return any(pin.is_screened for pin in manifest.inputs) or any(read_row_counts(attempt) for attempt in attempts)
 
 
-def fates_of(attempt: AttemptRecord) -> Mapping[str, Mapping[str, int]]:
+def read_row_counts(attempt: AttemptRecord) -> Mapping[str, Mapping[str, int]]:
     """What an attempt counted, by input."""
     found: dict[str, dict[str, int]] = {}
     for key, value in attempt.cost.items():
         what, colon, name = key.partition(":")
-        if colon and what in FATES:
+        if colon and what in ROW_COUNTERS:
             found.setdefault(name, {})[what] = int(value)
     return found

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, get_type_hints
 
-from errata.canonical import plain, typed
+from errata.canonical import from_plain, to_plain
 from errata.errors import UsageError
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
@@ -40,13 +40,13 @@ class ThresholdChange:
     after: Mapping[str, Any]
 
 
-def with_rules_of(manifest: Manifest, product: Product) -> Manifest:
+def apply_thresholds(manifest: Manifest, product: Product) -> Manifest:
     """The manifest with the thresholds of the product file as it is now; refused when more than those differ."""
     sections: dict[str, Any] = {}
     problems: list[str] = []
     for section in RULES:
         sealed, now = getattr(manifest, section), getattr(product, section)
-        problems += _problems(sealed, now)
+        problems += _find_problems(sealed, now)
         sections[section] = now
     if problems:
         raise UsageError(
@@ -59,13 +59,13 @@ def with_rules_of(manifest: Manifest, product: Product) -> Manifest:
     return replace(manifest, **sections)
 
 
-def changes_between(before: Manifest, after: Manifest) -> tuple[ThresholdChange, ...]:
+def list_threshold_changes(before: Manifest, after: Manifest) -> tuple[ThresholdChange, ...]:
     """The rules that are judged differently now."""
     found = []
     for section in RULES:
         later = {rule.name: rule for rule in getattr(after, section)}
         for rule in getattr(before, section):
-            old, new = _decides(rule), _decides(later[rule.name])
+            old, new = _read_thresholds(rule), _read_thresholds(later[rule.name])
             if old != new:
                 differing = [key for key in old if old[key] != new[key]]
                 found.append(
@@ -76,42 +76,44 @@ def changes_between(before: Manifest, after: Manifest) -> tuple[ThresholdChange,
     return tuple(found)
 
 
-def _problems(sealed: Sequence[Any], now: Sequence[Any]) -> list[str]:
+def _find_problems(sealed: Sequence[Any], now: Sequence[Any]) -> list[str]:
     known, current = {rule.name: rule for rule in sealed}, {rule.name: rule for rule in now}
     problems = [f"{name} is gone" for name in known if name not in current]
     problems += [f"{name} is new" for name in current if name not in known]
     for name, rule in known.items():
-        if name in current and (changed := _measures_otherwise(rule, current[name])):
+        if name in current and (changed := _list_changed_fields(rule, current[name])):
             problems.append(f"{name} has another {', '.join(changed)}")
     return problems
 
 
-def _measures_otherwise(old: Any, new: Any) -> list[str]:
+def _list_changed_fields(old: Any, new: Any) -> list[str]:
     decides = _THRESHOLDS[type(old)]
     return [f.name for f in fields(old) if f.name not in decides and getattr(old, f.name) != getattr(new, f.name)]
 
 
-def _decides(rule: Any) -> dict[str, Any]:
-    return {name: plain(getattr(rule, name)) for name in sorted(_THRESHOLDS[type(rule)])}
+def _read_thresholds(rule: Any) -> dict[str, Any]:
+    return {name: to_plain(getattr(rule, name)) for name in sorted(_THRESHOLDS[type(rule)])}
 
 
-_FACT = "thresholds."
+_FACT_PREFIX = "thresholds."
 
 
-def in_force(desk: Desk, run: RunRecord, manifest: Manifest) -> Manifest:
+def with_current_thresholds(desk: Desk, run: RunRecord, manifest: Manifest) -> Manifest:
     """The manifest with the thresholds that count now."""
-    changes = changed_thresholds(desk, run)
+    changes = read_threshold_changes(desk, run)
     if not changes:
         return manifest
     kinds = get_type_hints(Manifest)
-    rules = {name: typed(kinds[name], value) for name, value in changes[-1]["rules"].items()}
+    rules = {name: from_plain(kinds[name], value) for name, value in changes[-1]["rules"].items()}
     return replace(manifest, **rules)
 
 
-def changed_thresholds(desk: Desk, run: RunRecord) -> tuple[Mapping[str, Any], ...]:
+def read_threshold_changes(desk: Desk, run: RunRecord) -> tuple[Mapping[str, Any], ...]:
     """Every change of thresholds, oldest first: person, why, the rules that changed, all rules as they were then."""
     facts = desk.ledger.facts(run.run_id)
-    names = sorted((name for name in facts if name.startswith(_FACT)), key=lambda name: int(name.removeprefix(_FACT)))
+    names = sorted(
+        (name for name in facts if name.startswith(_FACT_PREFIX)), key=lambda name: int(name.removeprefix(_FACT_PREFIX))
+    )
     return tuple(facts[name] for name in names)
 
 
@@ -119,18 +121,18 @@ def change_thresholds(desk: Desk, actor: Actor, run: RunRecord, manifest: Manife
     """Take the thresholds of the product file as it is now, on the record; repeated, it changes nothing."""
     if not why.strip():
         raise UsageError("other thresholds were refused; expected a reason, because it is kept")
-    before = in_force(desk, run, manifest)
-    after = with_rules_of(before, desk.product(manifest.product))
-    changes = changes_between(before, after)
+    before = with_current_thresholds(desk, run, manifest)
+    after = apply_thresholds(before, desk.product(manifest.product))
+    changes = list_threshold_changes(before, after)
     if not changes:
         return before
     value = {
         "person": actor.person,
         "why": why,
-        "changes": [plain(change) for change in changes],
-        "rules": {name: plain(getattr(after, name)) for name in RULES},
+        "changes": [to_plain(change) for change in changes],
+        "rules": {name: to_plain(getattr(after, name)) for name in RULES},
     }
-    number = len(changed_thresholds(desk, run)) + 1
-    _, taken = desk.ledger.record_fact(run.run_id, f"{_FACT}{number}", value, actor)
+    number = len(read_threshold_changes(desk, run)) + 1
+    _, taken = desk.ledger.record_fact(run.run_id, f"{_FACT_PREFIX}{number}", value, actor)
     # someone else changed them at the same moment: what is changed now is what they left
     return change_thresholds(desk, actor, run, manifest, why) if taken else after

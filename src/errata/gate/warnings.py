@@ -32,40 +32,43 @@ def accept_warnings(desk: Desk, actor: Actor, run: RunRecord, accept: Mapping[st
         if not why.strip():
             raise UsageError(f"acceptance of {check!r} was refused; expected CHECK=WHY, because the reason is kept")
     for check, why in accept.items():
-        desk.ledger.accept_warning(run.run_id, check, why, actor.person, actor, _findings(unaided, check))
+        desk.ledger.accept_warning(run.run_id, check, why, actor.person, actor, _digest_findings(unaided, check))
 
 
-def standing(desk: Desk, run: RunRecord, unaided: Verdict) -> list[Acceptance]:
+def find_valid_acceptances(desk: Desk, run: RunRecord, unaided: Verdict) -> list[Acceptance]:
     """The acceptances that are about exactly what was found."""
     return [
         Acceptance(one.check, one.why, one.person)
-        for one in desk.ledger.acceptances_of_warnings(run.run_id)
-        if one.findings and one.findings == _findings(unaided, one.check)
+        for one in desk.ledger.warning_acceptances(run.run_id)
+        if one.findings and one.findings == _digest_findings(unaided, one.check)
     ]
 
 
-def accepted_in_verdict(desk: Desk, run: RunRecord) -> tuple[WarningAcceptance, ...]:
+def find_verdict_acceptances(desk: Desk, run: RunRecord) -> tuple[WarningAcceptance, ...]:
     """The acceptances that the newest verdict rests on."""
     verdict = desk.ledger.latest_verdict(run.run_id)
     if verdict is None:
         return ()
     used = {(check["name"], check.get("accepted_by")) for check in verdict.checks}
-    found = {name: _digest(_kept(check) for check in verdict.checks if check["name"] == name) for name, _ in used}
-    given = [one for one in desk.ledger.acceptances_of_warnings(run.run_id) if (one.check, one.person) in used]
+    found = {
+        name: _digest_warnings(_read_finding(check) for check in verdict.checks if check["name"] == name)
+        for name, _ in used
+    }
+    given = [one for one in desk.ledger.warning_acceptances(run.run_id) if (one.check, one.person) in used]
     # the same person may have accepted other findings of this rule, before or since; the last that fits counts
     given.sort(key=lambda one: one.findings == found[one.check])
     return tuple({(one.check, one.person): one for one in given}.values())
 
 
-def _kept(check: Mapping[str, Any]) -> tuple[str, list[Any]]:
+def _read_finding(check: Mapping[str, Any]) -> tuple[str, list[Any]]:
     return str(check.get("level")), [check.get("partition"), check.get("value"), check.get("message")]
 
 
-def _findings(unaided: Verdict, name: str) -> str:
-    return _digest((c.level, [c.partition, c.value, c.message]) for c in unaided.checks if c.name == name)
+def _digest_findings(unaided: Verdict, name: str) -> str:
+    return _digest_warnings((c.level, [c.partition, c.value, c.message]) for c in unaided.checks if c.name == name)
 
 
-def _digest(checks: Iterable[tuple[str, list[Any]]]) -> str:
+def _digest_warnings(checks: Iterable[tuple[str, list[Any]]]) -> str:
     """Of what a rule warns of; empty when it does not."""
     warned = [told for level, told in checks if level == WARN]
     return digest_of(warned) if warned else ""

@@ -9,8 +9,16 @@ verified paths to the Spark session and never downloads. The digests are what a 
 It does not start Spark.
 """
 
-from errata.jars.fetch import fetch
-from errata.jars.required import groups_for
-from errata.jars.store import Jar, default_cache_dir, groups, listed, require
+from errata.jars.fetch import fetch_jars
+from errata.jars.required import find_required_groups
+from errata.jars.store import Jar, default_cache_dir, list_jars, load_jar_groups, require_jars
 
-__all__ = ["Jar", "default_cache_dir", "fetch", "groups", "groups_for", "listed", "require"]
+__all__ = [
+    "Jar",
+    "default_cache_dir",
+    "fetch_jars",
+    "find_required_groups",
+    "list_jars",
+    "load_jar_groups",
+    "require_jars",
+]

@@ -9,7 +9,7 @@ import argparse
 import sys
 
 from errata.errors import ErrataError
-from errata.jars import default_cache_dir, fetch, listed, require
+from errata.jars import default_cache_dir, fetch_jars, list_jars, require_jars
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -19,8 +19,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("group", nargs="*", help="groups of the jar list; spark if none is named")
     chosen = parser.parse_args(arguments)
     try:
-        jars = listed(*chosen.group)
-        count = len(fetch(jars=jars) if chosen.action == "fetch" else require(jars=jars))
+        jars = list_jars(*chosen.group)
+        count = len(fetch_jars(jars=jars) if chosen.action == "fetch" else require_jars(jars=jars))
     except ErrataError as error:
         print(f"error[{error.code}]: {error.message}", file=sys.stderr)
         if error.state:

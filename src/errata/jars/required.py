@@ -9,7 +9,7 @@ from errata.model.product import Catalog, Project
 _S3 = ("s3://", "s3a://", "s3n://")
 
 
-def groups_for(project: Project) -> tuple[str, ...]:
+def find_required_groups(project: Project) -> tuple[str, ...]:
     """``spark`` always; ``postgres`` for a catalog in PostgreSQL; ``s3`` for anything on S3 and for Glue.
 
     A REST catalog does not say where its tables lie. If they lie on S3, the project says so by ``storage.s3`` or by
@@ -17,26 +17,26 @@ def groups_for(project: Project) -> tuple[str, ...]:
     """
     catalogs = tuple(project.catalogs.values())
     found = ["spark"]
-    if any(_in_postgresql(catalog) for catalog in catalogs):
+    if any(_is_in_postgres(catalog) for catalog in catalogs):
         found.append("postgres")
     if (
         project.s3 is not None
-        or any(catalog.type == "glue" or _names_s3(catalog) for catalog in catalogs)
-        or any(place.startswith(_S3) for place in _places(project))
+        or any(catalog.type == "glue" or _has_s3_properties(catalog) for catalog in catalogs)
+        or any(place.startswith(_S3) for place in _list_locations(project))
     ):
         found.append("s3")
     return tuple(found)
 
 
-def _in_postgresql(catalog: Catalog) -> bool:
+def _is_in_postgres(catalog: Catalog) -> bool:
     return catalog.type == "jdbc" and (catalog.uri or "").removeprefix("jdbc:").startswith("postgresql")
 
 
-def _names_s3(catalog: Catalog) -> bool:
+def _has_s3_properties(catalog: Catalog) -> bool:
     return any(key.startswith("s3.") for key in catalog.properties)
 
 
-def _places(project: Project) -> Iterator[str]:
+def _list_locations(project: Project) -> Iterator[str]:
     """Everywhere that the project says data lies."""
     for catalog in project.catalogs.values():
         yield catalog.warehouse or ""

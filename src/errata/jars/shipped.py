@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from errata.errors import SetupError
-from errata.jars.store import Jar, mismatch, sha256_of
+from errata.jars.store import Jar, mismatch_error, sha256_of
 
 _HINT = "ship the jars of `errata jars check`; errata submit RUN --print TARGET prints the command that does"
 
@@ -24,4 +24,4 @@ def require_shipped(jars: Sequence[Jar], class_path: Iterable[Path]) -> None:
         )
     for jar in jars:
         if (digest := sha256_of(found[jar.file_name])) != jar.sha256:
-            raise mismatch(jar, digest, hint=_HINT, state="nothing was computed")
+            raise mismatch_error(jar, digest, hint=_HINT, state="nothing was computed")

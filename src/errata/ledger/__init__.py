@@ -20,9 +20,9 @@ from typing import Self
 
 from errata.ledger.audit.chain import entry_hash
 from errata.ledger.db.database import Database
-from errata.ledger.db.migrate import bring_up, missing_triggers
+from errata.ledger.db.migrate import find_missing_triggers, migrate_ledger
 from errata.ledger.privacy.people import People
-from errata.ledger.privacy.pseudonyms import Wrapping
+from errata.ledger.privacy.pseudonyms import WrappingKeyLoader
 from errata.ledger.records import (
     AcceptanceRecord,
     ApprovalRecord,
@@ -30,37 +30,37 @@ from errata.ledger.records import (
     AuditCheck,
     CandidateRecord,
     CandidateState,
+    ChunkCounts,
     ChunkRecord,
-    Counts,
     ErasedRecord,
     FreezeRecord,
     HazardRecord,
     LiveWriteRecord,
-    Measurement,
+    MeasurementRecord,
     Owner,
-    Pace,
     PartitionState,
     PublicationRecord,
     ReleaseRecord,
+    RunPace,
     RunRecord,
     VerdictRecord,
     WarningAcceptance,
 )
 from errata.ledger.store.approvals import Decisions
 from errata.ledger.store.candidates import Candidates
-from errata.ledger.store.chunk_outcomes import Fates
+from errata.ledger.store.chunk_outcomes import ChunkRetries
 from errata.ledger.store.chunks import Chunks
-from errata.ledger.store.facts import Facts
-from errata.ledger.store.freezes import Freezes
-from errata.ledger.store.guards import Tables
-from errata.ledger.store.partition_history import Acceptances
+from errata.ledger.store.facts import RunFacts
+from errata.ledger.store.freezes import LiveWrites
+from errata.ledger.store.guards import TableGuards
+from errata.ledger.store.partition_history import PartitionHistory
 from errata.ledger.store.parts import Parts
-from errata.ledger.store.progress import Progress
+from errata.ledger.store.progress import RunProgress
 from errata.ledger.store.publications import Publications
 from errata.ledger.store.rebases import REBASE, Rebases
 from errata.ledger.store.releases import Releases
 from errata.ledger.store.runs import Runs
-from errata.ledger.store.workers import owner_is_dead, this_owner
+from errata.ledger.store.workers import current_owner, is_owner_dead
 
 __all__ = [
     "REBASE",
@@ -70,25 +70,25 @@ __all__ = [
     "AuditCheck",
     "CandidateRecord",
     "CandidateState",
+    "ChunkCounts",
     "ChunkRecord",
-    "Counts",
     "ErasedRecord",
     "FreezeRecord",
     "HazardRecord",
     "Ledger",
     "LiveWriteRecord",
-    "Measurement",
+    "MeasurementRecord",
     "Owner",
-    "Pace",
     "PartitionState",
     "PublicationRecord",
     "ReleaseRecord",
+    "RunPace",
     "RunRecord",
     "VerdictRecord",
     "WarningAcceptance",
+    "current_owner",
     "entry_hash",
-    "owner_is_dead",
-    "this_owner",
+    "is_owner_dead",
 ]
 
 
@@ -97,15 +97,15 @@ class Ledger(
     Parts,
     Decisions,
     Releases,
-    Facts,
+    RunFacts,
     Chunks,
-    Fates,
-    Progress,
+    ChunkRetries,
+    RunProgress,
     Candidates,
     Publications,
-    Acceptances,
-    Tables,
-    Freezes,
+    PartitionHistory,
+    TableGuards,
+    LiveWrites,
     Rebases,
     People,
 ):
@@ -122,7 +122,7 @@ class Ledger(
         *,
         create: bool = True,
         redact: Callable[[str], str] = str,
-        wrapping: Wrapping | None = None,
+        wrapping: WrappingKeyLoader | None = None,
     ) -> Self:
         """Open the ledger at a SQLAlchemy URL; creates it, and brings it to the newest schema, as needed.
 
@@ -130,7 +130,7 @@ class Ledger(
         """
         database = Database(url, create=create, redact=redact, wrapping=wrapping)
         try:
-            return cls(database, bring_up(database, create=create))
+            return cls(database, migrate_ledger(database, create=create))
         except BaseException:
             database.close()
             raise
@@ -145,7 +145,7 @@ class Ledger(
 
     def missing_triggers(self) -> tuple[str, ...]:
         """Rules that the database no longer enforces; empty when all is well."""
-        return self._read(lambda conn: missing_triggers(conn, self._database.dialect))
+        return self._read(lambda conn: find_missing_triggers(conn, self._database.dialect))
 
     def owns_tables(self) -> bool:
         """Whether this user could lift the rules: whoever writes a file, or owns the tables."""

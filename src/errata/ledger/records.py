@@ -129,7 +129,7 @@ class AttemptRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class ChunkCounts:
     """The chunks of a run by state; ``recomputed`` needed more than one attempt; ``rows`` were adopted."""
 
     total: int = 0
@@ -143,7 +143,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class RunPace:
     """How a run has been going: what limits over all its workers are judged by. Times by the database's clock."""
 
     now_ms: int
@@ -170,7 +170,7 @@ class CandidateRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class MeasurementRecord:
     """One number of a scan; ``value`` is text so that no digit is lost. ``exact`` is false for floating point."""
 
     scope: str
@@ -329,12 +329,12 @@ class FreezeRecord:
     @property
     def until(self) -> str:
         """When it lapses unless a command of the run goes on."""
-        return _instant(self.lease_until)
+        return _to_instant(self.lease_until)
 
     @property
     def at_most(self) -> str:
         """When it ends whatever happens."""
-        return _instant(self.most_until)
+        return _to_instant(self.most_until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,10 +349,10 @@ class LiveWriteRecord:
     lease_until: int
 
 
-def _instant(at_ms: int) -> str:
+def _to_instant(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def holders(chunks: Iterable[ChunkRecord]) -> dict[str, str]:
+def map_partitions_to_chunks(chunks: Iterable[ChunkRecord]) -> dict[str, str]:
     """The chunk that each partition belongs to: of those in their order, the last that names it."""
     return {name: chunk.chunk_id for chunk in chunks for name in chunk.partitions}

@@ -17,42 +17,42 @@ from errata.failpoints import failpoint
 from errata.ledger import FreezeRecord, LiveWriteRecord, PartitionState, RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
-from errata.model.partition import fold_text
+from errata.model.partition import format_ranges
 from errata.model.product import Freeze
 from errata.model.run import RunState
-from errata.publishing.expected_files import replacement
-from errata.publishing.replacement import examine
-from errata.publishing.selection import conflicts_told
-from errata.text.numbers import moment
+from errata.publishing.expected_files import build_replacement
+from errata.publishing.replacement import examine_version
+from errata.publishing.selection import audit_conflicts
+from errata.text.numbers import format_moment
 from errata.workspace import Desk
 
-FROZEN = "freeze"
+FREEZE_POLICY = "freeze"
 S = RunState
-_HELD = frozenset({S.APPROVED, S.RUNNING, S.STAGED, S.REJECTED, S.VALIDATED, S.PART_PUBLISHED})
+_FREEZABLE_STATES = frozenset({S.APPROVED, S.RUNNING, S.STAGED, S.REJECTED, S.VALIDATED, S.PART_PUBLISHED})
 _POLL_SECONDS = 0.5
 WAIT_SECONDS = 600.0
 """How long a command waits for live jobs that began to write before the freeze."""
 
 
 @contextmanager
-def held_off(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> Iterator[bool]:
+def freeze_partitions(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> Iterator[bool]:
     """Hold live jobs off while this command works on the run; whether they were held off just now."""
     freeze = manifest.publish.freeze
-    if manifest.publish.on_live_write != FROZEN or freeze is None or run.state not in _HELD:
+    if manifest.publish.on_live_write != FREEZE_POLICY or freeze is None or run.state not in _FREEZABLE_STATES:
         yield False
         return
-    before = desk.ledger.freeze_of(run.run_id)
-    opened = _open(desk, actor, run, freeze)
+    before = desk.ledger.find_freeze(run.run_id)
+    opened = _open_freeze(desk, actor, run, freeze)
     if opened.is_open:
         failpoint("freeze.after_open")
         _wait_for_writers(desk, actor, run, manifest, opened)
     else:
         desk.narrate(
             f"WARNING: live jobs are held off no longer: freeze.at_most of {run.run_id} is over since "
-            f"{moment(opened.at_most)} UTC; a live write is a conflict from here on"
+            f"{format_moment(opened.at_most)} UTC; a live write is a conflict from here on"
         )
     try:
-        with _kept(desk, run, freeze):
+        with _keep_freeze_alive(desk, run, freeze):
             yield opened.is_open and not (before and before.is_open and before.granted_at)
     except PublishConflict as error:
         if written := error.fields.get("partitions"):
@@ -61,24 +61,24 @@ def held_off(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> It
         raise
 
 
-def refuse_written(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
+def refuse_live_writes(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
     """What was written between the plan and the freeze is told before anything is computed."""
-    with conflicts_told(desk, actor, run, "run"):
+    with audit_conflicts(desk, actor, run, "run"):
         try:
-            order = replacement(desk, run, manifest, _unpublished(desk, run))
-            examine(order, desk.engines.publishing.version(manifest.target), desk.engines.content)
+            order = build_replacement(desk, run, manifest, _list_unpublished(desk, run))
+            examine_version(order, desk.engines.publishing.version(manifest.target), desk.engines.content)
         except PublishConflict:
             desk.ledger.end_freeze(run.run_id, actor, "refused")
             raise
 
 
-def _open(desk: Desk, actor: Actor, run: RunRecord, freeze: Freeze) -> FreezeRecord:
+def _open_freeze(desk: Desk, actor: Actor, run: RunRecord, freeze: Freeze) -> FreezeRecord:
     return desk.ledger.open_freeze(
-        run.run_id, _unpublished(desk, run), idle_seconds=freeze.idle, most_seconds=freeze.at_most, actor=actor
+        run.run_id, _list_unpublished(desk, run), idle_seconds=freeze.idle, most_seconds=freeze.at_most, actor=actor
     )
 
 
-def _unpublished(desk: Desk, run: RunRecord) -> tuple[str, ...]:
+def _list_unpublished(desk: Desk, run: RunRecord) -> tuple[str, ...]:
     states = desk.ledger.partition_states(run.run_id)
     return tuple(name for name in run.partitions if states[name] is PartitionState.UNPUBLISHED)
 
@@ -88,14 +88,14 @@ def _wait_for_writers(desk: Desk, actor: Actor, run: RunRecord, manifest: Manife
     while writing := desk.ledger.grant_freeze(run.run_id, actor):
         if time.monotonic() > ends:
             desk.ledger.end_freeze(run.run_id, actor, "live jobs went on writing")
-            raise _still_written(run, manifest, opened, writing)
+            raise _scope_locked_error(run, manifest, opened, writing)
         if not said:
-            desk.narrate(f"waiting for live jobs that write already: {', '.join(map(_who, writing))}")
+            desk.narrate(f"waiting for live jobs that write already: {', '.join(map(_format_writer, writing))}")
             said = True
         time.sleep(_POLL_SECONDS)
 
 
-def _still_written(
+def _scope_locked_error(
     run: RunRecord, manifest: Manifest, opened: FreezeRecord, writing: tuple[LiveWriteRecord, ...]
 ) -> ScopeLocked:
     grain = manifest.target.grain
@@ -104,7 +104,7 @@ def _still_written(
     ]
     return ScopeLocked(
         f"{run.run_id} was refused; expected live jobs to end within {WAIT_SECONDS:.0f} s, found "
-        f"{', '.join(map(_who, writing))} still writing to {fold_text(grain, shared)}",
+        f"{', '.join(map(_format_writer, writing))} still writing to {format_ranges(grain, shared)}",
         state="nothing was changed; live jobs are not held off",
         hint=f"when they are done: errata run {run.run_id}",
         partitions=shared,
@@ -112,12 +112,12 @@ def _still_written(
     )
 
 
-def _who(one: LiveWriteRecord) -> str:
-    return f"{one.owner.name} on {one.owner.host} since {moment(one.started_at)} UTC"
+def _format_writer(one: LiveWriteRecord) -> str:
+    return f"{one.owner.name} on {one.owner.host} since {format_moment(one.started_at)} UTC"
 
 
 @contextmanager
-def _kept(desk: Desk, run: RunRecord, freeze: Freeze) -> Iterator[None]:
+def _keep_freeze_alive(desk: Desk, run: RunRecord, freeze: Freeze) -> Iterator[None]:
     """Renewed from a thread of its own: a command may wait for Spark for longer than the freeze lasts."""
     over = threading.Event()
 

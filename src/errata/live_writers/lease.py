@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from errata.errors import EngineError, Frozen, NotFound
-from errata.ledger import FreezeRecord, Owner, this_owner
+from errata.ledger import FreezeRecord, Owner, current_owner
 from errata.model.audit import Actor
-from errata.model.duration import seconds
-from errata.model.partition import Grain, fold_text, oldest_first, parse, parse_list
+from errata.model.duration import to_seconds
+from errata.model.partition import Grain, format_ranges, parse_list, parse_partition, sort_oldest_first
 from errata.model.product import Target
 from errata.model.run import RUN_MOVES, RunState
-from errata.text.numbers import moment
+from errata.text.numbers import format_moment
 from errata.views import FreezeView, FrozenView
 from errata.workspace import Desk
 
@@ -49,58 +49,60 @@ class Lease:
         return self._desk.ledger.renew_live_write(self._token, LEASE_SECONDS)
 
 
-def frozen(desk: Desk, table: str, partitions: Partitions) -> FrozenView:
+def describe_freezes(desk: Desk, table: str, partitions: Partitions) -> FrozenView:
     """What is frozen of these partitions of a governed table, by which run, until when; reads only."""
-    target = _target(desk, table)
-    wanted = _named(target.grain, partitions)
-    found = desk.ledger.freezes_on(target.table, wanted)
+    target = _find_target(desk, table)
+    wanted = _parse_partitions(target.grain, partitions)
+    found = desk.ledger.find_freezes(target.table, wanted)
     views = tuple(freeze_view(desk, one, wanted) for one in found)
     return FrozenView(target.table, target.grain.value, wanted, bool(views), views)
 
 
-def may_write(desk: Desk, table: str, partitions: Partitions, wait: str) -> FrozenView:
+def wait_for_freezes(desk: Desk, table: str, partitions: Partitions, wait: str) -> FrozenView:
     """Wait for freezes to end; raises ``Frozen`` when one does not in time. No lease is taken."""
-    ends, said = time.monotonic() + _length(wait), False
-    while (view := frozen(desk, table, partitions)).frozen:
+    ends, said = time.monotonic() + _parse_wait(wait), False
+    while (view := describe_freezes(desk, table, partitions)).frozen:
         if time.monotonic() >= ends:
-            raise _turned_away(desk, view)
-        said = said or _say_waiting(desk, view, wait)
+            raise _frozen_error(desk, view)
+        said = said or _announce_wait(desk, view, wait)
         time.sleep(_POLL_SECONDS)
     return view
 
 
 @contextmanager
-def writing(
+def acquire_write_lease(
     desk: Desk, actor: Actor, table: str, partitions: Partitions, *, wait: str, name: str | None
 ) -> Iterator[Lease]:
     """Hold a lease while the body writes; raises ``Frozen`` before it when a run holds the partitions."""
-    target = _target(desk, table)
-    wanted, token = _named(target.grain, partitions), secrets.token_hex(16)
-    owner = this_owner(name)
-    ends, said = time.monotonic() + _length(wait), False
+    target = _find_target(desk, table)
+    wanted, token = _parse_partitions(target.grain, partitions), secrets.token_hex(16)
+    owner = current_owner(name)
+    ends, said = time.monotonic() + _parse_wait(wait), False
     # waiting only reads, so that it holds up nobody; what counts is the answer of the ledger's one writer
-    while (view := frozen(desk, table, partitions)).frozen or _is_beaten(desk, token, target.table, wanted, owner):
+    while (view := describe_freezes(desk, table, partitions)).frozen or _is_write_blocked(
+        desk, token, target.table, wanted, owner
+    ):
         if view.frozen and time.monotonic() >= ends:
             told = {"job": owner.name, "table": target.table, "partitions": list(wanted)}
             desk.ledger.note(view.by[0].run_id, actor, "live.turned_away", told)
-            raise _turned_away(desk, view)
-        said = said or (view.frozen and _say_waiting(desk, view, wait))
+            raise _frozen_error(desk, view)
+        said = said or (view.frozen and _announce_wait(desk, view, wait))
         time.sleep(_POLL_SECONDS if view.frozen else 0)
     lease = Lease(target.table, wanted, desk, token)
     try:
-        with _kept(lease):
+        with _keep_lease_alive(lease):
             yield lease
     finally:
         with suppress(EngineError):  # a ledger that does not answer takes it back when it has run out
             desk.ledger.end_live_write(token)
 
 
-def _is_beaten(desk: Desk, token: str, table: str, partitions: tuple[str, ...], owner: Owner) -> bool:
+def _is_write_blocked(desk: Desk, token: str, table: str, partitions: tuple[str, ...], owner: Owner) -> bool:
     return bool(desk.ledger.begin_live_write(token, table, partitions, owner, LEASE_SECONDS))
 
 
 @contextmanager
-def _kept(lease: Lease) -> Iterator[None]:
+def _keep_lease_alive(lease: Lease) -> Iterator[None]:
     over, lost = threading.Event(), threading.Event()
 
     def beat() -> None:
@@ -126,12 +128,12 @@ def _kept(lease: Lease) -> Iterator[None]:
             )
 
 
-def _length(wait: str) -> int:
+def _parse_wait(wait: str) -> int:
     """A wait in seconds; ``m`` is minutes here, because nobody waits for months."""
-    return seconds(f"{wait}in" if re.fullmatch(r"\d+m", wait, re.ASCII) else wait)
+    return to_seconds(f"{wait}in" if re.fullmatch(r"\d+m", wait, re.ASCII) else wait)
 
 
-def _target(desk: Desk, table: str) -> Target:
+def _find_target(desk: Desk, table: str) -> Target:
     found = [one for one in desk.project.products.values() if table in (one.target.table, one.name)]
     if not found:
         known = ", ".join(sorted(one.target.table for one in desk.project.products.values()))
@@ -141,13 +143,13 @@ def _target(desk: Desk, table: str) -> Target:
     return found[0].target
 
 
-def _named(grain: Grain, partitions: Partitions) -> tuple[str, ...]:
+def _parse_partitions(grain: Grain, partitions: Partitions) -> tuple[str, ...]:
     """The partitions as the ledger names them; none: any of the table's."""
     if partitions is None:
         return ()
     if isinstance(partitions, str):
         return parse_list(grain, partitions)
-    return oldest_first(grain, {parse(grain, str(one)) for one in partitions})
+    return sort_oldest_first(grain, {parse_partition(grain, str(one)) for one in partitions})
 
 
 def freeze_view(desk: Desk, one: FreezeRecord, wanted: Sequence[str] = ()) -> FreezeView:
@@ -168,28 +170,29 @@ def freeze_view(desk: Desk, one: FreezeRecord, wanted: Sequence[str] = ()) -> Fr
     )
 
 
-def _say_waiting(desk: Desk, view: FrozenView, wait: str) -> bool:
+def _announce_wait(desk: Desk, view: FrozenView, wait: str) -> bool:
     """Once: a job that stands still says what for."""
-    desk.narrate(f"waiting {wait} at most for {view.table}: {_held_by(view)}")
+    desk.narrate(f"waiting {wait} at most for {view.table}: {_format_freezes(view)}")
     return True
 
 
-def _held_by(view: FrozenView) -> str:
+def _format_freezes(view: FrozenView) -> str:
     return "; ".join(
-        f"{fold_text(Grain(view.grain), one.partitions)} by {one.run_id} ({one.reason}; asked by {one.requested_by}, "
-        f"started by {one.started_by}) since {moment(one.since)}, at most until {moment(one.at_most)} UTC"
+        f"{format_ranges(Grain(view.grain), one.partitions)} by {one.run_id} ({one.reason}; asked by "
+        f"{one.requested_by}, "
+        f"started by {one.started_by}) since {format_moment(one.since)}, at most until {format_moment(one.at_most)} UTC"
         for one in view.by
     )
 
 
-def _turned_away(desk: Desk, view: FrozenView) -> Frozen:
+def _frozen_error(desk: Desk, view: FrozenView) -> Frozen:
     first = view.by[0]
     return Frozen(
         f"writing to {view.table} was refused; expected partitions that no correction holds, found frozen: "
-        f"{_held_by(view)}",
+        f"{_format_freezes(view)}",
         state="nothing was written",
         hint="write the other partitions and these later, or wait; "
-        f"errata status {first.run_id} says how far it is; {_way_out(desk, first)}",
+        f"errata status {first.run_id} says how far it is; {_format_unfreeze_hint(desk, first)}",
         table=view.table,
         partitions=[name for one in view.by for name in one.partitions],
         runs=[one.run_id for one in view.by],
@@ -197,11 +200,11 @@ def _turned_away(desk: Desk, view: FrozenView) -> Frozen:
     )
 
 
-def _way_out(desk: Desk, held: FreezeView) -> str:
+def _format_unfreeze_hint(desk: Desk, held: FreezeView) -> str:
     """What gives the partitions free: a run that is partly published cannot be cancelled any more."""
     if RunState.CANCELLED in RUN_MOVES[desk.ledger.run(held.run_id).state]:
         return f"errata cancel {held.run_id} gives them free"
     return (
         f"it is published in part: errata publish {held.run_id} or errata rollback {held.run_id} gives them free, or "
-        f"{moment(held.until)} UTC when nobody works on it"
+        f"{format_moment(held.until)} UTC when nobody works on it"
     )

@@ -13,75 +13,75 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from errata.canonical import canonical_bytes, plain, sha256
+from errata.canonical import canonical_bytes, sha256, to_plain
 from errata.errors import PublishConflict, Rebased
 from errata.failpoints import failpoint
-from errata.gate.row_accounts import adopted_attempts, may_hold_rows
+from errata.gate.row_accounts import list_adopted_attempts, may_have_quarantine
 from errata.ledger import RunRecord
-from errata.ledger.records import holders
+from errata.ledger.records import map_partitions_to_chunks
 from errata.model.audit import Actor
 from errata.model.manifest import Chunk, InputPin, Manifest
-from errata.model.partition import fold_text, oldest_first, widen
-from errata.model.rebase import tags
+from errata.model.partition import format_ranges, sort_oldest_first, widen_partitions
+from errata.model.rebase import list_rebase_tags
 from errata.model.run import RunState
-from errata.planning.repin import is_repinned, repin, source_of
-from errata.ports.tables import InputFacts
-from errata.publishing.expected_files import replacement
-from errata.publishing.replacement import examine
-from errata.publishing.selection import conflicts_told
+from errata.planning.repin import input_from_pin, needs_repin, repin_input
+from errata.ports.tables import InputState
+from errata.publishing.expected_files import build_replacement
+from errata.publishing.replacement import examine_version
+from errata.publishing.selection import audit_conflicts
 from errata.workspace import Desk
 
 LIVE_WINS = "live_wins"
-MOST_REBASES = 3
+MAX_REBASES = 3
 """How often live wins in one run; a partition that is written all the time needs a freeze, or a quieter hour."""
 PIN_DAYS = 45
-_FROM = (RunState.STAGED, RunState.VALIDATED)
+_REBASEABLE_STATES = (RunState.STAGED, RunState.VALIDATED)
 
 
 @contextmanager
-def rebased_instead(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> Iterator[None]:
+def rebase_on_conflict(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> Iterator[None]:
     """A conflict of a run whose plan lets live win becomes a rebase, and is raised as that."""
     try:
         yield
     except PublishConflict as conflict:
         if manifest.publish.on_live_write != LIVE_WINS or not conflict.fields.get("partitions"):
             raise
-        raise _rebased(desk, actor, desk.ledger.run(run.run_id), manifest, conflict) from conflict
+        raise _try_rebase(desk, actor, desk.ledger.run(run.run_id), manifest, conflict) from conflict
 
 
 def rebase_if_written(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
     """Look before a candidate is assembled, so that nobody judges what could not be published."""
-    if manifest.publish.on_live_write != LIVE_WINS or run.state not in _FROM:
+    if manifest.publish.on_live_write != LIVE_WINS or run.state not in _REBASEABLE_STATES:
         return
-    with conflicts_told(desk, actor, run, "validate"), rebased_instead(desk, actor, run, manifest):
-        order = replacement(desk, run, manifest, manifest.partitions)
-        examine(order, desk.engines.publishing.version(manifest.target), desk.engines.content)
+    with audit_conflicts(desk, actor, run, "validate"), rebase_on_conflict(desk, actor, run, manifest):
+        order = build_replacement(desk, run, manifest, manifest.partitions)
+        examine_version(order, desk.engines.publishing.version(manifest.target), desk.engines.content)
 
 
-def _rebased(
+def _try_rebase(
     desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, conflict: PublishConflict
 ) -> PublishConflict:
     n, written = len(desk.ledger.rebase_facts(run.run_id)) + 1, tuple(conflict.fields["partitions"])
-    if n > MOST_REBASES:
-        return _given_up(conflict, f"live won {MOST_REBASES} times in this run; it is not computed again")
-    if run.state not in _FROM:
-        return _given_up(conflict, "a part of the run is published already, so the rest is not computed again")
-    if others := _of_other_runs(desk, run, conflict):
-        return _given_up(conflict, f"{', '.join(others)} is a publication; live wins over live jobs only")
-    grain, names = manifest.target.grain, _again(desk, run, manifest, written)
-    value, chunks, parts, problems = _pinned(desk, run, manifest, names)
+    if n > MAX_REBASES:
+        return _no_rebase_error(conflict, f"live won {MAX_REBASES} times in this run; it is not computed again")
+    if run.state not in _REBASEABLE_STATES:
+        return _no_rebase_error(conflict, "a part of the run is published already, so the rest is not computed again")
+    if others := _find_publications(desk, run, conflict):
+        return _no_rebase_error(conflict, f"{', '.join(others)} is a publication; live wins over live jobs only")
+    grain, names = manifest.target.grain, _find_partitions_to_recompute(desk, run, manifest, written)
+    value, chunks, parts, problems = _pin_again(desk, run, manifest, names)
     if problems:
-        return _given_up(conflict, f"the inputs cannot be pinned again: {'; '.join(problems)}")
+        return _no_rebase_error(conflict, f"the inputs cannot be pinned again: {'; '.join(problems)}")
     told = {"written": list(written), "snapshots": list(conflict.fields.get("snapshots", ())), **value}
     failpoint("rebase.before_record")
     desk.ledger.record_rebase(run.run_id, n, told, chunks, parts, actor)
     failpoint("rebase.after_record")
-    pin_rebases(desk, actor, run)
+    tag_newest_rebase(desk, actor, run)
     failpoint("rebase.after_pin")
     rest = len(manifest.partitions) - len(names)
     return Rebased(
-        f"{conflict.message}\nlive wins: {fold_text(grain, names)} is pinned again and waits to be computed "
-        f"(rebase {n} of at most {MOST_REBASES}); the other {rest} keep what was staged",
+        f"{conflict.message}\nlive wins: {format_ranges(grain, names)} is pinned again and waits to be computed "
+        f"(rebase {n} of at most {MAX_REBASES}); the other {rest} keep what was staged",
         state="main is unchanged; the candidate of before is given up, and with it any release",
         hint=f"errata run {run.run_id} --validate; then a person releases what is new",
         run_id=run.run_id,
@@ -91,7 +91,7 @@ def _rebased(
     )
 
 
-def _of_other_runs(desk: Desk, run: RunRecord, conflict: PublishConflict) -> list[str]:
+def _find_publications(desk: Desk, run: RunRecord, conflict: PublishConflict) -> list[str]:
     """Publications among the writes: by their commits, and by the ledger where those have expired."""
     planned = datetime.fromisoformat(run.planned_at)
     accepted = desk.ledger.accepted(run.table, conflict.fields["partitions"]).values()
@@ -99,7 +99,7 @@ def _of_other_runs(desk: Desk, run: RunRecord, conflict: PublishConflict) -> lis
     return sorted(since.union(conflict.fields.get("publications", ())))
 
 
-def _given_up(conflict: PublishConflict, why: str) -> PublishConflict:
+def _no_rebase_error(conflict: PublishConflict, why: str) -> PublishConflict:
     freeze = "or let live jobs ask first: publish.on_live_write: freeze"
     return PublishConflict(
         f"{conflict.message}\n{why}",
@@ -109,16 +109,18 @@ def _given_up(conflict: PublishConflict, why: str) -> PublishConflict:
     )
 
 
-def _again(desk: Desk, run: RunRecord, manifest: Manifest, written: Sequence[str]) -> tuple[str, ...]:
+def _find_partitions_to_recompute(
+    desk: Desk, run: RunRecord, manifest: Manifest, written: Sequence[str]
+) -> tuple[str, ...]:
     """What is computed again: what live wrote, and where rows are counted by chunk, the whole of their chunks."""
-    if not may_hold_rows(manifest, adopted_attempts(desk, run.run_id)):
-        return oldest_first(manifest.target.grain, written)
-    held = holders(desk.ledger.chunks(run.run_id))
+    if not may_have_quarantine(manifest, list_adopted_attempts(desk, run.run_id)):
+        return sort_oldest_first(manifest.target.grain, written)
+    held = map_partitions_to_chunks(desk.ledger.chunks(run.run_id))
     chunks = {held[name] for name in written}
-    return oldest_first(manifest.target.grain, [name for name, chunk in held.items() if chunk in chunks])
+    return sort_oldest_first(manifest.target.grain, [name for name, chunk in held.items() if chunk in chunks])
 
 
-def _pinned(
+def _pin_again(
     desk: Desk, run: RunRecord, manifest: Manifest, names: tuple[str, ...]
 ) -> tuple[dict[str, Any], list[Chunk], dict[str, bytes], list[str]]:
     """The fact, the chunks, the parts, and what is in the way; only reads."""
@@ -126,13 +128,13 @@ def _pinned(
     # the target's base first, inputs after: a false conflict is acceptable, a missed one is not
     base = engines.targets.read_target(target.table, target.column, target.grain, names)
     pins: list[InputPin] = []
-    facts: list[InputFacts] = []
+    facts: list[InputState] = []
     parts: dict[str, bytes] = {}
     problems: list[str] = []
-    for pin in filter(is_repinned, manifest.inputs):
-        asked = widen(target.grain, names, pin.lookback, pin.lookahead)
-        found = engines.inputs.read_input(source_of(pin), target.grain, asked)
-        made, files, wrong = repin(pin, found, asked, target.grain, target.column_type)
+    for pin in filter(needs_repin, manifest.inputs):
+        asked = widen_partitions(target.grain, names, pin.lookback, pin.lookahead)
+        found = engines.inputs.read_input(input_from_pin(pin), target.grain, asked)
+        made, files, wrong = repin_input(pin, found, asked, target.grain, target.column_type)
         pins.append(made)
         facts.append(found)
         parts |= files
@@ -146,12 +148,12 @@ def _pinned(
         "pins_part": sha256(inputs),
         "inputs": {pin.name: pin.snapshot_id or f"{pin.file_count} files" for pin in pins},
     }
-    return value, _chunks(desk, run, names, facts), parts, problems
+    return value, _build_chunks(desk, run, names, facts), parts, problems
 
 
-def _chunks(desk: Desk, run: RunRecord, names: Sequence[str], facts: Sequence[InputFacts]) -> list[Chunk]:
+def _build_chunks(desk: Desk, run: RunRecord, names: Sequence[str], facts: Sequence[InputState]) -> list[Chunk]:
     """One for each chunk that had some of them, so that none is larger than what went through before."""
-    held = holders(desk.ledger.chunks(run.run_id))
+    held = map_partitions_to_chunks(desk.ledger.chunks(run.run_id))
     found: dict[str, list[str]] = {}
     for name in names:
         found.setdefault(held[name], []).append(name)
@@ -163,7 +165,7 @@ def _chunks(desk: Desk, run: RunRecord, names: Sequence[str], facts: Sequence[In
     return [Chunk("", tuple(chunk), total(chunk, "rows"), total(chunk, "bytes")) for chunk in found.values()]
 
 
-def pin_rebases(desk: Desk, actor: Actor, run: RunRecord) -> None:
+def tag_newest_rebase(desk: Desk, actor: Actor, run: RunRecord) -> None:
     """Tag what the newest rebase reads; repeated by every worker, because whoever recorded it may have died."""
     rebases = desk.ledger.rebases(run.run_id)
     if not rebases:
@@ -171,8 +173,8 @@ def pin_rebases(desk: Desk, actor: Actor, run: RunRecord) -> None:
     keep, now = PIN_DAYS * 86_400_000, int(desk.now().timestamp() * 1000)
     made = [
         desk.engines.pins.create(table, snapshot, tag, keep_ms=keep, now_ms=now)
-        for (table, tag), snapshot in tags(run.run_id, run.table, rebases[-1]).items()
+        for (table, tag), snapshot in list_rebase_tags(run.run_id, run.table, rebases[-1]).items()
     ]
     if any(pin.outcome != "already" for pin in made):
         told = [{"table": one.table, "tag": one.tag, "outcome": one.outcome, "warning": one.warning} for one in made]
-        desk.ledger.note(run.run_id, actor, "pins.created", {"pins": plain(told)})
+        desk.ledger.note(run.run_id, actor, "pins.created", {"pins": to_plain(told)})

@@ -1,7 +1,8 @@
 """When approvals are enough: distinct people, the product's owner, today's roles, and not too long ago. Pure.
 
-``Approval`` is what a plan seals; ``standing`` counts what people have given by it. Approvals are over a digest, so
-another manifest has none. Names are those of the project file: whoever calls this has put aliases right before.
+``ApprovalRules`` is what a plan seals; ``count_approvals`` counts what people have given by it. Approvals are over a
+digest, so another manifest has none. Names are those of the project file: whoever calls this has put aliases right
+before.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from errata.model.duration import before
+from errata.model.duration import subtract_duration
 
 APPROVED = "approved"
 
 
 @dataclass(frozen=True, slots=True)
-class Approval:
+class ApprovalRules:
     """What it takes before a plan may run: so many people, one of the product's owner, no longer ago than ``valid``."""
 
     quorum: int = 1
@@ -25,7 +26,7 @@ class Approval:
     valid: str = "30d"
 
 
-class Given(Protocol):
+class GivenApproval(Protocol):
     """One person's decision, as the ledger keeps it."""
 
     @property
@@ -56,7 +57,7 @@ class Voters:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class QuorumStatus:
     """What the approvals of a run amount to at one moment."""
 
     quorum: int = 1
@@ -80,7 +81,7 @@ class Standing:
     def told(self) -> str:
         """In a few words: how many of how many, and who is missing.
 
-        >>> Standing(quorum=2, counted=("bo",), lacks_owner="finance-data").told
+        >>> QuorumStatus(quorum=2, counted=("bo",), lacks_owner="finance-data").told
         '1 of 2 approvals, one of finance-data is missing'
         """
         if self.broken_by:
@@ -98,14 +99,14 @@ class Standing:
         return (f"{self.told}{lost}",)
 
 
-def is_over(at: str, valid: str, now: datetime) -> bool:
+def is_expired(at: str, valid: str, now: datetime) -> bool:
     """Whether a decision of that instant is too old to count."""
-    return datetime.fromisoformat(at) < before(valid, now)
+    return datetime.fromisoformat(at) < subtract_duration(valid, now)
 
 
-def standing(
-    rules: Approval, voters: Voters, given: Iterable[Given], *, digest: str, requester: str, now: datetime
-) -> Standing:
+def count_approvals(
+    rules: ApprovalRules, voters: Voters, given: Iterable[GivenApproval], *, digest: str, requester: str, now: datetime
+) -> QuorumStatus:
     """What these approvals amount to; each person counts once, by the newest approval."""
     newest = {
         (one.person.casefold(), bool(one.break_glass)): one
@@ -116,7 +117,7 @@ def standing(
     void: dict[str, str] = {}
     broken_by = ""
     for one in newest.values():
-        why = _void(one, rules, voters, requester, now)
+        why = _explain_void(one, rules, voters, requester, now)
         if why:
             void[one.person] = why
         elif one.break_glass:
@@ -126,10 +127,10 @@ def standing(
     team = voters.team if rules.owner and not voters.single_user else frozenset[str]()
     quorum = 1 if voters.single_user else rules.quorum
     lacks_owner = voters.owner if team and not team.intersection(counted) else ""
-    may = voters.approvers - set(counted) - {name for name in voters.approvers if _same(name, requester)}
+    may = voters.approvers - set(counted) - {name for name in voters.approvers if _is_same_name(name, requester)}
     if lacks_owner and len(counted) >= quorum - 1:
         may &= team
-    return Standing(
+    return QuorumStatus(
         quorum=quorum,
         counted=tuple(counted),
         void={person: why for person, why in void.items() if person not in counted},
@@ -139,17 +140,17 @@ def standing(
     )
 
 
-def _void(one: Given, rules: Approval, voters: Voters, requester: str, now: datetime) -> str:
-    if is_over(one.at, rules.valid, now):
+def _explain_void(one: GivenApproval, rules: ApprovalRules, voters: Voters, requester: str, now: datetime) -> str:
+    if is_expired(one.at, rules.valid, now):
         return f"is of {one.at[:10]} and counts for {rules.valid}"
     if one.break_glass:
         return "" if voters.single_user or one.person in voters.breakers else "needs the role break_glass, now gone"
     if voters.single_user:
         return ""
-    if _same(one.person, requester):
+    if _is_same_name(one.person, requester):
         return "is the requester's own"
     return "" if one.person in voters.approvers else "needs the role approver, now gone"
 
 
-def _same(one: str, other: str) -> bool:
+def _is_same_name(one: str, other: str) -> bool:
     return one.casefold() == other.casefold()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from errata.model.partition import Grain, from_ordinal, has_text
+from errata.model.partition import Grain, from_ordinal, is_nameable
 
 _EPOCH = date(1970, 1, 1)
 _CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
@@ -16,13 +16,13 @@ _CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
 _WIDTHS = {Grain.HOUR: 13, Grain.DAY: 10, Grain.MONTH: 7, Grain.YEAR: 4}
 
 
-def stored_text(grain: Grain, number: int) -> str:
+def format_stored_ordinal(grain: Grain, number: int) -> str:
     """The text of any ordinal that a table can hold, written as Spark writes it outside the years 0001 to 9999.
 
-    >>> stored_text(Grain.DAY, 20454000), stored_text(Grain.MONTH, -1970 * 12), stored_text(Grain.YEAR, 8030)
-    ('+57971-02-25', '0000-01', '+10000')
+    >>> format_stored_ordinal(Grain.DAY, 20454000), format_stored_ordinal(Grain.MONTH, -1970 * 12)
+    ('+57971-02-25', '0000-01')
     """
-    if has_text(grain, number):
+    if is_nameable(grain, number):
         return from_ordinal(grain, number)
     cycles, day = divmod(first_second(grain, number) // 86_400, _CYCLE_DAYS)
     known = from_ordinal(Grain.DAY, day)

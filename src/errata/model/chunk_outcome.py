@@ -11,7 +11,7 @@ from errata.model.run import ChunkState
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class FailedAttempt:
     """An attempt that ended without a result, and what its chunk had been through before."""
 
     chunk: Chunk
@@ -22,7 +22,7 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class ChunkOutcome:
     """The next state: pending again (not before ``wait_seconds``), failed, quarantined, or replaced by ``pieces``."""
 
     to: ChunkState

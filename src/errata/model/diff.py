@@ -69,7 +69,7 @@ class SampleRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class ChangePattern:
     """Rows in which exactly these columns changed."""
 
     columns: tuple[str, ...]
@@ -120,24 +120,24 @@ class Diff:
     columns: Mapping[str, ColumnChange]
     sample: tuple[SampleRow, ...] = ()
     notes: tuple[str, ...] = ()
-    together: tuple[Together, ...] = ()
+    together: tuple[ChangePattern, ...] = ()
     distributions: Mapping[str, Distribution] = field(default_factory=dict)
     masked: tuple[str, ...] = ()
     tolerance: Mapping[str, str] = field(default_factory=dict)
 
 
-def masked(row: Mapping[str, Any], classified: Iterable[str]) -> dict[str, Any]:
+def mask_row(row: Mapping[str, Any], classified: Iterable[str]) -> dict[str, Any]:
     """A row to show: that a classified value is there, not what it is."""
     hidden = set(classified)
     return {name: MASK if name in hidden and value is not None else value for name, value in row.items()}
 
 
-def masked_pair(
+def mask_pair(
     before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, classified: Iterable[str]
 ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     """A row before and after, to show; a classified value that changed says so."""
     hidden = tuple(classified)
-    old, new = (None if row is None else masked(row, hidden) for row in (before, after))
+    old, new = (None if row is None else mask_row(row, hidden) for row in (before, after))
     if before and after and new is not None:
         for name in hidden:
             if new.get(name) is not None and before.get(name) != after[name]:
@@ -145,7 +145,7 @@ def masked_pair(
     return old, new
 
 
-def total_by_column(partitions: Iterable[PartitionDiff]) -> dict[str, ColumnChange]:
+def sum_by_column(partitions: Iterable[PartitionDiff]) -> dict[str, ColumnChange]:
     """Column changes over all partitions; a sum that is missing for one partition is missing in total."""
     totals: dict[str, ColumnChange] = {}
     for part in partitions:
@@ -156,15 +156,15 @@ def total_by_column(partitions: Iterable[PartitionDiff]) -> dict[str, ColumnChan
                 if before is None
                 else ColumnChange(
                     before.changed + change.changed,
-                    _plus(before.sum_before, change.sum_before),
-                    _plus(before.sum_after, change.sum_after),
+                    _add_decimals(before.sum_before, change.sum_before),
+                    _add_decimals(before.sum_after, change.sum_after),
                     before.within + change.within,
                 )
             )
     return totals
 
 
-def _plus(a: str | None, b: str | None) -> str | None:
+def _add_decimals(a: str | None, b: str | None) -> str | None:
     if a is None or b is None:
         return None
     with localcontext(prec=100):  # the default would round sums of decimal(38) columns
@@ -198,7 +198,7 @@ class MetricMoves:
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class OutsideScope:
     """Partitions outside a scope, and those of them whose live files are not the same in both snapshots."""
 
     partitions: int

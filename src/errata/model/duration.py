@@ -30,20 +30,20 @@ _GRAIN_HOURS = {Grain.HOUR: 1, Grain.DAY: 24}
 _GRAIN_MONTHS = {Grain.MONTH: 1, Grain.YEAR: 12}
 
 
-def _split(text: str) -> tuple[int, str]:
+def _parse_duration(text: str) -> tuple[int, str]:
     found = re.fullmatch(r"(\d{1,6})(h|d|w|mo|y)", text, re.ASCII)
     if not found:
         raise UsageError(f"duration {text!r} was refused; expected a whole number and h, d, w, mo or y, such as 3d")
     return int(found[1]), found[2]
 
 
-def steps(text: str, grain: Grain) -> int:
+def count_steps(text: str, grain: Grain) -> int:
     """How many partitions of this grain a duration spans; refused when it is not a whole number of them.
 
-    >>> steps("2w", Grain.DAY), steps("1d", Grain.HOUR), steps("2y", Grain.MONTH)
+    >>> count_steps("2w", Grain.DAY), count_steps("1d", Grain.HOUR), count_steps("2y", Grain.MONTH)
     (14, 24, 24)
     """
-    count, unit = _split(text)
+    count, unit = _parse_duration(text)
     if count == 0:
         return 0
     lengths, per_step = (_HOURS, _GRAIN_HOURS) if unit in _HOURS else (_MONTHS, _GRAIN_MONTHS)
@@ -53,14 +53,14 @@ def steps(text: str, grain: Grain) -> int:
     return count * lengths[unit] // per_step[grain]
 
 
-def before(text: str, instant: datetime) -> datetime:
+def subtract_duration(text: str, instant: datetime) -> datetime:
     """The instant this long before another; month ends are kept inside their month.
 
     >>> from datetime import UTC
-    >>> before("1mo", datetime(2026, 3, 31, tzinfo=UTC)).date().isoformat()
+    >>> subtract_duration("1mo", datetime(2026, 3, 31, tzinfo=UTC)).date().isoformat()
     '2026-02-28'
     """
-    count, unit = _split(text)
+    count, unit = _parse_duration(text)
     if unit in _HOURS:
         return instant - timedelta(hours=count * _HOURS[unit])
     year, month = divmod(instant.year * 12 + instant.month - 1 - count * _MONTHS[unit], 12)
@@ -68,22 +68,22 @@ def before(text: str, instant: datetime) -> datetime:
     return instant.replace(year=year, month=month + 1, day=day)
 
 
-def days(text: str) -> int:
+def to_days(text: str) -> int:
     """A promise to keep something this long, as whole days and never shorter: months count 31 days, years 366.
 
-    >>> days("30d"), days("36h"), days("1mo")
+    >>> to_days("30d"), to_days("36h"), to_days("1mo")
     (30, 2, 31)
     """
-    count, unit = _split(text)
+    count, unit = _parse_duration(text)
     if unit in _HOURS:
         return -(-count * _HOURS[unit] // 24)
     return count * {"mo": 31, "y": 366}[unit]
 
 
-def seconds(text: str) -> int:
+def to_seconds(text: str) -> int:
     """The seconds of a wait, an interval or a time limit.
 
-    >>> seconds("30s"), seconds("5min"), seconds("8h")
+    >>> to_seconds("30s"), to_seconds("5min"), to_seconds("8h")
     (30, 300, 28800)
     """
     found = re.fullmatch(r"(\d{1,6})(s|min|h|d)", text, re.ASCII)
@@ -92,10 +92,10 @@ def seconds(text: str) -> int:
     return int(found[1]) * _SECONDS[found[2]]
 
 
-def instant(text: str) -> datetime:
+def parse_instant(text: str) -> datetime:
     """A point in time, with its zone: a day alone would be its beginning to one reader and its end to the next.
 
-    >>> instant("2026-02-20T18:30+01:00").isoformat()
+    >>> parse_instant("2026-02-20T18:30+01:00").isoformat()
     '2026-02-20T17:30:00+00:00'
     """
     try:

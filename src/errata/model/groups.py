@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from errata.errors import PublishHeld, StateRefused
-from errata.model.duration import seconds
-from errata.model.partition import Grain, newest_first, oldest_first
+from errata.model.duration import to_seconds
+from errata.model.partition import Grain, sort_newest_first, sort_oldest_first
 from errata.model.product import Groups
-from errata.text.numbers import duration
+from errata.text.numbers import format_duration
 
 PAUSED, RESUMED, TAKEN_BACK = "groups.paused", "groups.resumed", "rollback.committed"
-GOING = (PAUSED, RESUMED, TAKEN_BACK)
+GROUP_ACTIONS = (PAUSED, RESUMED, TAKEN_BACK)
 """Entries of a run that say whether its groups go on; the newest counts."""
 
 
@@ -28,24 +28,26 @@ class Group:
     partitions: tuple[str, ...]  # oldest first
 
 
-def first_of(groups: Groups, order: str) -> str:
+def resolve_group_order(groups: Groups, order: str) -> str:
     """Which partitions go first: newest or oldest; unless it was said, as the run computes them."""
     return groups.order or ("newest" if order == "newest" else "oldest")
 
 
-def groups_of(groups: Groups, order: str, grain: Grain, partitions: Collection[str]) -> tuple[Group, ...]:
+def split_into_groups(groups: Groups, order: str, grain: Grain, partitions: Collection[str]) -> tuple[Group, ...]:
     """The scope, cut into groups; every partition is in one of them, and the last may be smaller.
 
     >>> days = ["2026-01-01", "2026-01-02", "2026-01-03"]
-    >>> [group.partitions for group in groups_of(Groups(2, "30min"), "newest", Grain.DAY, days)]
+    >>> [group.partitions for group in split_into_groups(Groups(2, "30min"), "newest", Grain.DAY, days)]
     [('2026-01-02', '2026-01-03'), ('2026-01-01',)]
     """
-    ordered = (newest_first if first_of(groups, order) == "newest" else oldest_first)(grain, partitions)
+    ordered = (sort_newest_first if resolve_group_order(groups, order) == "newest" else sort_oldest_first)(
+        grain, partitions
+    )
     cuts = [ordered[start : start + groups.size] for start in range(0, len(ordered), groups.size)]
-    return tuple(Group(n, oldest_first(grain, cut)) for n, cut in enumerate(cuts, 1))
+    return tuple(Group(n, sort_oldest_first(grain, cut)) for n, cut in enumerate(cuts, 1))
 
 
-def next_group(groups: Sequence[Group], waiting: Collection[str]) -> Group | None:
+def find_next_group(groups: Sequence[Group], waiting: Collection[str]) -> Group | None:
     """The first group of which something still waits; what is published of it already stays out."""
     waits = frozenset(waiting)
     for group in groups:
@@ -55,25 +57,25 @@ def next_group(groups: Sequence[Group], waiting: Collection[str]) -> Group | Non
     return None
 
 
-def hold_ends(groups: Groups, published_at: str | None) -> datetime | None:
+def compute_hold_end(groups: Groups, published_at: str | None) -> datetime | None:
     """When the next publication may be, after one that landed then; None before the first."""
     if published_at is None:
         return None
-    return datetime.fromisoformat(published_at) + timedelta(seconds=seconds(groups.hold))
+    return datetime.fromisoformat(published_at) + timedelta(seconds=to_seconds(groups.hold))
 
 
-def hold_days(groups: Groups | None) -> int:
+def count_hold_days(groups: Groups | None) -> int:
     """The hold in whole days and never shorter: what the next group needs must outlive it."""
-    return -(-seconds(groups.hold) // 86_400) if groups else 0
+    return -(-to_seconds(groups.hold) // 86_400) if groups else 0
 
 
-def held_error(run_id: str, hold: str, until: datetime, now: datetime) -> PublishHeld:
+def build_hold_error(run_id: str, hold: str, until: datetime, now: datetime) -> PublishHeld:
     """Too early, and by how much."""
     left = max(1, round((until - now).total_seconds()))
     at = until.replace(microsecond=0).isoformat()
     return PublishHeld(
         f"publish of {run_id} was refused; expected the hold of {hold} after its last group to be over, found "
-        f"{duration(left)} left, until {at[:19].replace('T', ' ')} UTC",
+        f"{format_duration(left)} left, until {at[:19].replace('T', ' ')} UTC",
         state="what was published stays; the next group waits",
         hint=f"errata publish {run_id} --wait\nor after the hold: errata publish {run_id}",
         run_id=run_id,
@@ -82,7 +84,7 @@ def held_error(run_id: str, hold: str, until: datetime, now: datetime) -> Publis
     )
 
 
-def stopped_error(run_id: str, why: str) -> StateRefused:
+def build_stopped_error(run_id: str, why: str) -> StateRefused:
     """Someone stopped the groups, and nobody has let them go on."""
     return StateRefused(
         f"publish of {run_id} was refused; expected groups that may go on, found them stopped: {why}",

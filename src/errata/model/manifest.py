@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from errata.canonical import digest_of
-from errata.model.approval import Approval
+from errata.model.approval import ApprovalRules
 from errata.model.partition import Grain
 from errata.model.product import Check, Comparison, Control, Limits, Publish, Reconciliation
 from errata.model.product.eras import Era, RowLimits, RowRule
@@ -219,7 +219,7 @@ class Manifest:
     prove_determinism: int = 0
     tolerance: Mapping[str, str] = field(default_factory=dict)  # of diffs, by column
     classified: tuple[str, ...] = ()
-    approval: Approval = field(default_factory=Approval)
+    approval: ApprovalRules = field(default_factory=ApprovalRules)
     manual: bool = True  # a person releases the candidate
     extra: Mapping[str, Any] = field(default_factory=dict)
     publish: Publish = field(default_factory=Publish)
@@ -230,12 +230,12 @@ class Manifest:
         return any(override.rule == rule for override in self.overrides)
 
 
-def new_partitions(manifest: Manifest) -> tuple[str, ...]:
+def find_new_partitions(manifest: Manifest) -> tuple[str, ...]:
     """Partitions of the scope that held no file when it was planned."""
     empty = digest_of([])
     return tuple(name for name in manifest.partitions if manifest.target.fingerprints.get(name) == empty)
 
 
-def untouched_partitions(manifest: Manifest) -> int:
+def count_untouched_partitions(manifest: Manifest) -> int:
     """Partitions the table had when it was planned and that the scope does not name."""
-    return max(0, manifest.target.total_partitions - len(manifest.partitions) + len(new_partitions(manifest)))
+    return max(0, manifest.target.total_partitions - len(manifest.partitions) + len(find_new_partitions(manifest)))

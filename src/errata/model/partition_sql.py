@@ -9,34 +9,36 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from errata.errors import UsageError
-from errata.model.partition import NULL, Grain, fold, next_start, start_of, value_of
+from errata.model.partition import NULL, Grain, fold_ranges, next_start, start_of, value_from_text
 
 
-def within(column: str, column_type: str, grain: Grain, partitions: Iterable[str]) -> str:
+def build_partition_filter(column: str, column_type: str, grain: Grain, partitions: Iterable[str]) -> str:
     """The condition for these partitions of a column; false for none.
 
-    >>> within("day", "date", Grain.DAY, ["2026-01-03", "2026-01-04", "null"])
+    >>> build_partition_filter("day", "date", Grain.DAY, ["2026-01-03", "2026-01-04", "null"])
     "`day` IS NULL OR (`day` >= DATE'2026-01-03' AND `day` < DATE'2026-01-05')"
     """
     wanted = set(partitions)
     terms = [f"{quoted(column)} IS NULL"] if NULL in wanted else []
-    terms += [range_sql(column, column_type, grain, *run) for run in runs(column_type, grain, wanted - {NULL})]
+    terms += [
+        build_range_filter(column, column_type, grain, *run) for run in fold_values(column_type, grain, wanted - {NULL})
+    ]
     return " OR ".join(terms) or "false"
 
 
-def runs(column_type: str, grain: Grain, partitions: Iterable[str]) -> tuple[tuple[str, str], ...]:
+def fold_values(column_type: str, grain: Grain, partitions: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Neighbouring partitions as inclusive (first, last) pairs, in the order of their values; NULL is not among them.
 
-    >>> runs("int", Grain.VALUE, ["10", "9", "-1", "11"])
+    >>> fold_values("int", Grain.VALUE, ["10", "9", "-1", "11"])
     (('-1', '-1'), ('9', '11'))
-    >>> runs("string", Grain.VALUE, ['"null"', "a", "z"])
+    >>> fold_values("string", Grain.VALUE, ['"null"', "a", "z"])
     (('a', 'a'), ('"null"', '"null"'), ('z', 'z'))
     """
     if grain.is_time:
-        return fold(grain, partitions)
+        return fold_ranges(grain, partitions)
     if column_type not in ("int", "long"):
         # by the value and not by its text, which may be quoted: callers join neighbours to a range of values
-        return tuple((text, text) for text in sorted(partitions, key=lambda text: value_of(text) or ""))
+        return tuple((text, text) for text in sorted(partitions, key=lambda text: value_from_text(text) or ""))
     try:
         numbers = sorted({int(text) for text in partitions})
     except ValueError as error:
@@ -51,34 +53,39 @@ def runs(column_type: str, grain: Grain, partitions: Iterable[str]) -> tuple[tup
     return tuple((str(first), str(last)) for first, last in found_runs)
 
 
-def range_sql(column: str, column_type: str, grain: Grain, first: str, last: str) -> str:
+def build_range_filter(column: str, column_type: str, grain: Grain, first: str, last: str) -> str:
     """The condition for everything from the first partition to the last, both included."""
     name = quoted(column)
     if grain.is_time and column_type != "string":
         end = next_start(grain, last)
-        low, high = _moment(column_type, start_of(grain, first).isoformat(" ")[:19]), _moment(column_type, end)
+        low, high = (
+            _format_instant_sql(column_type, start_of(grain, first).isoformat(" ")[:19]),
+            _format_instant_sql(column_type, end),
+        )
         return f"({name} >= {low} AND {name} < {high})"
-    low, high = (_literal(column_type, text if grain.is_time else value_of(text) or "") for text in (first, last))
+    low, high = (
+        _format_literal(column_type, text if grain.is_time else value_from_text(text) or "") for text in (first, last)
+    )
     return f"{name} = {low}" if first == last else f"{name} BETWEEN {low} AND {high}"
 
 
-def _moment(column_type: str, instant: str) -> str:
+def _format_instant_sql(column_type: str, instant: str) -> str:
     if column_type == "date":
         return f"DATE'{instant.partition(' ')[0]}'"
     return f"TIMESTAMP'{instant}+00:00'" if column_type == "timestamptz" else f"TIMESTAMP_NTZ'{instant}'"
 
 
-def _literal(column_type: str, value: str) -> str:
+def _format_literal(column_type: str, value: str) -> str:
     match column_type:
         case "int" | "long":
             return str(int(value))
         case "date":
-            return f"DATE{_text(value)}"
+            return f"DATE{_quote_text(value)}"
         case _:
-            return _text(value)
+            return _quote_text(value)
 
 
-def _text(value: str) -> str:
+def _quote_text(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     # readers' sessions put ${env:NAME} into SQL, also inside literals
     return "'" + escaped.replace("${", "\\u0024{") + "'"

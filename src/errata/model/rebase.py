@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from errata.model.manifest import InputPin, Manifest
-from errata.model.refs import base_pin, input_pins
+from errata.model.refs import base_tag, input_tags
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,14 @@ class Rebase:
     chunks: tuple[str, ...] = ()
 
 
-def newest(rebases: Sequence[Rebase]) -> dict[str, Rebase]:
+def latest_by_partition(rebases: Sequence[Rebase]) -> dict[str, Rebase]:
     """The rebase that counts, by partition."""
     return {name: rebase for rebase in rebases for name in rebase.partitions}
 
 
-def as_pinned(manifest: Manifest, rebases: Sequence[Rebase], partitions: Sequence[str]) -> Manifest:
+def apply_rebase(manifest: Manifest, rebases: Sequence[Rebase], partitions: Sequence[str]) -> Manifest:
     """The manifest as these partitions are computed, which are of one chunk and so of one rebase or of none."""
-    rebase = newest(rebases).get(partitions[0]) if partitions else None
+    rebase = latest_by_partition(rebases).get(partitions[0]) if partitions else None
     if rebase is None:
         return manifest
     inputs = {pin.name: pin for pin in rebase.inputs}
@@ -46,27 +46,27 @@ def as_pinned(manifest: Manifest, rebases: Sequence[Rebase], partitions: Sequenc
     )
 
 
-def pieces(manifest: Manifest, rebases: Sequence[Rebase]) -> tuple[Manifest, ...]:
+def split_by_rebase(manifest: Manifest, rebases: Sequence[Rebase]) -> tuple[Manifest, ...]:
     """The manifest cut into partitions that are pinned alike; the first has those of the plan."""
     found: dict[int, list[str]] = {0: []}
-    counts = newest(rebases)
+    counts = latest_by_partition(rebases)
     for name in manifest.partitions:
         found.setdefault(counts[name].n if name in counts else 0, []).append(name)
     return tuple(
-        replace(as_pinned(manifest, rebases, names), partitions=tuple(names))
+        replace(apply_rebase(manifest, rebases, names), partitions=tuple(names))
         for n, names in sorted(found.items())
         if names or n == 0
     )
 
 
-def bases(rebases: Sequence[Rebase]) -> dict[str, str | None]:
+def list_rebase_bases(rebases: Sequence[Rebase]) -> dict[str, str | None]:
     """Where the explanation of a difference starts, for partitions for which that is not the plan's base."""
-    return {name: rebase.base_snapshot_id for name, rebase in newest(rebases).items()}
+    return {name: rebase.base_snapshot_id for name, rebase in latest_by_partition(rebases).items()}
 
 
-def recounted(manifest: Manifest, rebases: Sequence[Rebase]) -> Manifest:
+def apply_recounts(manifest: Manifest, rebases: Sequence[Rebase]) -> Manifest:
     """The manifest with the rows that the inputs' files hold by their own account now."""
-    counts = newest(rebases)
+    counts = latest_by_partition(rebases)
     if not counts:
         return manifest
 
@@ -79,8 +79,8 @@ def recounted(manifest: Manifest, rebases: Sequence[Rebase]) -> Manifest:
     return replace(manifest, inputs=tuple(map(pin_of, manifest.inputs)))
 
 
-def tags(run_id: str, table: str, rebase: Rebase) -> Mapping[tuple[str, str], str]:
+def list_rebase_tags(run_id: str, table: str, rebase: Rebase) -> Mapping[tuple[str, str], str]:
     """The tags that keep what a rebase reads: (table, tag) → snapshot."""
     name = f"{run_id}_r{rebase.n}"
-    base = {(table, base_pin(name)): rebase.base_snapshot_id} if rebase.base_snapshot_id else {}
-    return {**base, **input_pins(name, rebase.inputs)}
+    base = {(table, base_tag(name)): rebase.base_snapshot_id} if rebase.base_snapshot_id else {}
+    return {**base, **input_tags(name, rebase.inputs)}

@@ -27,12 +27,12 @@ def candidate_branch(run_id: str, n: int, digest: str) -> str:
     return f"{PREFIX}{run_id}_c{n}_{digest[:8]}"
 
 
-def base_pin(run_id: str) -> str:
+def base_tag(run_id: str) -> str:
     """Tag on the target's snapshot at planning."""
     return f"{PREFIX}{run_id}_base"
 
 
-def input_pins(run_id: str, inputs: Iterable[InputPin]) -> dict[tuple[str, str], str]:
+def input_tags(run_id: str, inputs: Iterable[InputPin]) -> dict[tuple[str, str], str]:
     """Tags on the pinned snapshots of input tables: (table, tag) → snapshot. A second snapshot of a table is ``_in2``.
 
     A product's own output needs none: it is read at the target's base, which has a tag.
@@ -60,7 +60,7 @@ def pre_tag(publication_id: str) -> str:
     return f"{PREFIX}{publication_id}_pre"
 
 
-def dark_tag(run_id: str) -> str:
+def preview_tag(run_id: str) -> str:
     """The candidate under a name that readers can use, unless they are given another."""
     return f"{PREFIX}{run_id}_dark"
 

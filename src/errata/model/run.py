@@ -59,7 +59,7 @@ FINAL = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.SUPERSED
 
 ACTIVE = frozenset(RunState) - FINAL
 
-THAWS = FINAL | {S.REJECTED}
+FREEZE_END_STATES = FINAL | {S.REJECTED}
 """Live jobs that the run held off may go on."""
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from errata.model.manifest import Manifest, TargetPin
 from errata.model.product import Publish, Target
 
-BESIDE = frozenset({"corrections", "version", "swap_view"})
+SIDE_TABLE_MODES = frozenset({"corrections", "version", "swap_view"})
 """Modes whose publication is a commit on a table beside the target; the target itself is not touched."""
 
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
@@ -36,26 +36,26 @@ _PROPERTIES = "TBLPROPERTIES ('format-version'='2', 'commit.retry.num-retries'='
 _TRANSFORMS = {"hour": "hours", "day": "days", "month": "months", "year": "years"}
 
 
-def is_beside(publish: Publish) -> bool:
+def is_side_table_mode(publish: Publish) -> bool:
     """Whether a publication leaves the target alone."""
-    return publish.mode in BESIDE
+    return publish.mode in SIDE_TABLE_MODES
 
 
-def beside_table(manifest: Manifest) -> str | None:
+def find_side_table(manifest: Manifest) -> str | None:
     """The table beside the target that takes a publication's rows, in the modes that leave the target alone."""
     publish = manifest.publish
-    if not is_beside(publish):
+    if not is_side_table_mode(publish):
         return None
     return publish.corrections if publish.mode == "corrections" else publish.versions
 
 
-def landing(manifest: Manifest) -> TargetPin:
+def find_landing_pin(manifest: Manifest) -> TargetPin:
     """The table on which a publication of this run is a commit, and on which its tag and its fence are."""
-    table = beside_table(manifest)
+    table = find_side_table(manifest)
     return replace(manifest.target, table=table) if table else manifest.target
 
 
-def beside_columns(publish: Publish, target: Target, columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def list_side_table_columns(publish: Publish, target: Target, columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """The columns that each table beside this target must have, by table."""
     wanted = {}
     if publish.corrections:
@@ -65,39 +65,49 @@ def beside_columns(publish: Publish, target: Target, columns: Sequence[str]) -> 
     return wanted
 
 
-def creations(publish: Publish, target: Target, transform: str, missing: Sequence[str]) -> tuple[str, ...]:
+def build_create_statements(
+    publish: Publish, target: Target, transform: str, missing: Sequence[str]
+) -> tuple[str, ...]:
     """The statements that make the tables that are missing.
 
     >>> from errata.model.partition import Grain
     >>> target = Target("lake.fin.daily", "day", Grain.DAY, ("day", "account"))
-    >>> print(creations(Publish("version", versions="lake.fin.v"), target, "identity", ["lake.fin.v"])[0])
+    >>> print(build_create_statements(Publish("version", versions="lake.fin.v"), target, "identity", ["lake.fin.v"])[0])
     CREATE TABLE IF NOT EXISTS `lake`.`fin`.`v` USING iceberg PARTITIONED BY (`day`, `errata_version`) \
 TBLPROPERTIES ('format-version'='2', 'commit.retry.num-retries'='30') AS SELECT *, \
 CAST(NULL AS STRING) AS `errata_run_id`, CAST(NULL AS INT) AS `errata_version` FROM `lake`.`fin`.`daily` WHERE false
     """
     made = []
     if publish.corrections in missing:
-        key = ", ".join(map(_quoted, target.key))
-        made.append(_create(publish.corrections or "", "", f"{key}, {_nulls(CORRECTION_COLUMNS)}", target.table))
+        key = ", ".join(map(_quote_name, target.key))
+        made.append(
+            _build_create_statement(
+                publish.corrections or "", "", f"{key}, {_build_null_columns(CORRECTION_COLUMNS)}", target.table
+            )
+        )
     if publish.versions in missing:
-        field = f"{_TRANSFORMS[transform]}({_quoted(target.column)})" if transform in _TRANSFORMS else ""
-        spec = f"PARTITIONED BY ({field or _quoted(target.column)}, {_quoted(VERSION)}) "
-        made.append(_create(publish.versions or "", spec, f"*, {_nulls(VERSION_COLUMNS)}", target.table))
+        field = f"{_TRANSFORMS[transform]}({_quote_name(target.column)})" if transform in _TRANSFORMS else ""
+        spec = f"PARTITIONED BY ({field or _quote_name(target.column)}, {_quote_name(VERSION)}) "
+        made.append(
+            _build_create_statement(
+                publish.versions or "", spec, f"*, {_build_null_columns(VERSION_COLUMNS)}", target.table
+            )
+        )
     return tuple(made)
 
 
-def _create(table: str, spec: str, columns: str, target: str) -> str:
-    selected = f"SELECT {columns} FROM {_name(target)} WHERE false"  # noqa: S608 - quoted names and our own words
-    return f"CREATE TABLE IF NOT EXISTS {_name(table)} USING iceberg {spec}{_PROPERTIES} AS {selected}"
+def _build_create_statement(table: str, spec: str, columns: str, target: str) -> str:
+    selected = f"SELECT {columns} FROM {_quote_table(target)} WHERE false"  # noqa: S608 - quoted names and our own words
+    return f"CREATE TABLE IF NOT EXISTS {_quote_table(table)} USING iceberg {spec}{_PROPERTIES} AS {selected}"
 
 
-def _nulls(columns: dict[str, str]) -> str:
-    return ", ".join(f"CAST(NULL AS {kind}) AS {_quoted(name)}" for name, kind in columns.items())
+def _build_null_columns(columns: dict[str, str]) -> str:
+    return ", ".join(f"CAST(NULL AS {kind}) AS {_quote_name(name)}" for name, kind in columns.items())
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _name(table: str) -> str:
-    return ".".join(map(_quoted, table.split(".")))
+def _quote_table(table: str) -> str:
+    return ".".join(map(_quote_name, table.split(".")))

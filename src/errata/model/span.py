@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from errata.errors import UsageError
-from errata.model.calendar_math import stored_text
-from errata.model.partition import NULL, Grain, ordinal, parse, value_of, value_text
+from errata.model.calendar_math import format_stored_ordinal
+from errata.model.partition import NULL, Grain, parse_partition, to_ordinal, value_from_text, value_to_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +22,10 @@ class Span:
     ends: tuple[int, int] | tuple[bytes, bytes] | None = None
     has_null: bool = True  # rows without a value cannot be ruled out
 
-    def among(self, partitions: Iterable[str]) -> tuple[str, ...]:
+    def filter_possible(self, partitions: Iterable[str]) -> tuple[str, ...]:
         """Those of the partitions that it may hold rows of.
 
-        >>> Span(Grain.DAY, (0, 2), has_null=False).among(["1970-01-02", "1970-02-01", "null"])
+        >>> Span(Grain.DAY, (0, 2), has_null=False).filter_possible(["1970-01-02", "1970-02-01", "null"])
         ('1970-01-02',)
         """
         return tuple(name for name in partitions if self.may_hold(name))
@@ -38,9 +38,9 @@ class Span:
             return self.has_null
         first, last = self.ends
         if isinstance(first, bytes):
-            text = partition if self.grain.is_time else value_of(partition) or ""
+            text = partition if self.grain.is_time else value_from_text(partition) or ""
             return first <= text.encode() <= last  # type: ignore[operator]
-        number = ordinal(self.grain, partition) if self.grain.is_time else int(partition)
+        number = to_ordinal(self.grain, partition) if self.grain.is_time else int(partition)
         return first <= number <= last  # type: ignore[operator]
 
     @property
@@ -50,15 +50,15 @@ class Span:
             return None
         value = self.ends[0]
         if isinstance(value, bytes):
-            return _canonical(self.grain, value.decode())
-        return stored_text(self.grain, value) if self.grain.is_time else str(value)
+            return _to_canonical(self.grain, value.decode())
+        return format_stored_ordinal(self.grain, value) if self.grain.is_time else str(value)
 
 
-def _canonical(grain: Grain, text: str) -> str | None:
+def _to_canonical(grain: Grain, text: str) -> str | None:
     if not grain.is_time:
-        return value_text(text)
+        return value_to_text(text)
     try:
-        return text if parse(grain, text) == text else None
+        return text if parse_partition(grain, text) == text else None
     except UsageError:
         return None
 

@@ -27,7 +27,7 @@ class TableSchema:
         return f"schema {self.schema_id} (last column id {self.last_column_id})"
 
 
-def columns_to_add(target: TargetPin, schema: TableSchema) -> tuple[NewColumn, ...] | None:
+def find_columns_to_add(target: TargetPin, schema: TableSchema) -> tuple[NewColumn, ...] | None:
     """All of the new columns, or none when an earlier publication brought them; None: the schema is another one.
 
     The schema id alone is not enough: a column that was added and dropped again leaves the old id, and has used up the
@@ -39,17 +39,17 @@ def columns_to_add(target: TargetPin, schema: TableSchema) -> tuple[NewColumn, .
     there = target.new_columns and all(schema.field_ids.get(new.name) == new.field_id for new in target.new_columns)
     # whoever adds a column, also one by the name of a dropped one or a nested one, uses up another id
     nothing_else = there and schema.last_column_id == max(new.field_id for new in target.new_columns)
-    return () if nothing_else and _same(target.columns, schema.columns) else None
+    return () if nothing_else and _has_same_columns(target.columns, schema.columns) else None
 
 
-def _same(planned: Mapping[str, str], found: Mapping[str, str]) -> bool:
+def _has_same_columns(planned: Mapping[str, str], found: Mapping[str, str]) -> bool:
     # nested types are written in more than one way, and a run cannot change them
     return set(planned) == set(found) and all(
         found[name] == kind or ("<" in kind and "<" in found[name]) for name, kind in planned.items()
     )
 
 
-def planned_schema(target: TargetPin) -> str:
+def describe_planned_schema(target: TargetPin) -> str:
     """The schema that a run was planned on, in the words of ``TableSchema``."""
     return f"schema {target.schema_id}" + (f" (last column id {target.last_column_id})" if target.new_columns else "")
 
@@ -64,7 +64,7 @@ class TableColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnsSince:
+class SchemaDrift:
     """The planned columns and the others, as a later schema has them."""
 
     names: Mapping[str, str]  # planned name → name of now; a dropped column keeps its own and reads as NULL
@@ -72,13 +72,13 @@ class ColumnsSince:
     dropped: tuple[str, ...]
 
 
-def columns_since(target: TargetPin, planned: Sequence[TableColumn], now: Sequence[TableColumn]) -> ColumnsSince:
+def find_schema_drift(target: TargetPin, planned: Sequence[TableColumn], now: Sequence[TableColumn]) -> SchemaDrift:
     """What became of the planned columns by field id; by name where the table no longer has the planned schema."""
     known = {column.name: column.field_id for column in planned or now if column.name in target.columns}
     brought = {new.name: new.field_id for new in target.new_columns}
     ids = {**known, **brought}
     found = {column.field_id: column.name for column in now}
-    return ColumnsSince(
+    return SchemaDrift(
         names={name: found.get(ids.get(name, 0), name) for name in target.columns},
         added={
             column.name: column.default
@@ -172,7 +172,7 @@ class Departure:
     is_sure: bool  # False: history has expired, so main may still stand on it
 
 
-def by_partition(files: Iterable[DataFile], partitions: Iterable[str]) -> dict[str, tuple[ExpectedFile, ...]]:
+def group_by_partition(files: Iterable[DataFile], partitions: Iterable[str]) -> dict[str, tuple[ExpectedFile, ...]]:
     """File sets of the given partitions; a partition without files has an empty set, a shared file is in several."""
     sets: dict[str, set[ExpectedFile]] = {partition: set() for partition in partitions}
     for file in files:

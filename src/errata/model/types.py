@@ -45,37 +45,37 @@ class _NoType(ValueError):
     pass
 
 
-def normal_type(text: str) -> str | None:
+def normalize_type(text: str) -> str | None:
     """The one way a type is written; None when it is no type.
 
-    >>> normal_type("Decimal(12,2)"), normal_type("list<bigint>"), normal_type("money")
+    >>> normalize_type("Decimal(12,2)"), normalize_type("list<bigint>"), normalize_type("money")
     ('decimal(12, 2)', 'array<long>', None)
     """
-    return _written(text, {})
+    return _render_type(text, {})
 
 
-def spark_type(text: str) -> str:
+def to_spark_type(text: str) -> str:
     """A type as Spark's DDL has it.
 
-    >>> spark_type("struct<at:timestamptz,n:long>")
+    >>> to_spark_type("struct<at:timestamptz,n:long>")
     'struct<`at`:timestamp,`n`:bigint>'
     """
-    written = _written(text, _SPARK, quote="`")
+    written = _render_type(text, _SPARK, quote="`")
     if written is None:
         raise ValueError(f"{text!r} is not a type")
     return written
 
 
-def _written(text: str, names: dict[str, str], quote: str = "") -> str | None:
+def _render_type(text: str, names: dict[str, str], quote: str = "") -> str | None:
     try:
-        written, rest = _read(text, names, quote)
+        written, rest = _parse_type(text, names, quote)
     except _NoType:
         return None
     return None if rest.strip() else written
 
 
-def _read(text: str, names: dict[str, str], quote: str) -> tuple[str, str]:
-    word, rest = _word(text)
+def _parse_type(text: str, names: dict[str, str], quote: str) -> tuple[str, str]:
+    word, rest = _parse_word(text)
     kind = _ALIASES.get(word.lower(), word.lower())
     if kind in SCALARS:
         return names.get(kind, kind), rest
@@ -85,52 +85,52 @@ def _read(text: str, names: dict[str, str], quote: str) -> tuple[str, str]:
             raise _NoType(text)
         return f"decimal({int(found[1])}, {int(found[2])})", rest[found.end() :]
     if kind == "array":
-        inner, rest = _read(_after("<", rest), names, quote)
-        return f"array<{inner}>", _after(">", rest)
+        inner, rest = _parse_type(_skip_mark("<", rest), names, quote)
+        return f"array<{inner}>", _skip_mark(">", rest)
     if kind == "map":
-        key, rest = _read(_after("<", rest), names, quote)
-        value, rest = _read(_after(",", rest), names, quote)
-        return f"map<{key},{value}>", _after(">", rest)
+        key, rest = _parse_type(_skip_mark("<", rest), names, quote)
+        value, rest = _parse_type(_skip_mark(",", rest), names, quote)
+        return f"map<{key},{value}>", _skip_mark(">", rest)
     if kind == "struct":
-        return _fields(_after("<", rest), names, quote)
+        return _parse_fields(_skip_mark("<", rest), names, quote)
     raise _NoType(text)
 
 
-def _fields(text: str, names: dict[str, str], quote: str) -> tuple[str, str]:
+def _parse_fields(text: str, names: dict[str, str], quote: str) -> tuple[str, str]:
     fields: list[str] = []
     while True:
-        name, rest = _word(text)
-        inner, rest = _read(_after(":", rest), names, quote)
+        name, rest = _parse_word(text)
+        inner, rest = _parse_type(_skip_mark(":", rest), names, quote)
         fields.append(f"{quote}{name}{quote}:{inner}")
         if not rest.startswith(","):
-            return f"struct<{','.join(fields)}>", _after(">", rest)
+            return f"struct<{','.join(fields)}>", _skip_mark(">", rest)
         text = rest[1:]
 
 
-def _word(text: str) -> tuple[str, str]:
+def _parse_word(text: str) -> tuple[str, str]:
     found = _WORD.match(text)
     if not found:
         raise _NoType(text)
     return found[1], text[found.end() :]
 
 
-def _after(mark: str, text: str) -> str:
+def _skip_mark(mark: str, text: str) -> str:
     if not text.startswith(mark):
         raise _NoType(text)
     return text[1:].lstrip()
 
 
-def fits(found: str, wanted: str) -> bool:
+def is_assignable(found: str, wanted: str) -> bool:
     """Whether a value of one type is a value of the other without a cast: equal, or what Iceberg calls a promotion.
 
-    >>> fits("int", "long"), fits("decimal(9, 2)", "decimal(12, 2)"), fits("string", "date")
+    >>> is_assignable("int", "long"), is_assignable("decimal(9, 2)", "decimal(12, 2)"), is_assignable("string", "date")
     (True, True, False)
     """
     if found == wanted or (found, wanted) in (("int", "long"), ("float", "double")):
         return True
     if not (found.startswith("decimal") and wanted.startswith("decimal")):
         return False
-    (digits, scale), (more, same) = _digits(found), _digits(wanted)
+    (digits, scale), (more, same) = _parse_precision(found), _parse_precision(wanted)
     return scale == same and digits <= more
 
 
@@ -148,33 +148,33 @@ def is_castable(found: str, wanted: str) -> bool:
     return (one in _TIMES and other in _TIMES) or (one == "boolean" and other in _NUMBERS)
 
 
-def written_form(kind: str) -> str | None:
+def find_literal_pattern(kind: str) -> str | None:
     """The regular expression that text has as a whole when it is a complete value of this type; None: any text.
 
-    >>> bool(re.fullmatch(written_form("date"), "2023-11-30")), bool(re.fullmatch(written_form("date"), "2023"))
-    (True, False)
+    >>> [bool(re.fullmatch(find_literal_pattern("date"), text)) for text in ("2023-11-30", "2023")]
+    [True, False]
     """
     return _FORMS.get(kind.partition("(")[0])
 
 
-def literal_fits(text: str | None, kind: str) -> bool:
+def is_valid_literal(text: str | None, kind: str) -> bool:
     """Whether a default can stand in a column of this type exactly; NULL always can.
 
-    >>> literal_fits("0.5", "decimal(3, 1)"), literal_fits("0.55", "decimal(3, 1)"), literal_fits("soon", "date")
-    (True, False, False)
+    >>> is_valid_literal("0.5", "decimal(3, 1)"), is_valid_literal("0.55", "decimal(3, 1)")
+    (True, False)
     """
     if text is None or kind == "string":
         return True
-    form = written_form(kind)
+    form = find_literal_pattern(kind)
     if form is None or not re.fullmatch(form, text):
         return False
     try:
-        return _is_value(text, kind)
+        return _is_in_range(text, kind)
     except (ArithmeticError, ValueError):
         return False
 
 
-def _is_value(text: str, kind: str) -> bool:
+def _is_in_range(text: str, kind: str) -> bool:
     """Whether text of the right form names a value that the type has."""
     match kind.partition("(")[0]:
         case "int" | "long":
@@ -184,7 +184,7 @@ def _is_value(text: str, kind: str) -> bool:
             number: float = struct.unpack(_PACKED[kind], struct.pack(_PACKED[kind], float(text)))[0]
             return abs(number) != float("inf") and (number == 0) == (Decimal(text) == 0)
         case "decimal":
-            return _decimal_fits(text, *_digits(kind))
+            return _is_exact_decimal(text, *_parse_precision(kind))
         case "date":
             return date.fromisoformat(text).isoformat() == text
         case "timestamp" | "timestamptz":
@@ -193,13 +193,13 @@ def _is_value(text: str, kind: str) -> bool:
             return True
 
 
-def _decimal_fits(text: str, digits: int, scale: int) -> bool:
+def _is_exact_decimal(text: str, digits: int, scale: int) -> bool:
     with localcontext(prec=len(text) + 1):  # no digit is rounded away before it is looked at
         scaled = Decimal(text).scaleb(scale)
         return scaled == scaled.to_integral_value() and abs(scaled) < 10**digits
 
 
-def _digits(kind: str) -> tuple[int, int]:
+def _parse_precision(kind: str) -> tuple[int, int]:
     found = _DECIMAL.search(kind)
     assert found is not None  # noqa: S101 - only normal types come here
     return int(found[1]), int(found[2])

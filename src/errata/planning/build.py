@@ -14,33 +14,33 @@ from errata.canonical import canonical_bytes, sha256
 from errata.model.manifest import FORMAT, Chunk, Code, Estimate, InputPin, Manifest, TargetPin
 from errata.model.partition import EPOCH, WHOLE
 from errata.model.product import Input, Product, Project, Publish
-from errata.model.refs import GUARD, base_pin, input_pins, run_branch, shadow_table
-from errata.model.side_tables import creations
-from errata.planning.control_partitions import control_partitions
-from errata.planning.deadline import answer, parse_deadline
-from errata.planning.era_coverage import cover
-from errata.planning.estimate import Rates, Work, cores_for, estimate, rates_of
-from errata.planning.guardrail_result import Verdict
-from errata.planning.guardrails import World, is_refused, judge, used_overrides
-from errata.planning.packing import MAX_PARTITIONS, in_order, pack, target_bytes
+from errata.model.refs import GUARD, base_tag, input_tags, run_branch, shadow_table
+from errata.model.side_tables import build_create_statements
+from errata.planning.control_partitions import find_control_partitions
+from errata.planning.deadline import evaluate_deadline, parse_deadline
+from errata.planning.era_coverage import check_coverage
+from errata.planning.estimate import Rates, Work, count_worker_cores, derive_rates, estimate_run
+from errata.planning.guardrail_result import GuardrailResult
+from errata.planning.guardrails import PlanContext, check_guardrails, is_refused, list_used_overrides
+from errata.planning.packing import MAX_PARTITIONS, compute_chunk_bytes, order_partitions, pack_chunks
 from errata.planning.request import (
     Request,
-    canary_of,
-    input_partitions,
-    look,
-    order_of,
+    count_look_steps,
+    list_input_partitions,
     refuse_other_spellings,
-    resolve,
+    resolve_canary,
+    resolve_order,
+    resolve_partitions,
 )
-from errata.planning.restore import restored
-from errata.planning.schema import new_columns
-from errata.planning.shared_files import rewrite_of, unit_of
-from errata.ports.tables import ActiveRun, Held, InputFacts, PastRun, TargetFacts
+from errata.planning.restore import build_restored
+from errata.planning.schema import find_new_columns
+from errata.planning.shared_files import find_partition_unit, find_rewrite
+from errata.ports.tables import ActiveRun, InputState, PastRun, PastTarget, TargetState
 from errata.views import DeadlineView
 
 
 @dataclass(frozen=True, slots=True)
-class Ref:
+class PlannedRef:
     """A branch or tag that the run will put on a table, or a table of its own (which has no name here)."""
 
     table: str
@@ -55,7 +55,7 @@ class Plan:
 
     request: Request
     partitions: tuple[str, ...]
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[GuardrailResult, ...]
     estimate: Estimate
     chunks: tuple[Chunk, ...]
     manifest: Manifest | None
@@ -63,7 +63,7 @@ class Plan:
     digest: str
     run_id: str
     parts: Mapping[str, bytes]  # digest → canonical bytes
-    refs_to_create: tuple[Ref, ...]
+    refs_to_create: tuple[PlannedRef, ...]
     untouched_partitions: int
     new_partitions: tuple[str, ...]  # in scope, not in the target yet
     same_as: str | None = None  # the active run that has this very manifest
@@ -76,26 +76,26 @@ class Plan:
         return self.manifest is None
 
 
-def slug(product: str) -> str:
+def product_slug(product: str) -> str:
     """The last name of a product, as run ids carry it.
 
-    >>> slug("fin.daily_revenue")
+    >>> product_slug("fin.daily_revenue")
     'daily-revenue'
     """
     return product.rpartition(".")[2].lower().replace("_", "-")
 
 
-def run_id(product: str, digest: str, now: datetime) -> str:
+def build_run_id(product: str, digest: str, now: datetime) -> str:
     """``bf-<day of planning>-<slug>-<first 8 hex digits of the manifest digest>``."""
-    return f"bf-{now.astimezone(UTC):%Y%m%d}-{slug(product)}-{digest[:8]}"
+    return f"bf-{now.astimezone(UTC):%Y%m%d}-{product_slug(product)}-{digest[:8]}"
 
 
 def build_plan(
     request: Request,
     product: Product,
     project: Project,
-    target: TargetFacts,
-    inputs: Mapping[str, InputFacts],
+    target: TargetState,
+    inputs: Mapping[str, InputState],
     code: Code,
     *,
     now: datetime,
@@ -103,17 +103,17 @@ def build_plan(
     active_runs: Sequence[ActiveRun] = (),
     history: Sequence[PastRun] = (),
     beside: Mapping[str, tuple[str, ...] | None] | None = None,
-    held: Held | None = None,
+    held: PastTarget | None = None,
 ) -> Plan:
     """Judge and, when nothing refuses, seal."""
     by = parse_deadline(request.deadline, now) if request.deadline else None
-    partitions = resolve(request, product.target.grain)
-    unit = unit_of(product.target, target)
+    partitions = resolve_partitions(request, product.target.grain)
+    unit = find_partition_unit(product.target, target)
     refuse_other_spellings(partitions, unit.column_type if unit else None)
-    rates, cores = rates_of(history), cores_for(project, product)
-    chunks = _chunks(request, product, project, partitions, target, inputs, rates, cores)
-    work, expected = _estimate(project, chunks, inputs, rates, cores)
-    world = World(
+    rates, cores = derive_rates(history), count_worker_cores(project, product)
+    chunks = _pack_chunks(request, product, project, partitions, target, inputs, rates, cores)
+    work, expected = _estimate_chunks(project, chunks, inputs, rates, cores)
+    world = PlanContext(
         request,
         product,
         project.limits,
@@ -128,11 +128,11 @@ def build_plan(
         core_hour_usd=project.core_hour_usd,
     )
     parts: dict[str, bytes] = {}
-    draft = _manifest(world, project, ledger_id, chunks, parts)
+    draft = _build_manifest(world, project, ledger_id, chunks, parts)
 
-    verdicts, sealed, content, same = _settle(world, draft, active_runs)
+    verdicts, sealed, content, same = _check_and_seal(world, draft, active_runs)
     digest = sha256(content) if sealed else ""
-    name = same.run_id if same else run_id(product.name, digest, now) if sealed else ""
+    name = same.run_id if same else build_run_id(product.name, digest, now) if sealed else ""
     return Plan(
         request=request,
         partitions=partitions,
@@ -144,26 +144,28 @@ def build_plan(
         digest=digest,
         run_id=name,
         parts=parts if sealed else {},
-        refs_to_create=_refs(sealed, name) if sealed else (),
+        refs_to_create=_list_refs(sealed, name) if sealed else (),
         untouched_partitions=len(target.partitions.keys() - set(partitions)),
         new_partitions=tuple(text for text in partitions if text not in target.partitions),
         same_as=same.run_id if same else None,
-        order=order_of(request, product),
-        deadline=answer(by, now, work, rates, cores, project.core_hour_usd, product.throttle or project.throttle)
+        order=resolve_order(request, product),
+        deadline=evaluate_deadline(
+            by, now, work, rates, cores, project.core_hour_usd, product.throttle or project.throttle
+        )
         if by
         else None,
     )
 
 
-def own_facts(source: Input, product: Product, target: TargetFacts, partitions: Sequence[str]) -> InputFacts:
+def build_own_input(source: Input, product: Product, target: TargetState, partitions: Sequence[str]) -> InputState:
     """A product's own earlier output at the target's base: known from the target, so that no later commit gets in.
 
     Partitions of the scope are left out: the run makes them itself before it needs them.
     """
-    scope, field = set(partitions), unit_of(product.target, target)
-    asked = input_partitions(source, product.target.grain, partitions)
+    scope, field = set(partitions), find_partition_unit(product.target, target)
+    asked = list_input_partitions(source, product.target.grain, partitions)
     held = {name: target.partitions[name] for name in asked if name in target.partitions and name not in scope}
-    return InputFacts(
+    return InputState(
         name=source.name,
         kind="table",
         location=target.table,
@@ -175,17 +177,17 @@ def own_facts(source: Input, product: Product, target: TargetFacts, partitions: 
     )
 
 
-def _settle(
-    world: World, draft: Manifest | None, active_runs: Sequence[ActiveRun]
-) -> tuple[tuple[Verdict, ...], Manifest | None, bytes, ActiveRun | None]:
+def _check_and_seal(
+    world: PlanContext, draft: Manifest | None, active_runs: Sequence[ActiveRun]
+) -> tuple[tuple[GuardrailResult, ...], Manifest | None, bytes, ActiveRun | None]:
     """A plan made twice must find its own run, and not an overlap with it: so other runs come in second.
 
     Control partitions that another run holds are left out; those of a run that came after this one was planned are not.
     """
     by_digest = {run.digest: run for run in active_runs}
-    for others, avoided in _views_of(world, active_runs):
-        verdicts = judge(replace(world, active_runs=others))
-        sealed = _sealed(_with_controls(draft, world, avoided), verdicts)
+    for others, avoided in _iterate_run_views(world, active_runs):
+        verdicts = check_guardrails(replace(world, active_runs=others))
+        sealed = _seal_manifest(_add_controls(draft, world, avoided), verdicts)
         content = canonical_bytes(sealed) if sealed else b""
         same = by_digest.get(sha256(content))
         if same:
@@ -193,8 +195,8 @@ def _settle(
     return verdicts, sealed, content, same
 
 
-def _views_of(
-    world: World, active_runs: Sequence[ActiveRun]
+def _iterate_run_views(
+    world: PlanContext, active_runs: Sequence[ActiveRun]
 ) -> Iterator[tuple[tuple[ActiveRun, ...], tuple[ActiveRun, ...]]]:
     """Runs that the guardrails know of, and runs whose partitions are no controls; the last pair decides."""
     everyone = tuple(active_runs)
@@ -205,30 +207,30 @@ def _views_of(
         yield everyone, everyone
 
 
-def _with_controls(draft: Manifest | None, world: World, avoided: Sequence[ActiveRun]) -> Manifest | None:
+def _add_controls(draft: Manifest | None, world: PlanContext, avoided: Sequence[ActiveRun]) -> Manifest | None:
     if draft is None or not world.product.control:
         return draft
-    controls = control_partitions(world.product, world.partitions, world.target, avoided)
+    controls = find_control_partitions(world.product, world.partitions, world.target, avoided)
     return replace(draft, control_partitions=controls)
 
 
-def _sealed(draft: Manifest | None, verdicts: Sequence[Verdict]) -> Manifest | None:
+def _seal_manifest(draft: Manifest | None, verdicts: Sequence[GuardrailResult]) -> Manifest | None:
     if draft is None or is_refused(verdicts):
         return None
-    sealed = replace(draft, overrides=used_overrides(verdicts))
+    sealed = replace(draft, overrides=list_used_overrides(verdicts))
     if not sealed.target.new_columns and sealed.target.rewrite is None:
         return sealed
-    shadow = shadow_table(sealed.target.table, slug(sealed.product), sha256(canonical_bytes(sealed)))
+    shadow = shadow_table(sealed.target.table, product_slug(sealed.product), sha256(canonical_bytes(sealed)))
     return replace(sealed, target=replace(sealed.target, shadow=shadow))
 
 
-def _chunks(
+def _pack_chunks(
     request: Request,
     product: Product,
     project: Project,
     partitions: Sequence[str],
-    target: TargetFacts,
-    inputs: Mapping[str, InputFacts],
+    target: TargetState,
+    inputs: Mapping[str, InputState],
     rates: Rates,
     cores: int,
 ) -> tuple[Chunk, ...]:
@@ -241,22 +243,22 @@ def _chunks(
         found = [by_name[name] for by_name in sizes if name in by_name]
         return sum(part.rows for part in found), sum(part.bytes for part in found)
 
-    grain, order = product.target.grain, order_of(request, product)
-    ordered = in_order(grain, partitions, order)
-    return pack(
+    grain, order = product.target.grain, resolve_order(request, product)
+    ordered = order_partitions(grain, partitions, order)
+    return pack_chunks(
         ordered,
         size,
-        target_bytes(rates.bytes_per_core_second, cores, project.chunk_seconds, project.chunk_bytes),
-        canary=canary_of(request, ordered, grain, order),
+        compute_chunk_bytes(rates.bytes_per_core_second, cores, project.chunk_seconds, project.chunk_bytes),
+        canary=resolve_canary(request, ordered, grain, order),
         # what a partition needs of its own output must be staged before it starts
         max_partitions=1 if own else MAX_PARTITIONS,
     )
 
 
-def _estimate(
+def _estimate_chunks(
     project: Project,
     chunks: Sequence[Chunk],
-    inputs: Mapping[str, InputFacts],
+    inputs: Mapping[str, InputState],
     rates: Rates,
     cores: int,
 ) -> tuple[Work, Estimate]:
@@ -268,15 +270,15 @@ def _estimate(
     partitions = sum(len(chunk.partitions) for chunk in chunks)
     amount = (rows, size) if rates.is_measured else (all_rows, all_size)
     work = Work(*amount, partitions, len(chunks), known)
-    found = estimate(work, cores, project.core_hour_usd, rates)
+    found = estimate_run(work, cores, project.core_hour_usd, rates)
     return work, replace(found, rows=all_rows, bytes=all_size)
 
 
-def _manifest(
-    world: World, project: Project, ledger_id: str, chunks: tuple[Chunk, ...], parts: dict[str, bytes]
+def _build_manifest(
+    world: PlanContext, project: Project, ledger_id: str, chunks: tuple[Chunk, ...], parts: dict[str, bytes]
 ) -> Manifest | None:
     product, request = world.product, world.request
-    target = _target_pin(product, world.target, parts)
+    target = _build_target_pin(product, world.target, parts)
     if target is None:
         return None
     return Manifest(
@@ -289,11 +291,11 @@ def _manifest(
         reason=request.reason,
         requested_by=request.requester,
         single_user=project.single_user,
-        as_of=_as_of(world.target, world.inputs.values()),
+        as_of=_find_as_of(world.target, world.inputs.values()),
         partitions=world.partitions,
-        order=order_of(request, product),
+        order=resolve_order(request, product),
         target=target,
-        inputs=tuple(_input_pin(world, source, world.inputs[source.name], parts) for source in product.inputs),
+        inputs=tuple(_build_input_pin(world, source, world.inputs[source.name], parts) for source in product.inputs),
         code=world.code,
         chunks=chunks,
         estimate=world.estimate,
@@ -313,31 +315,31 @@ def _manifest(
         classified=product.classified,
         approval=product.approval,
         manual=product.manual,
-        restored=restored(world.held, request.restore or "") if world.held else None,
-        publish=_publish(world),
+        restored=build_restored(world.held, request.restore or "") if world.held else None,
+        publish=_build_publish(world),
     )
 
 
-def _publish(world: World) -> Publish:
+def _build_publish(world: PlanContext) -> Publish:
     """The product's, with the statements that make what is missing."""
-    publish, field = world.product.publish, unit_of(world.product.target, world.target)
+    publish, field = world.product.publish, find_partition_unit(world.product.target, world.target)
     missing = [table for table, columns in world.beside.items() if columns is None]
-    made = creations(publish, world.product.target, field.transform if field else "", missing)
+    made = build_create_statements(publish, world.product.target, field.transform if field else "", missing)
     return replace(publish, creates=made)
 
 
-def _part(parts: dict[str, bytes], value: object) -> str:
+def _add_part(parts: dict[str, bytes], value: object) -> str:
     content = canonical_bytes(value)
     digest = sha256(content)
     parts[digest] = content
     return digest
 
 
-def _target_pin(product: Product, facts: TargetFacts, parts: dict[str, bytes]) -> TargetPin | None:
-    field = unit_of(product.target, facts)
+def _build_target_pin(product: Product, facts: TargetState, parts: dict[str, bytes]) -> TargetPin | None:
+    field = find_partition_unit(product.target, facts)
     if field is None:
         return None
-    new, rewrite = new_columns(product.target, facts), rewrite_of(product.target, facts)
+    new, rewrite = find_new_columns(product.target, facts), find_rewrite(product.target, facts)
     return TargetPin(
         table=facts.table,
         table_uuid=facts.table_uuid,
@@ -350,7 +352,7 @@ def _target_pin(product: Product, facts: TargetFacts, parts: dict[str, bytes]) -
         grain=product.target.grain,
         columns={column.name: column.type for column in facts.columns} | {column.name: column.type for column in new},
         key=product.target.key,
-        expected_part=_part(parts, facts.expected),
+        expected_part=_add_part(parts, facts.expected),
         fingerprints=facts.fingerprints,
         total_partitions=len(facts.partitions),
         required=tuple(column.name for column in facts.columns if column.required),
@@ -361,13 +363,13 @@ def _target_pin(product: Product, facts: TargetFacts, parts: dict[str, bytes]) -
     )
 
 
-def _input_pin(world: World, source: Input, facts: InputFacts, parts: dict[str, bytes]) -> InputPin:
+def _build_input_pin(world: PlanContext, source: Input, facts: InputState, parts: dict[str, bytes]) -> InputPin:
     grain = world.product.target.grain
-    back, ahead = look(source, grain) if source.partition else (0, 0)
+    back, ahead = count_look_steps(source, grain) if source.partition else (0, 0)
     sizes = facts.partitions if facts.whole is None else {WHOLE: facts.whole}
-    field = unit_of(world.product.target, world.target)
-    asked = input_partitions(source, grain, world.partitions)
-    proof = cover(source, facts, grain, field.column_type if field else None, asked)
+    field = find_partition_unit(world.product.target, world.target)
+    asked = list_input_partitions(source, grain, world.partitions)
+    proof = check_coverage(source, facts, grain, field.column_type if field else None, asked)
     return InputPin(
         name=source.name,
         kind=facts.kind,
@@ -385,7 +387,7 @@ def _input_pin(world: World, source: Input, facts: InputFacts, parts: dict[str, 
         version=source.version,
         snapshot_id=facts.snapshot_id,
         table_uuid=facts.table_uuid,
-        files_part=_part(parts, facts.files) if facts.files is not None else None,
+        files_part=_add_part(parts, facts.files) if facts.files is not None else None,
         own=source.own,
         columns=proof.columns,
         eras=source.eras,
@@ -396,22 +398,22 @@ def _input_pin(world: World, source: Input, facts: InputFacts, parts: dict[str, 
     )
 
 
-def _as_of(target: TargetFacts, inputs: Iterable[InputFacts]) -> str:
+def _find_as_of(target: TargetState, inputs: Iterable[InputState]) -> str:
     """The newest instant among the pinned facts: the run's clock, the same for every plan of the same world."""
     known = [target.base_timestamp_ms, *(facts.newest_ms for facts in inputs)]
     newest = max((moment for moment in known if moment is not None), default=0)
     return (EPOCH + timedelta(milliseconds=newest)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _refs(manifest: Manifest, name: str) -> tuple[Ref, ...]:
+def _list_refs(manifest: Manifest, name: str) -> tuple[PlannedRef, ...]:
     target = manifest.target
-    base = [Ref(target.table, base_pin(name), "tag", target.base_snapshot_id)] if target.base_snapshot_id else []
-    pins = [Ref(table, tag, "tag", at) for (table, tag), at in input_pins(name, manifest.inputs).items()]
+    base = [PlannedRef(target.table, base_tag(name), "tag", target.base_snapshot_id)] if target.base_snapshot_id else []
+    pins = [PlannedRef(table, tag, "tag", at) for (table, tag), at in input_tags(name, manifest.inputs).items()]
     staging = target.staging.table
     return (
         *base,
         *pins,
-        Ref(target.table, GUARD, "branch", None),
-        *((Ref(staging, "", "table", None),) if target.shadow else ()),
-        Ref(staging, run_branch(name), "branch", None),
+        PlannedRef(target.table, GUARD, "branch", None),
+        *((PlannedRef(staging, "", "table", None),) if target.shadow else ()),
+        PlannedRef(staging, run_branch(name), "branch", None),
     )

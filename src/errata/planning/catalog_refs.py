@@ -8,14 +8,14 @@ from errata.errors import Refused
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.run import RunState
-from errata.ports.tables import PinKeeper, PinOutcome
+from errata.ports.tables import TagKeeper, TagOutcome
 from errata.workspace import Desk
 
 _NEEDED = "expected a catalog that keeps branches and tags"
 _HINT = "errata doctor --deep shows what the catalog keeps; see docs/guides/catalogs.md"
 
 
-def refs_problem(pins: PinKeeper, table: str) -> str | None:
+def find_refs_problem(pins: TagKeeper, table: str) -> str | None:
     """What is wrong with the catalog of this table, as far as reading can tell; None when nothing is."""
     hidden = pins.hidden(table)
     if not hidden:
@@ -26,11 +26,11 @@ def refs_problem(pins: PinKeeper, table: str) -> str | None:
 
 def refuse_hidden_refs(desk: Desk, table: str) -> None:
     """Refuse a plan on a table whose catalog hides branches or tags; only reads."""
-    if problem := refs_problem(desk.engines.pins, table):
+    if problem := find_refs_problem(desk.engines.pins, table):
         raise Refused(problem, state="nothing was planned; no table was touched", hint=_HINT, table=table)
 
 
-def refuse_lost_pins(desk: Desk, actor: Actor, run: RunRecord, pins: Iterable[PinOutcome], *, is_new: bool) -> None:
+def refuse_lost_tags(desk: Desk, actor: Actor, run: RunRecord, pins: Iterable[TagOutcome], *, is_new: bool) -> None:
     """Refuse a run whose target's catalog accepted a tag and does not keep it; a new run ends here.
 
     Inputs are only read: for them the warning is enough, because a snapshot that is gone ends the run by itself.

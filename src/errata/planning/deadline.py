@@ -13,9 +13,9 @@ from math import ceil
 from zoneinfo import ZoneInfo
 
 from errata.errors import UsageError
-from errata.model.duration import LENGTH, seconds
+from errata.model.duration import LENGTH, to_seconds
 from errata.model.product.throttle import Throttle
-from errata.planning.estimate import JOB_SECONDS, START_SECONDS, Rates, Work, busy_seconds, dollars
+from errata.planning.estimate import JOB_SECONDS, START_SECONDS, Rates, Work, compute_usd, count_busy_seconds
 from errata.views import DeadlineView
 
 _MOST_CORES = 10_000
@@ -30,7 +30,7 @@ def parse_deadline(text: str, now: datetime) -> datetime:
     """
     expected = "expected a length such as 8h or 2d, or an instant with its zone such as 2026-11-17T06:00Z"
     if re.fullmatch(LENGTH, text, re.ASCII):
-        by = now + timedelta(seconds=seconds(text))
+        by = now + timedelta(seconds=to_seconds(text))
     else:
         try:
             by = datetime.fromisoformat(text)
@@ -46,19 +46,19 @@ def parse_deadline(text: str, now: datetime) -> datetime:
     return by.astimezone(UTC)
 
 
-def open_seconds(throttle: Throttle, now: datetime, by: datetime) -> int:
+def count_open_seconds(throttle: Throttle, now: datetime, by: datetime) -> int:
     """How much of the time until then the throttle's hours leave."""
     if not throttle.hours:
         return int((by - now).total_seconds())
-    return int(busy_seconds(_spans(throttle, now, by)))
+    return int(count_busy_seconds(_iterate_spans(throttle, now, by)))
 
 
-def _spans(throttle: Throttle, now: datetime, by: datetime) -> Iterator[tuple[float, float]]:
+def _iterate_spans(throttle: Throttle, now: datetime, by: datetime) -> Iterator[tuple[float, float]]:
     zone = ZoneInfo(throttle.zone)
     day = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=1)
     while day.astimezone(UTC) < by:
         for span in throttle.hours:
-            first, last = (_minutes(end) for end in span.split("-"))
+            first, last = (_parse_minutes(end) for end in span.split("-"))
             start = day + timedelta(minutes=first)
             end = day + timedelta(minutes=last if last > first else last + 24 * 60)
             low, high = max(start.timestamp(), now.timestamp()), min(end.timestamp(), by.timestamp())
@@ -67,18 +67,18 @@ def _spans(throttle: Throttle, now: datetime, by: datetime) -> Iterator[tuple[fl
         day += timedelta(days=1)
 
 
-def _minutes(text: str) -> int:
+def _parse_minutes(text: str) -> int:
     hours, _, minutes = text.partition(":")
     return int(hours) * 60 + int(minutes)
 
 
-def answer(
+def evaluate_deadline(
     by: datetime, now: datetime, work: Work, rates: Rates, cores: int, core_hour_usd: str, throttle: Throttle
 ) -> DeadlineView:
     """Whether the configured cores suffice, and how many would."""
-    available = open_seconds(throttle, now, by)
+    available = count_open_seconds(throttle, now, by)
     _, slow = rates.core_seconds(work)
-    held, by_what = _held(work, throttle)
+    held, by_what = _find_throttle_bound(work, throttle)
     serial = START_SECONDS + work.jobs * JOB_SECONDS
     pauses = (max(0, work.jobs - 1) // throttle.wave) * throttle.pause_seconds if throttle.wave else 0
 
@@ -102,14 +102,14 @@ def answer(
         seconds_configured=takes(cores),
         seconds=takes(used),
         core_hours=f"{core_seconds / 3600:.2f}",
-        usd=dollars(core_hour_usd, core_seconds),
+        usd=compute_usd(core_hour_usd, core_seconds),
         meets=meets,
         measured=rates.is_measured,
         basis=rates.basis + (f"; {by_what} holds the run to {held + pauses} s" if held + pauses > serial else ""),
     )
 
 
-def _held(work: Work, throttle: Throttle) -> tuple[int, str]:
+def _find_throttle_bound(work: Work, throttle: Throttle) -> tuple[int, str]:
     """What the throttle alone makes of it, however many cores there are."""
     limits = (
         (work.rows, throttle.rows_per_minute, 60, "rows_per_minute"),

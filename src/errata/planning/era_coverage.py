@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from errata.model.partition import WHOLE, Grain, fold_text
+from errata.model.partition import WHOLE, Grain, format_ranges
 from errata.model.product import Input
-from errata.model.product.eras import Era, deliver, matching
-from errata.ports.tables import InputFacts
+from errata.model.product.eras import Era, find_matching_eras, resolve_columns
+from errata.ports.tables import InputState
 
 _SHOWN = 8
 _COLUMNS = 12
@@ -30,41 +30,41 @@ class Coverage:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Occurrence:
     """The partitions with one problem, and the first file that has it."""
 
     partitions: list[str]
     place: str
 
 
-def cover(
-    source: Input, facts: InputFacts, grain: Grain, partition_type: str | None, asked: Sequence[str] = ()
+def check_coverage(
+    source: Input, facts: InputState, grain: Grain, partition_type: str | None, asked: Sequence[str] = ()
 ) -> Coverage:
     """The proof for one input of which these partitions are read; empty for an input that declares no columns."""
     broken = [f"{source.name}: {path} cannot be read: {why}" for path, why in sorted(facts.unreadable.items())]
     if broken or not source.columns:
         return Coverage(tuple(broken))
-    columns = _columns(source, facts, partition_type)
+    columns = _list_columns(source, facts, partition_type)
     from_path = source.partition if facts.kind == "files" else None
     known: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
     era_of: dict[str, set[str]] = {}
-    found: dict[str, _Found] = {}
-    for partition, place, number in _files(facts, asked):
+    found: dict[str, _Occurrence] = {}
+    for partition, place, number in _iterate_files(facts, asked):
         schema = facts.schemas[number]
-        eras = matching(source.eras, partition, schema)
+        eras = find_matching_eras(source.eras, partition, schema)
         if len(eras) == 1:
             era_of.setdefault(partition, set()).add(eras[0].name)
         key = (number, tuple(era.name for era in eras))
         if key not in known:
-            known[key] = _wrong(source, eras, schema, columns, from_path)
+            known[key] = _find_problems(source, eras, schema, columns, from_path)
         for problem in known[key]:
-            first = found.setdefault(problem, _Found([], place))
+            first = found.setdefault(problem, _Occurrence([], place))
             first.partitions.append(partition)
-    problems = [f"{source.name}: {_where(grain, one)}: {problem}" for problem, one in found.items()]
+    problems = [f"{source.name}: {_format_location(grain, one)}: {problem}" for problem, one in found.items()]
     return Coverage(tuple(problems), {name: tuple(sorted(eras)) for name, eras in era_of.items()}, columns)
 
 
-def _columns(source: Input, facts: InputFacts, partition_type: str | None) -> dict[str, str]:
+def _list_columns(source: Input, facts: InputState, partition_type: str | None) -> dict[str, str]:
     """What the transform sees: the declared columns, and the partition column among them."""
     kind = facts.column_type or partition_type
     if source.partition is None or source.partition in source.columns or kind is None:
@@ -72,7 +72,7 @@ def _columns(source: Input, facts: InputFacts, partition_type: str | None) -> di
     return {**source.columns, source.partition: kind}
 
 
-def _files(facts: InputFacts, asked: Sequence[str]) -> Iterator[tuple[str, str, int]]:
+def _iterate_files(facts: InputState, asked: Sequence[str]) -> Iterator[tuple[str, str, int]]:
     """(partition, file or table, schema) of all that is read."""
     if facts.files is not None:
         for partition, files in facts.files.items():
@@ -85,7 +85,7 @@ def _files(facts: InputFacts, asked: Sequence[str]) -> Iterator[tuple[str, str, 
         yield partition, place, 0
 
 
-def _wrong(
+def _find_problems(
     source: Input, eras: Sequence[Era], schema: Mapping[str, str], columns: Mapping[str, str], from_path: str | None
 ) -> tuple[str, ...]:
     if not eras:
@@ -94,13 +94,13 @@ def _wrong(
         return (f"no era covers it; expected one of {known}, found columns {names}",)
     if len(eras) > 1:
         return (f"eras {' and '.join(era.name for era in eras)} both cover it; expected exactly one",)
-    deliveries = deliver(eras[0], columns, schema, from_path)
+    deliveries = resolve_columns(eras[0], columns, schema, from_path)
     said = f"era {eras[0].name}, " if source.eras else ""
     return tuple(f"{said}column {one.problem}" for one in deliveries if one.problem)
 
 
-def _where(grain: Grain, found: _Found) -> str:
+def _format_location(grain: Grain, found: _Occurrence) -> str:
     partitions = dict.fromkeys(name for name in found.partitions if name != WHOLE)
-    shown = fold_text(grain, partitions, _SHOWN) if partitions else ""
+    shown = format_ranges(grain, partitions, _SHOWN) if partitions else ""
     first = "first " if len(found.partitions) > 1 and shown else ""
     return f"{shown} ({first}{found.place})" if shown else found.place

@@ -15,7 +15,7 @@ from math import ceil, sqrt
 
 from errata.model.manifest import Chunk, Estimate
 from errata.model.product import Product, Project
-from errata.planning.repack import Measured
+from errata.planning.repack import ChunkTiming
 from errata.ports.tables import PastRun
 
 DEFAULT_RATE = 8 * 1024 * 1024
@@ -67,10 +67,10 @@ class Rates:
         return 1 / sqrt(self.per_byte[0] * self.per_byte[1])
 
 
-def cores_of(master: str, conf: Mapping[str, str]) -> int:
+def count_cores(master: str, conf: Mapping[str, str]) -> int:
     """How many cores the project gives a run, as far as its Spark settings say.
 
-    >>> cores_of("local[4]", {}), cores_of("yarn", {"spark.executor.instances": "3", "spark.executor.cores": "2"})
+    >>> count_cores("local[4]", {}), count_cores("yarn", {"spark.executor.instances": "3", "spark.executor.cores": "2"})
     (4, 6)
     """
     if found := re.fullmatch(r"local\[(\d+)(?:,\s*\d+)?\]", master):
@@ -80,20 +80,20 @@ def cores_of(master: str, conf: Mapping[str, str]) -> int:
     return max(1, int(conf.get("spark.executor.instances", "2")) * int(conf.get("spark.executor.cores", "1")))
 
 
-def cores_for(project: Project, product: Product) -> int:
+def count_worker_cores(project: Project, product: Product) -> int:
     """The cores of one worker on a product, under the throttle in force."""
     cap = (product.throttle or project.throttle).cores
     says_own = project.spark_master.startswith("local") or {"spark.cores.max", "spark.executor.instances"} & set(
         project.spark_conf
     )
-    cores = cores_of(project.spark_master, project.spark_conf)
+    cores = count_cores(project.spark_master, project.spark_conf)
     return cores if cap is None else min(cores, cap) if says_own else cap
 
 
-def busy_seconds(spans: Iterable[tuple[float, float]]) -> float:
+def count_busy_seconds(spans: Iterable[tuple[float, float]]) -> float:
     """How long at least one of these spans was open: pauses and overlaps do not count.
 
-    >>> busy_seconds([(0, 10), (5, 12), (100, 101)])
+    >>> count_busy_seconds([(0, 10), (5, 12), (100, 101)])
     13.0
     """
     busy, reached = 0.0, float("-inf")
@@ -103,52 +103,52 @@ def busy_seconds(spans: Iterable[tuple[float, float]]) -> float:
     return busy
 
 
-def rates_of(history: Sequence[PastRun]) -> Rates:
+def derive_rates(history: Sequence[PastRun]) -> Rates:
     """What past runs say about this product, or an assumption that says it is one."""
     measured = [run for run in history if run.bytes > 0 and run.core_seconds > 0]
     if not measured:
         basis = f"no measured run yet: {DEFAULT_RATE // 1024**2} MiB per core-second assumed"
         return Rates((0.0, 0.0), (0.5 / DEFAULT_RATE, 2.0 / DEFAULT_RATE), basis, is_measured=False)
     name = f"run {measured[0].run_id}" + (f" and {len(measured) - 1} more" if len(measured) > 1 else "")
-    return _rates(measured, name)
+    return _measure_rates(measured, name)
 
 
-def _rates(measured: Sequence[PastRun], name: str) -> Rates:
-    net = [(run, _net(run)) for run in measured]
-    by_byte = _ends([seconds / run.bytes for run, seconds in net])
+def _measure_rates(measured: Sequence[PastRun], name: str) -> Rates:
+    net = [(run, _net_core_seconds(run)) for run in measured]
+    by_byte = _spread_range([seconds / run.bytes for run, seconds in net])
     counted = [seconds / run.rows for run, seconds in net if run.rows > 0]
-    by_row = _ends(counted) if len(counted) == len(net) else (0.0, 0.0)
+    by_row = _spread_range(counted) if len(counted) == len(net) else (0.0, 0.0)
     size = sum(run.bytes for run in measured) / sum(run.core_seconds for run in measured)
     rows = sum(run.rows for run in measured) / sum(run.core_seconds for run in measured) if by_row[0] else 0
     told = [f"{size / 1024**2:,.1f} MiB", *([f"{rows:,.0f} rows"] if rows else [])]
     return Rates(by_row, by_byte, f"{name}: {' or '.join(told)} per core-second", is_measured=True)
 
 
-def _net(run: PastRun) -> float:
+def _net_core_seconds(run: PastRun) -> float:
     """Core-seconds without what jobs and partitions cost by their number; never less than a quarter of the whole."""
     fixed = run.jobs * JOB_SECONDS * run.cores + run.partitions * PARTITION_SECONDS
     return max(run.core_seconds - fixed, run.core_seconds * _LEAST_NET)
 
 
-def _ends(found: Sequence[float]) -> tuple[float, float]:
+def _spread_range(found: Sequence[float]) -> tuple[float, float]:
     return min(found) * _SPREAD[0], max(found) * _SPREAD[1]
 
 
-def _cores(number: int) -> str:
+def _format_cores(number: int) -> str:
     return "1 core" if number == 1 else f"{number} cores"
 
 
-def dollars(core_hour_usd: str, core_seconds: float) -> str:
+def compute_usd(core_hour_usd: str, core_seconds: float) -> str:
     """What so many core-seconds cost.
 
-    >>> dollars("0.05", 7200)
+    >>> compute_usd("0.05", 7200)
     '0.1000'
     """
     usd = Decimal(core_hour_usd) * Decimal(repr(round(core_seconds, 3))) / 3600
     return str(usd.quantize(Decimal("0.0001"), ROUND_HALF_UP))
 
 
-def estimate(work: Work, cores: int, core_hour_usd: str, rates: Rates) -> Estimate:
+def estimate_run(work: Work, cores: int, core_hour_usd: str, rates: Rates) -> Estimate:
     """Seconds as a range, and money for its upper end."""
     fast, slow = rates.core_seconds(work)
     serial = START_SECONDS + work.jobs * JOB_SECONDS
@@ -159,22 +159,22 @@ def estimate(work: Work, cores: int, core_hour_usd: str, rates: Rates) -> Estima
         work.bytes,
         low,
         high,
-        dollars(core_hour_usd, high * cores),
-        f"{rates.basis}{unknown}, {_cores(cores)}",
+        compute_usd(core_hour_usd, high * cores),
+        f"{rates.basis}{unknown}, {_format_cores(cores)}",
     )
 
 
-def refine(
-    planned: Estimate, done: Sequence[Measured], remaining: Sequence[Chunk], cores: int, core_hour_usd: str
+def refine_estimate(
+    planned: Estimate, done: Sequence[ChunkTiming], remaining: Sequence[Chunk], cores: int, core_hour_usd: str
 ) -> Estimate:
     """The estimate of the whole run again, from what its first chunks took; unchanged when they say nothing."""
     spans = [(chunk.started, chunk.started + chunk.seconds) for chunk in done]
-    busy = busy_seconds(spans)
+    busy = count_busy_seconds(spans)
     rows, size = sum(chunk.rows for chunk in done), sum(chunk.bytes for chunk in done)
     if busy <= 0 or size <= 0:
         return planned
     taken = PastRun("", size, busy * cores, rows, sum(chunk.partitions for chunk in done), len(done), cores)
-    rates = _rates([taken], f"{len(done)} chunk{'s' if len(done) > 1 else ''} of this run")
+    rates = _measure_rates([taken], f"{len(done)} chunk{'s' if len(done) > 1 else ''} of this run")
     left = Work(
         sum(chunk.rows for chunk in remaining),
         sum(chunk.bytes for chunk in remaining),
@@ -185,5 +185,5 @@ def refine(
     fast, slow = rates.core_seconds(left)
     serial = START_SECONDS + busy + left.jobs * JOB_SECONDS
     low, high = ceil(serial + fast / cores), ceil(serial + slow / cores)
-    usd = dollars(core_hour_usd, high * cores)
-    return Estimate(planned.rows, planned.bytes, low, high, usd, f"{rates.basis}, {_cores(cores)}")
+    usd = compute_usd(core_hour_usd, high * cores)
+    return Estimate(planned.rows, planned.bytes, low, high, usd, f"{rates.basis}, {_format_cores(cores)}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GuardrailResult:
     """What one rule says; ``override`` is the reason it was set aside with, which ``final`` ones cannot be."""
 
     rule: str

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from errata.model.product import Input, Product
-from errata.ports.tables import InputFacts
+from errata.ports.tables import InputState
 
 
-def with_row_rules(product: Product, inputs: Mapping[str, InputFacts]) -> Product:
+def with_row_rules(product: Product, inputs: Mapping[str, InputState]) -> Product:
     """The product with the normal form of every row rule; raises ``UsageError`` for one that cannot be run."""
     if not any(source.rows for source in product.inputs):
         return product
@@ -19,7 +19,7 @@ def with_row_rules(product: Product, inputs: Mapping[str, InputFacts]) -> Produc
     from errata.gate.rules.row_rules import row_rule_sql
 
     def ready(source: Input) -> Input:
-        types = _types(source, inputs[source.name])
+        types = _find_column_types(source, inputs[source.name])
         rules = (
             replace(rule, sql=row_rule_sql(rule, source.name, types, product.target.subjects)) for rule in source.rows
         )
@@ -39,7 +39,7 @@ def with_delete_condition(product: Product) -> Product:
     return replace(product, publish=replace(product.publish, merge=replace(merge, sql=sql, markers=markers)))
 
 
-def _types(source: Input, facts: InputFacts) -> Mapping[str, str] | None:
+def _find_column_types(source: Input, facts: InputState) -> Mapping[str, str] | None:
     """The columns that every row has: the declared ones, or those that all files have."""
     if not source.columns and not facts.schemas:
         return None

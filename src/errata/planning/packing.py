@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from errata.model.manifest import Chunk
-from errata.model.partition import Grain, newest_first, oldest_first
+from errata.model.partition import Grain, sort_newest_first, sort_oldest_first
 
 MAX_PARTITIONS = 400
 """Per chunk, however small its bytes: bounds the files one job opens and what one retry redoes."""
@@ -25,15 +25,15 @@ Sized = tuple[str, int, int]
 """A partition with its rows and bytes of input."""
 
 
-def in_order(grain: Grain, partitions: Sequence[str], order: str) -> tuple[str, ...]:
+def order_partitions(grain: Grain, partitions: Sequence[str], order: str) -> tuple[str, ...]:
     """The order in which partitions are computed."""
-    return newest_first(grain, partitions) if order == "newest" else oldest_first(grain, partitions)
+    return sort_newest_first(grain, partitions) if order == "newest" else sort_oldest_first(grain, partitions)
 
 
-def target_bytes(rate: float, cores: int, seconds: int, fixed: int | None = None) -> int:
+def compute_chunk_bytes(rate: float, cores: int, seconds: int, fixed: int | None = None) -> int:
     """How much input makes a chunk of about so many seconds at ``rate`` bytes per core-second.
 
-    >>> target_bytes(8 * 1024 * 1024, 2, 120) // 1024**2, target_bytes(1.0, 4, 120) // 1024**2
+    >>> compute_chunk_bytes(8 * 1024 * 1024, 2, 120) // 1024**2, compute_chunk_bytes(1.0, 4, 120) // 1024**2
     (1920, 32)
     """
     if fixed is not None:
@@ -41,7 +41,9 @@ def target_bytes(rate: float, cores: int, seconds: int, fixed: int | None = None
     return int(min(max(rate * cores * seconds, SMALLEST_PER_CORE * cores), LARGEST))
 
 
-def fill(items: Iterable[Sized], most_bytes: int, most_partitions: int) -> Iterator[tuple[tuple[str, ...], int, int]]:
+def fill_chunks(
+    items: Iterable[Sized], most_bytes: int, most_partitions: int
+) -> Iterator[tuple[tuple[str, ...], int, int]]:
     """Neighbours together as long as they fit: names, rows and bytes of each chunk."""
     names: list[str] = []
     rows = filled = 0
@@ -55,7 +57,7 @@ def fill(items: Iterable[Sized], most_bytes: int, most_partitions: int) -> Itera
         yield tuple(names), rows, filled
 
 
-def pack(
+def pack_chunks(
     ordered: Sequence[str],
     size: Callable[[str], tuple[int, int]],
     chunk_bytes: int,
@@ -68,6 +70,6 @@ def pack(
     waves = [[name for name in ordered if name in first], [name for name in ordered if name not in first]]
     chunks: list[Chunk] = []
     for wave, names in enumerate(waves):
-        for packed, rows, filled in fill(((name, *size(name)) for name in names), chunk_bytes, max_partitions):
+        for packed, rows, filled in fill_chunks(((name, *size(name)) for name in names), chunk_bytes, max_partitions):
             chunks.append(Chunk(f"c{len(chunks) + 1:03d}", packed, rows, filled, wave))
     return tuple(chunks)

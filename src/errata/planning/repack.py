@@ -13,7 +13,7 @@ from itertools import groupby, pairwise
 from statistics import median
 
 from errata.model.manifest import Chunk
-from errata.planning.packing import LARGEST, MAX_PARTITIONS, SMALLEST_PER_CORE, Sized, fill
+from errata.planning.packing import LARGEST, MAX_PARTITIONS, SMALLEST_PER_CORE, Sized, fill_chunks
 
 NEAR = 2.0
 """A size within this factor of the target is left alone: packing anew costs more than it gains."""
@@ -28,7 +28,7 @@ RECENT = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ChunkTiming:
     """What a done chunk took, from its claim to its adoption."""
 
     bytes: int  # of input, as planned
@@ -38,9 +38,9 @@ class Measured:
     started: float = 0.0  # seconds on any clock, to see which chunks ran beside each other
 
 
-def resize(
+def resize_chunks(
     pending: Sequence[Chunk],
-    done: Sequence[Measured],
+    done: Sequence[ChunkTiming],
     *,
     seconds: int,
     cores: int,
@@ -60,16 +60,16 @@ def resize(
     packed = tuple(
         Chunk(next_id(), names, rows, filled, wave)
         for wave, chunks in groupby(pending, key=lambda chunk: chunk.wave)
-        for names, rows, filled in fill(_spread(chunks), target, max_partitions)
+        for names, rows, filled in fill_chunks(_spread_evenly(chunks), target, max_partitions)
     )
     # fat partitions may keep chunks as they are; and several workers that conclude the same must come to an end
     few, many = sorted((len(packed), len(pending)))
     return packed if many >= few * WORTH else None
 
 
-def split(chunk: Chunk, pieces: int, next_id: Callable[[], str] = str) -> tuple[Chunk, ...] | None:
+def split_chunk(chunk: Chunk, pieces: int, next_id: Callable[[], str] = str) -> tuple[Chunk, ...] | None:
     """A chunk in so many pieces (fewer when it has fewer partitions), or None when it cannot be cut."""
-    sized = list(_spread([chunk]))
+    sized = list(_spread_evenly([chunk]))
     pieces = min(pieces, len(sized))
     if pieces < 2:
         return None
@@ -86,7 +86,7 @@ def split(chunk: Chunk, pieces: int, next_id: Callable[[], str] = str) -> tuple[
     )
 
 
-def _spread(chunks: Iterator[Chunk] | Sequence[Chunk]) -> Iterator[Sized]:
+def _spread_evenly(chunks: Iterator[Chunk] | Sequence[Chunk]) -> Iterator[Sized]:
     """Partitions with equal shares of their chunk; the shares add up to the chunk again."""
     for chunk in chunks:
         count = len(chunk.partitions)

@@ -9,16 +9,16 @@ from errata.canonical import canonical_bytes, sha256
 from errata.model.manifest import InputPin
 from errata.model.partition import Grain
 from errata.model.product import Input
-from errata.planning.era_coverage import cover
-from errata.ports.tables import InputFacts
+from errata.planning.era_coverage import check_coverage
+from errata.ports.tables import InputState
 
 
-def is_repinned(pin: InputPin) -> bool:
+def needs_repin(pin: InputPin) -> bool:
     """Whether live data comes in through it. Reference data and named versions stay what was approved."""
     return pin.partition is not None and pin.version is None and not pin.own
 
 
-def source_of(pin: InputPin) -> Input:
+def input_from_pin(pin: InputPin) -> Input:
     """The input as the plan knew it, whatever the product file says by now."""
     is_table = pin.kind == "table"
     return Input(
@@ -33,11 +33,11 @@ def source_of(pin: InputPin) -> Input:
     )
 
 
-def repin(
-    pin: InputPin, facts: InputFacts, asked: Sequence[str], grain: Grain, column_type: str
+def repin_input(
+    pin: InputPin, facts: InputState, asked: Sequence[str], grain: Grain, column_type: str
 ) -> tuple[InputPin, dict[str, bytes], tuple[str, ...]]:
     """The pin, the parts it names, and what is in the way."""
-    proof = cover(source_of(pin), facts, grain, column_type, asked)
+    proof = check_coverage(input_from_pin(pin), facts, grain, column_type, asked)
     problems = [*([facts.problem] if facts.problem else []), *proof.problems]
     if facts.table_uuid != pin.table_uuid:
         problems.append(f"input {pin.name}: {pin.location} was dropped and made anew")

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from errata.errors import UsageError
-from errata.model.duration import steps
+from errata.model.duration import count_steps
 from errata.model.manifest import Override
 from errata.model.partition import (
     NULL,
     Grain,
-    expand,
-    fold_text,
-    oldest_first,
-    ordinal,
-    parse,
+    expand_range,
+    format_ranges,
+    from_ordinals,
     parse_list,
-    texts_of,
-    widen,
+    parse_partition,
+    sort_oldest_first,
+    to_ordinal,
+    widen_partitions,
 )
 from errata.model.product import Input, Product
 
@@ -85,13 +85,13 @@ class Request:
                 f"kind {self.kind} was refused; it is reserved for runs that compare and publish nothing, which this "
                 "version cannot do",
                 state="nothing was planned",
-                hint=f"to compute and compare without a run: errata try {self.product} {self._first()}",
+                hint=f"to compute and compare without a run: errata try {self.product} {self._first_of_scope()}",
             )
-        _one_of("kind", self.kind, KINDS)
+        _require_known("kind", self.kind, KINDS)
         if self.order is not None:
-            _one_of("order", self.order, ORDERS)
+            _require_known("order", self.order, ORDERS)
         for override in self.overrides:
-            _one_of("override", override.rule, RULES)
+            _require_known("override", override.rule, RULES)
         if (self.kind == "restore") != (self.restore is not None):
             raise UsageError(
                 f"kind {self.kind} {'with' if self.restore else 'without'} --restore was refused; expected both or "
@@ -107,13 +107,13 @@ class Request:
         if self.prove_determinism < 0:
             raise UsageError(f"--prove-determinism {self.prove_determinism} was refused; expected 0 or more chunks")
 
-    def _first(self) -> str:
+    def _first_of_scope(self) -> str:
         """A partition or list of the scope, as ``errata try`` takes it."""
         asked = self.partitions if isinstance(self.partitions, str) else next(iter(self.partitions or ()), None)
         return asked or self.start or "PARTITION"
 
 
-def resolve(request: Request, grain: Grain) -> tuple[str, ...]:
+def resolve_partitions(request: Request, grain: Grain) -> tuple[str, ...]:
     """The partitions to publish, oldest first."""
     by_range = request.start is not None or request.end is not None
     if by_range and request.partitions is not None:
@@ -123,14 +123,14 @@ def resolve(request: Request, grain: Grain) -> tuple[str, ...]:
             return parse_list(grain, request.partitions)
         if not request.partitions:
             raise UsageError("an empty partition list was refused; expected at least one partition")
-        return oldest_first(grain, {parse(grain, text) for text in request.partitions})
+        return sort_oldest_first(grain, {parse_partition(grain, text) for text in request.partitions})
     if request.start is None or request.end is None:
         raise UsageError(
             "a plan without a range was refused; expected --from and --to, or --partitions",
             state="nothing was planned",
             hint=f'errata plan {request.product} --from D --to D --reason "…"',
         )
-    return expand(grain, request.start, request.end)
+    return expand_range(grain, request.start, request.end)
 
 
 def refuse_other_spellings(partitions: Sequence[str], column_type: str | None) -> None:
@@ -146,7 +146,7 @@ def refuse_other_spellings(partitions: Sequence[str], column_type: str | None) -
         )
 
 
-def order_of(request: Request, product: Product) -> str:
+def resolve_order(request: Request, product: Product) -> str:
     """The order to compute in; own output leaves no choice, because every partition needs those before it."""
     own = next((source.name for source in product.inputs if source.own), None)
     if own is None:
@@ -160,7 +160,7 @@ def order_of(request: Request, product: Product) -> str:
     return "sequential"
 
 
-def canary_of(request: Request, ordered: Sequence[str], grain: Grain, order: str) -> tuple[str, ...]:
+def resolve_canary(request: Request, ordered: Sequence[str], grain: Grain, order: str) -> tuple[str, ...]:
     """The partitions that go first and must pass before the others start, in the order they are computed."""
     if isinstance(request.canary, int):
         return tuple(ordered[: request.canary])
@@ -170,7 +170,7 @@ def canary_of(request: Request, ordered: Sequence[str], grain: Grain, order: str
     wanted = set(parse_list(grain, text))
     outside = wanted.difference(ordered)
     if outside:
-        found = fold_text(grain, outside)
+        found = format_ranges(grain, outside)
         raise UsageError(f"--canary {text} was refused; expected partitions of the scope; {found} is outside it")
     chosen = tuple(name for name in ordered if name in wanted)
     if order == "sequential" and chosen != tuple(ordered[: len(chosen)]):
@@ -182,21 +182,21 @@ def canary_of(request: Request, ordered: Sequence[str], grain: Grain, order: str
     return chosen
 
 
-def look(source: Input, grain: Grain) -> tuple[int, int]:
+def count_look_steps(source: Input, grain: Grain) -> tuple[int, int]:
     """Look-back and look-ahead of an input, in partitions of the product."""
-    return steps(source.lookback, grain), steps(source.lookahead, grain)
+    return count_steps(source.lookback, grain), count_steps(source.lookahead, grain)
 
 
-def input_partitions(source: Input, grain: Grain, partitions: Sequence[str]) -> tuple[str, ...]:
+def list_input_partitions(source: Input, grain: Grain, partitions: Sequence[str]) -> tuple[str, ...]:
     """The partitions whose input is needed, oldest first; none for an input that is read whole.
 
     Of a product's own output a partition needs what comes before it, never itself.
     """
     if source.own:
-        back = look(source, grain)[0]
-        numbers = [ordinal(grain, name) for name in partitions if name != NULL]
-        return oldest_first(grain, texts_of(grain, {n for at in numbers for n in range(at - back, at)}))
-    return widen(grain, partitions, *look(source, grain)) if source.partition else ()
+        back = count_look_steps(source, grain)[0]
+        numbers = [to_ordinal(grain, name) for name in partitions if name != NULL]
+        return sort_oldest_first(grain, from_ordinals(grain, {n for at in numbers for n in range(at - back, at)}))
+    return widen_partitions(grain, partitions, *count_look_steps(source, grain)) if source.partition else ()
 
 
 def parse_override(text: str) -> Override:
@@ -206,13 +206,13 @@ def parse_override(text: str) -> Override:
     Override(rule='recent', why='books closed early')
     """
     rule, equals, why = text.partition("=")
-    _one_of("override", rule, RULES)
+    _require_known("override", rule, RULES)
     if not equals or not why.strip():
         raise UsageError(f"override {text!r} was refused; expected {rule}=WHY, because the reason is kept")
     return Override(rule, why.strip())
 
 
-def _one_of(what: str, found: str, known: Sequence[str]) -> None:
+def _require_known(what: str, found: str, known: Sequence[str]) -> None:
     if found not in known:
         near = get_close_matches(found, known, 1)
         meant = f"; did you mean {near[0]}?" if near else ""

@@ -12,13 +12,13 @@ from datetime import timedelta
 
 from errata.canonical import digest_of, sha256
 from errata.model.manifest import Code, Restored
-from errata.model.partition import EPOCH, Grain, fold_text
+from errata.model.partition import EPOCH, Grain, format_ranges
 from errata.model.product import Input, Product
 from errata.model.table import Commit
-from errata.planning.guardrail_result import Verdict
-from errata.planning.shared_files import unit_of
-from errata.ports.tables import Held, InputFacts, TargetFacts
-from errata.text.numbers import moment
+from errata.planning.guardrail_result import GuardrailResult
+from errata.planning.shared_files import find_partition_unit
+from errata.ports.tables import InputState, PastTarget, TargetState
+from errata.text.numbers import format_moment
 
 INPUT = "restored"
 NOTHING_RUNS = "none: rows are put back as they were"
@@ -27,7 +27,7 @@ _SHOWN = 8
 _COMPACTION = "replace"
 
 
-def as_restore(product: Product) -> Product:
+def to_restore_product(product: Product) -> Product:
     """The product without what computes: readers get the rows the way they get those of any other run.
 
     Modes that make the new content from an old one, or want none to be there, become a replacement.
@@ -45,10 +45,10 @@ def as_restore(product: Product) -> Product:
     )
 
 
-def held_facts(held: Held, product: Product, target: TargetFacts) -> InputFacts:
+def build_restore_input(held: PastTarget, product: Product, target: TargetState) -> InputState:
     """The target at the older snapshot, as an input is known."""
-    field = unit_of(product.target, target)
-    return InputFacts(
+    field = find_partition_unit(product.target, target)
+    return InputState(
         name=INPUT,
         kind="table",
         location=target.table,
@@ -60,7 +60,7 @@ def held_facts(held: Held, product: Product, target: TargetFacts) -> InputFacts:
     )
 
 
-def no_code(code: Code) -> Code:
+def strip_code(code: Code) -> Code:
     """What is sealed as code: none of the project's, on the same engine."""
     return replace(
         code, call=NOTHING_RUNS, version="", config={}, config_digest=digest_of({}), zip_digest=sha256(b""),
@@ -68,48 +68,50 @@ def no_code(code: Code) -> Code:
     )  # fmt: skip
 
 
-def restored(held: Held, asked: str) -> Restored:
+def build_restored(held: PastTarget, asked: str) -> Restored:
     """What the manifest says of it."""
-    return Restored(held.snapshot_id, _instant(held.at_ms), asked, held.columns)
+    return Restored(held.snapshot_id, _format_instant(held.at_ms), asked, held.columns)
 
 
-def judge_restore(held: Held, grain: Grain, partitions: Sequence[str]) -> Iterator[Verdict]:
+def check_restore(held: PastTarget, grain: Grain, partitions: Sequence[str]) -> Iterator[GuardrailResult]:
     """What keeps the rows of then from being rows of now; else who wrote since, whose work is taken out."""
     for problem in held.problems:
-        yield Verdict("restore", "refuse", problem, final=True)
+        yield GuardrailResult("restore", "refuse", problem, final=True)
     if held.problems:
         return
     writes = [commit for commit in held.since.commits if commit.operation != _COMPACTION]
-    written = {name for commit in writes for name in _touched(commit, partitions)}
+    written = {name for commit in writes for name in _list_touched(commit, partitions)}
     untouched = [name for name in partitions if name not in written]
     if untouched and held.since.complete:
         level = "refuse" if len(untouched) == len(partitions) else "warn"
-        told = f"{fold_text(grain, untouched, _SHOWN)} was not written since snapshot {held.snapshot_id}"
-        yield Verdict("restore", level, f"{told}: there is nothing to put back")
+        told = f"{format_ranges(grain, untouched, _SHOWN)} was not written since snapshot {held.snapshot_id}"
+        yield GuardrailResult("restore", level, f"{told}: there is nothing to put back")
         if level == "refuse":
             return
-    yield Verdict("restore", "ok", f"as main was at snapshot {held.snapshot_id}, {moment(_instant(held.at_ms))} UTC")
+    yield GuardrailResult(
+        "restore", "ok", f"as main was at snapshot {held.snapshot_id}, {format_moment(_format_instant(held.at_ms))} UTC"
+    )
     for commit in writes[:_SHOWN]:
-        yield Verdict("restore", "warn", f"takes out {_told(commit, grain, partitions)}")
+        yield GuardrailResult("restore", "warn", f"takes out {_describe_commit(commit, grain, partitions)}")
     if len(writes) > _SHOWN:
-        yield Verdict("restore", "warn", f"takes out {len(writes) - _SHOWN} older commits as well")
+        yield GuardrailResult("restore", "warn", f"takes out {len(writes) - _SHOWN} older commits as well")
     if not held.since.complete:
         text = "history does not lead back to it (expired, or main was set back): who wrote since cannot all be named"
-        yield Verdict("restore", "warn", text)
+        yield GuardrailResult("restore", "warn", text)
 
 
-def _told(commit: Commit, grain: Grain, partitions: Sequence[str]) -> str:
-    where = fold_text(grain, _touched(commit, partitions), _SHOWN)
-    what = f"snapshot {commit.snapshot_id} ({commit.operation}, {moment(_instant(commit.at_ms))} UTC)"
+def _describe_commit(commit: Commit, grain: Grain, partitions: Sequence[str]) -> str:
+    where = format_ranges(grain, _list_touched(commit, partitions), _SHOWN)
+    what = f"snapshot {commit.snapshot_id} ({commit.operation}, {format_moment(_format_instant(commit.at_ms))} UTC)"
     if run := commit.summary.get("errata.run"):
         kind = "rollback" if commit.summary.get("errata.kind") == "rollback" else "publication"
         return f"a {kind} of {run} in {where}: {what}"
     return f"what {commit.application} wrote to {where}: {what}"
 
 
-def _touched(commit: Commit, partitions: Sequence[str]) -> list[str]:
+def _list_touched(commit: Commit, partitions: Sequence[str]) -> list[str]:
     return [name for name in partitions if commit.touches_everything or name in commit.touched]
 
 
-def _instant(at_ms: int) -> str:
+def _format_instant(at_ms: int) -> str:
     return (EPOCH + timedelta(milliseconds=at_ms)).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from errata.errors import ErrataError, ProjectFileError
-from errata.gate.rules.fit import types_of_input
-from errata.gate.rules.rule_check import flaws_of, inputs_in_rules
+from errata.gate.rules.fit import find_input_types
+from errata.gate.rules.rule_check import find_flaws, list_rule_inputs
 from errata.model.manifest import InputPin, Manifest
 from errata.model.product import Product
 from errata.workspace import Desk
@@ -14,10 +14,10 @@ from errata.workspace import Desk
 
 def refuse_flawed_rules(desk: Desk, product: Product, manifest: Manifest) -> None:
     """A ``ProjectFileError`` with all of them, before hours are spent on what no gate could judge."""
-    spoken_of = inputs_in_rules(manifest)
+    spoken_of = list_rule_inputs(manifest)
     known = tuple(_with_columns(desk, pin) if pin.name in spoken_of else pin for pin in manifest.inputs)
     problems = []
-    for flaw in flaws_of(replace(manifest, inputs=known)):
+    for flaw in find_flaws(replace(manifest, inputs=known)):
         rule = f"{flaw.section}[{flaw.position}]"
         key = f"{rule}.{flaw.key}" if f"{rule}.{flaw.key}" in product.lines else rule
         message = desk.project.redact(f"{key}: {flaw.message}")
@@ -40,7 +40,7 @@ def refuse_flawed_rules(desk: Desk, product: Product, manifest: Manifest) -> Non
 
 def _with_columns(desk: Desk, pin: InputPin) -> InputPin:
     """An input with the columns it has, where they are a table's; source files are not opened for this."""
-    if types_of_input(pin) is not None or pin.kind != "table" or pin.own:
+    if find_input_types(pin) is not None or pin.kind != "table" or pin.own:
         return pin
     try:
         facts = desk.engines.tables.describe(pin.location)

@@ -10,37 +10,39 @@ from collections.abc import Mapping, Sequence
 from errata.model.manifest import NewColumn
 from errata.model.partition import Grain
 from errata.model.product import INEXACT, Product, Target
-from errata.model.side_tables import VERSION_COLUMNS, beside_columns
-from errata.planning.era_coverage import cover
-from errata.planning.request import input_partitions
-from errata.planning.shared_files import spec_text, unit_of
-from errata.ports.tables import InputFacts, TargetFacts
+from errata.model.side_tables import VERSION_COLUMNS, list_side_table_columns
+from errata.planning.era_coverage import check_coverage
+from errata.planning.request import list_input_partitions
+from errata.planning.shared_files import find_partition_unit, format_spec
+from errata.ports.tables import InputState, TargetState
 
 SUPPORTED_TYPES = ("date", "timestamp", "timestamptz", "string", "int", "long")
 _SHOWN = 3
 
 
-def schema_problems(
-    product: Product, target: TargetFacts, inputs: Mapping[str, InputFacts], partitions: Sequence[str]
+def find_schema_problems(
+    product: Product, target: TargetState, inputs: Mapping[str, InputState], partitions: Sequence[str]
 ) -> tuple[str, ...]:
     """Everything that keeps a run of these partitions from being planned, all at once."""
     types = {column.name: column.type for column in target.columns}
     return (
-        *_partitioning(product, target, types),
-        *_columns(product, target, types | {new.name: new.type for new in new_columns(product.target, target)}),
-        *_added(product.target, target, types),
-        *_attribution(target),
+        *_find_partition_problems(product, target, types),
+        *_find_column_problems(
+            product, target, types | {new.name: new.type for new in find_new_columns(product.target, target)}
+        ),
+        *_find_added_problems(product.target, target, types),
+        *_find_value_problems(target),
         *(facts.problem for facts in inputs.values() if facts.problem),
-        *_covered(product, target, inputs, partitions),
+        *_find_coverage_problems(product, target, inputs, partitions),
     )
 
 
-def beside_problems(
-    product: Product, target: TargetFacts, found: Mapping[str, tuple[str, ...] | None]
+def find_side_table_problems(
+    product: Product, target: TargetState, found: Mapping[str, tuple[str, ...] | None]
 ) -> tuple[str, ...]:
     """Tables beside the target that are there and cannot take what would be written to them."""
     names = [column.name for column in target.columns]
-    wanted = beside_columns(product.publish, product.target, names)
+    wanted = list_side_table_columns(product.publish, product.target, names)
     taken = [name for name in VERSION_COLUMNS if name in names] if product.publish.versions else []
     clash = (
         (f"{target.table} has columns {', '.join(taken)}, which a table of versions has of its own",) if taken else ()
@@ -52,39 +54,39 @@ def beside_problems(
     )
 
 
-def new_columns(wanted: Target, found: TargetFacts) -> tuple[NewColumn, ...]:
+def find_new_columns(wanted: Target, found: TargetState) -> tuple[NewColumn, ...]:
     """The columns that the product adds and the table does not have, with the field ids it would give them."""
     known = {column.name for column in found.columns}
     missing = [(name, kind) for name, kind in wanted.add_columns.items() if name not in known]
     return tuple(NewColumn(name, kind, found.last_column_id + n) for n, (name, kind) in enumerate(missing, 1))
 
 
-def _covered(
-    product: Product, target: TargetFacts, inputs: Mapping[str, InputFacts], partitions: Sequence[str]
+def _find_coverage_problems(
+    product: Product, target: TargetState, inputs: Mapping[str, InputState], partitions: Sequence[str]
 ) -> tuple[str, ...]:
-    unit, grain = unit_of(product.target, target), product.target.grain
+    unit, grain = find_partition_unit(product.target, target), product.target.grain
     kind = unit.column_type if unit else None
     proofs = (
-        cover(source, inputs[source.name], grain, kind, input_partitions(source, grain, partitions))
+        check_coverage(source, inputs[source.name], grain, kind, list_input_partitions(source, grain, partitions))
         for source in product.inputs
     )
     return tuple(problem for proof in proofs for problem in proof.problems)
 
 
-def lineage_alter(table: str, missing: Sequence[str]) -> str:
+def build_lineage_sql(table: str, missing: Sequence[str]) -> str:
     """The statement that adds lineage columns."""
     return f"ALTER TABLE {table} ADD COLUMNS ({', '.join(f'{name} string' for name in missing)})"
 
 
-def _partitioning(product: Product, target: TargetFacts, types: Mapping[str, str]) -> tuple[str, ...]:
+def _find_partition_problems(product: Product, target: TargetState, types: Mapping[str, str]) -> tuple[str, ...]:
     column, grain = product.target.column, product.target.grain
     if column not in types:
         return (f"{target.table} has no column {column}, which the product names as its partition column",)
     kind = types[column]
     if kind not in SUPPORTED_TYPES:
         return (f"{column} is {kind}; a partition column is one of {', '.join(SUPPORTED_TYPES)}",)
-    if unit_of(product.target, target) is None:
-        spec = spec_text(target.partition_fields)
+    if find_partition_unit(product.target, target) is None:
+        spec = format_spec(target.partition_fields)
         return (
             f"grain {grain} of {column} ({kind}) cannot be told from its values; the table is partitioned by {spec}",
         )
@@ -94,12 +96,14 @@ def _partitioning(product: Product, target: TargetFacts, types: Mapping[str, str
     return ()
 
 
-def _columns(product: Product, target: TargetFacts, types: Mapping[str, str]) -> tuple[str, ...]:
+def _find_column_problems(product: Product, target: TargetState, types: Mapping[str, str]) -> tuple[str, ...]:
     problems = []
     if key := [name for name in product.target.key if name not in types]:
         problems.append(f"{target.table} lacks key columns {', '.join(key)}")
     if lineage := [name for name in product.lineage_columns if name not in types]:
-        problems.append(f"{target.table} lacks lineage columns; add them with: {lineage_alter(target.table, lineage)}")
+        problems.append(
+            f"{target.table} lacks lineage columns; add them with: {build_lineage_sql(target.table, lineage)}"
+        )
     types = {**product.target.add_columns, **types}
     merge = product.publish.merge
     if merge and merge.version and merge.version not in types:
@@ -114,7 +118,7 @@ def _columns(product: Product, target: TargetFacts, types: Mapping[str, str]) ->
     return tuple(problems)
 
 
-def _added(wanted: Target, found: TargetFacts, types: Mapping[str, str]) -> tuple[str, ...]:
+def _find_added_problems(wanted: Target, found: TargetState, types: Mapping[str, str]) -> tuple[str, ...]:
     problems = []
     spelt = {name.casefold(): name for name in types}
     for name, kind in wanted.add_columns.items():
@@ -131,13 +135,13 @@ def _added(wanted: Target, found: TargetFacts, types: Mapping[str, str]) -> tupl
     return tuple(problems)
 
 
-def _attribution(target: TargetFacts) -> tuple[str, ...]:
+def _find_value_problems(target: TargetState) -> tuple[str, ...]:
     if not target.unreadable_values:
         return ()
-    found = _some([repr(value) for value in target.unreadable_values])
+    found = _format_some([repr(value) for value in target.unreadable_values])
     return (f"the table holds partition values that are not of this grain: {found}",)
 
 
-def _some(items: Sequence[str]) -> str:
+def _format_some(items: Sequence[str]) -> str:
     more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
     return ", ".join(items[:_SHOWN]) + more

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from errata.model.partition_sql import quoted
-from errata.ports.tables import TargetFacts
+from errata.ports.tables import TargetState
 from errata.text.numbers import plural
 
 _SHOWN = 3
@@ -14,7 +14,7 @@ _EDGES = {
 }
 
 
-def unnameable_note(target: TargetFacts, column: str) -> str:
+def describe_unnameable(target: TargetState, column: str) -> str:
     """One sentence on the partitions outside the years 0001 to 9999 and a statement that removes them; empty: none."""
     found = target.unnameable
     kind = next((known.type for known in target.columns if known.name == column), "")

@@ -16,18 +16,18 @@ class Probes(Protocol):
         """The signal's number; raises ``EngineError`` when it cannot be had."""
 
 
-class AlarmBell(Protocol):
+class AlarmHook(Protocol):
     """Tells people at once that someone broke the glass."""
 
     @property
     def is_there(self) -> bool:
         """Whether the project names someone to tell."""
 
-    def ring(self, told: Mapping[str, Any]) -> None:
+    def send_alarm(self, told: Mapping[str, Any]) -> None:
         """Tell them; raises ``EngineError`` when that did not work. May be repeated after a crash."""
 
 
-class Progress(Protocol):
+class ProgressListener(Protocol):
     """Someone who watches a run."""
 
     def advance(self, partitions: int, rows: int) -> None:

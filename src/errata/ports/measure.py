@@ -33,12 +33,12 @@ def group_measure(name: str, values: Sequence[str | None]) -> str:
     return f"{name} {canonical_bytes(list(values)).decode()}"
 
 
-def groups_measure(rule: str) -> str:
+def group_count_measure(rule: str) -> str:
     """How many groups a rule has in a partition, so that a group that got lost is missed."""
     return f"groups.{rule}"
 
 
-def taken_out(action: str, reason: str) -> str:
+def taken_out_measure(action: str, reason: str) -> str:
     """The measurement of rows of an input that the transform did not see; ``action`` is quarantine or suppress."""
     return f"rows.{action} {canonical_bytes([reason]).decode()}"
 

@@ -53,17 +53,17 @@ class Outcome(StrEnum):
     ABSENT = "absent"
 
 
-SCOPE = "errata.scope"
+SCOPE_PROPERTY = "errata.scope"
 """The property of a publication's snapshot that says which partitions it is about."""
 
 
-def scope_of(partitions: Sequence[str]) -> str:
+def scope_digest(partitions: Sequence[str]) -> str:
     """What that property says of these partitions."""
     return digest_of(sorted(partitions))
 
 
 @dataclass(frozen=True, slots=True)
-class Landed:
+class PublicationLookup:
     """The answer to "what became of it?"; ``snapshot_id`` when it landed."""
 
     outcome: Outcome
@@ -130,7 +130,7 @@ class PublishTable(Protocol):
     def files_of(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> tuple[DataFile, ...]:
         """The data files of any snapshot (a candidate, an undo branch's head). Raises ``RunExpired`` when gone."""
 
-    def look(self, target: TargetPin, publication_id: str) -> Landed:
+    def find_outcome(self, target: TargetPin, publication_id: str) -> PublicationLookup:
         """What became of a publication: by its tag, then by ancestry. Reads only."""
 
     def fence(self, target: TargetPin, publication_id: str) -> None:
@@ -171,7 +171,7 @@ class StagedRows:
     files: int
 
 
-class BesideTable(Protocol):
+class SideTable(Protocol):
     """A table beside the target: rows stand on a branch that nobody reads until one commit shows them."""
 
     def open_branch(self, table: str, publication_id: str) -> str:
@@ -180,7 +180,7 @@ class BesideTable(Protocol):
     def staged(self, table: str, branch: str) -> StagedRows:
         """What was written to it."""
 
-    def of_run(self, table: str, run_id: str) -> tuple[Mapping[str, str], ...]:
+    def list_run_commits(self, table: str, run_id: str) -> tuple[Mapping[str, str], ...]:
         """The summaries of this run's commits on the table's main, oldest first, each with its ``snapshot_id``."""
 
     def landed(self, table: str, publication_id: str) -> str | None:
@@ -206,14 +206,14 @@ class Stamp:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EarlierCorrections:
     """Corrections that hold already, of a target that was left alone."""
 
     partitions: tuple[str, ...]
     publications: tuple[str, ...]  # that may have told them, oldest first
 
 
-class BesideWriter(Protocol):
+class SideTableWriter(Protocol):
     """Spark, as far as tables beside a target need it. Rows go to a branch; nothing is seen until they land."""
 
     def create(self, statements: Sequence[str]) -> None:
@@ -228,7 +228,7 @@ class BesideWriter(Protocol):
         partitions: Sequence[str],
         columns: Sequence[str],
         stamp: Stamp,
-        told: Told | None = None,
+        told: EarlierCorrections | None = None,
     ) -> None:
         """A row for each key that differs; ``place`` is table and branch, the sides are tables at snapshots. Where
         corrections hold already, what they left of a key is its old side."""
@@ -271,10 +271,10 @@ class ContentPort(Protocol):
 class IntentLog(Protocol):
     """The ledger, as far as one replacement needs it; every call is one transaction with its audit entry."""
 
-    def intend(self, detail: Mapping[str, object]) -> str:
+    def open_intent(self, detail: Mapping[str, object]) -> str:
         """Open the intent and take the scope locks; answers the publication id. Raises ``ScopeLocked``."""
 
-    def knows(self, publication_id: str) -> bool:
+    def is_recorded(self, publication_id: str) -> bool:
         """Whether the ledger has this publication. One that was put back from a copy lacks those made since."""
 
     def restore(self, publication_id: str, snapshot_id: str, detail: Mapping[str, object]) -> None:
@@ -286,8 +286,8 @@ class IntentLog(Protocol):
     def last_look(self) -> object:
         """Right before each try to commit; raises when what was judged may not be shown any more."""
 
-    def committed(self, publication_id: str, snapshot_id: str) -> None:
+    def record_committed(self, publication_id: str, snapshot_id: str) -> None:
         """It landed: outcome, acceptance and the release of the locks."""
 
-    def abandoned(self, publication_id: str, reason: str) -> None:
+    def record_abandoned(self, publication_id: str, reason: str) -> None:
         """It did not land and no longer can: outcome and the release of the locks."""

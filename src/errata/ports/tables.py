@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from errata.model.diff import Outside
+from errata.model.diff import OutsideScope
 from errata.model.manifest import ExpectedFile, SourceFile, TargetPin
 from errata.model.partition import Grain
 from errata.model.product import Input
@@ -43,7 +43,7 @@ class PartitionField:
 
 
 @dataclass(frozen=True, slots=True)
-class TableFacts:
+class TableDescription:
     """A table as `check` and `adopt` need it."""
 
     table: str
@@ -57,7 +57,7 @@ class TableFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class TargetFacts:
+class TargetState:
     """The target at one metadata version."""
 
     table: str
@@ -84,7 +84,7 @@ class TargetFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class InputFacts:
+class InputState:
     """One input at one moment. ``partitions`` has those asked for that exist; empty and ``whole`` set: read whole."""
 
     name: str
@@ -106,7 +106,7 @@ class InputFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PastTarget:
     """What the target held at an older snapshot of main, and who wrote to it since."""
 
     snapshot_id: str
@@ -144,7 +144,7 @@ class PastRun:
 class TargetReader(Protocol):
     """Reads the target's metadata; opens no data file, starts no JVM, changes nothing."""
 
-    def read_target(self, table: str, column: str, grain: Grain, partitions: Sequence[str]) -> TargetFacts:
+    def read_target(self, table: str, column: str, grain: Grain, partitions: Sequence[str]) -> TargetState:
         """Facts of one metadata version; raises ``NotFound`` or ``EngineError``."""
         ...
 
@@ -152,7 +152,7 @@ class TargetReader(Protocol):
 class InputReader(Protocol):
     """Resolves an input to what will be read; opens no data file, changes nothing."""
 
-    def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputFacts:
+    def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
         """Facts about the partitions asked for (look-back included); raises ``NotFound`` or ``EngineError``."""
         ...
 
@@ -160,7 +160,7 @@ class InputReader(Protocol):
 class TableReader(Protocol):
     """Describes a table for `check` and `adopt`."""
 
-    def describe(self, table: str) -> TableFacts:
+    def describe(self, table: str) -> TableDescription:
         """Columns and partition fields; raises ``NotFound`` or ``EngineError``."""
         ...
 
@@ -185,12 +185,12 @@ class HistoryReader(Protocol):
         """Of these snapshots, which main held once, those that its head does not descend from, as far as is known."""
         ...
 
-    def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> Held:
+    def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> PastTarget:
         """The table at a snapshot, a tag or a time; raises ``NotFound`` naming what there is."""
         ...
 
 
-class PinOutcome(Protocol):
+class TagOutcome(Protocol):
     """What became of one tag."""
 
     @property
@@ -210,16 +210,16 @@ class PinOutcome(Protocol):
     def warning(self) -> str | None: ...
 
 
-class PinKeeper(Protocol):
+class TagKeeper(Protocol):
     """Tags that keep pinned snapshots alive; no JVM. Every call is idempotent."""
 
-    def create(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> PinOutcome:
+    def create(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> TagOutcome:
         """Tag a snapshot for ``keep_ms`` from now."""
 
-    def move(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> PinOutcome:
+    def move(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> TagOutcome:
         """The same, for a tag that may be on another snapshot so far."""
 
-    def remove(self, table: str, tag: str) -> PinOutcome:
+    def remove(self, table: str, tag: str) -> TagOutcome:
         """Remove a tag if it is there."""
 
     def drop(self, table: str, refs: Sequence[str]) -> tuple[str, ...]:
@@ -250,7 +250,7 @@ class OutsideReader(Protocol):
 
     def outside(
         self, target: TargetPin, before: str | None, after: str | None, partitions: Sequence[str]
-    ) -> Outside | None:
+    ) -> OutsideScope | None:
         """Live data and delete files outside these partitions, compared; None when a snapshot is gone."""
 
 

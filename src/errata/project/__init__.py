@@ -13,6 +13,6 @@ ruamel.yaml.
 from __future__ import annotations
 
 from errata.project.load import load_project
-from errata.project.problems import Problem
+from errata.project.problems import ProjectProblem
 
-__all__ = ["Problem", "load_project"]
+__all__ = ["ProjectProblem", "load_project"]

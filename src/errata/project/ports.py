@@ -8,7 +8,7 @@ from typing import Protocol
 from errata.model.partition import Grain
 
 
-class ColumnFacts(Protocol):
+class ColumnShape(Protocol):
     """One column."""
 
     @property
@@ -19,7 +19,7 @@ class ColumnFacts(Protocol):
         ...
 
 
-class PartitionFacts(Protocol):
+class PartitionShape(Protocol):
     """One field of the table's partition spec."""
 
     @property
@@ -34,22 +34,22 @@ class PartitionFacts(Protocol):
         ...
 
 
-class TableFacts(Protocol):
+class TableShape(Protocol):
     """A table as it is."""
 
     @property
     def table(self) -> str: ...
     @property
-    def columns(self) -> Sequence[ColumnFacts]: ...
+    def columns(self) -> Sequence[ColumnShape]: ...
     @property
-    def partition_fields(self) -> Sequence[PartitionFacts]: ...
+    def partition_fields(self) -> Sequence[PartitionShape]: ...
     @property
     def identifier_columns(self) -> Sequence[str]: ...
 
 
-class TableReader(Protocol):
+class TableDescriber(Protocol):
     """Describes tables; reads only."""
 
-    def describe(self, table: str) -> TableFacts:
+    def describe(self, table: str) -> TableShape:
         """Columns and partition fields; raises ``NotFound`` or ``EngineError``."""
         ...

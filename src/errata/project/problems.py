@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from errata.canonical import plain
+from errata.canonical import to_plain
 from errata.errors import ProjectFileError
 from errata.project.yaml.tree import MappingNode, Mark, Node, ScalarNode, SequenceNode
 from errata.text.secrets import is_secret_name
@@ -18,7 +18,7 @@ Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ProjectProblem:
     """One thing wrong in one file; ``line`` and ``column`` count from 1, ``line`` is None for the file itself."""
 
     file: str
@@ -32,42 +32,42 @@ class Problem:
         return f"{place}: {self.message}"
 
 
-def path_text(path: Path) -> str:
+def format_path(path: Path) -> str:
     """A place as people write it.
 
-    >>> path_text(("checks", 2, "column"))
+    >>> format_path(("checks", 2, "column"))
     'checks[2].column'
     """
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return text.removeprefix(".")
 
 
-class Report:
+class ProblemReport:
     """Collects the problems of one file, by place."""
 
     def __init__(self, file: str, root: Node | None = None) -> None:
         self.file = file
         self.root = root
-        self.problems: list[Problem] = []
+        self.problems: list[ProjectProblem] = []
 
     def at_mark(self, mark: Mark | None, message: str, key: str = "") -> None:
         """A problem at a known line."""
         line, column = (mark.line, mark.column) if mark else (None, None)
-        self.problems.append(Problem(self.file, line, column, message, key))
+        self.problems.append(ProjectProblem(self.file, line, column, message, key))
 
     def at_key(self, path: Path, message: str) -> None:
         """A problem with a key rather than with its value."""
         node, mark = self._find(path[:-1])
         if isinstance(node, MappingNode) and path[-1] in node.entries:
             mark = node.entries[str(path[-1])].key_mark
-        self.at_mark(mark, message, path_text(path))
+        self.at_mark(mark, message, format_path(path))
 
     def at(self, path: Path, message: str, *, found: bool = True) -> None:
         """A problem with the value at a place, or with the nearest thing around it that is written down."""
         node, mark = self._find(path)
         if isinstance(node, ScalarNode) and node.unresolved:
             return  # that its variable is missing has been said
-        key = path_text(path)
+        key = format_path(path)
         message = f"{key}: {message}" if key else message
         if found and node is not None and not _is_secret(path, node):
             message += f"; found {node.shown()}"
@@ -81,15 +81,15 @@ class Report:
             if isinstance(listed, MappingNode):
                 found |= self._keys((section,), listed)
             for n, item in enumerate(listed.items if isinstance(listed, SequenceNode) else ()):
-                found[path_text((section, n))] = item.mark.line
+                found[format_path((section, n))] = item.mark.line
                 for key, entry in item.entries.items() if isinstance(item, MappingNode) else ():
-                    found[path_text((section, n, key))] = entry.key_mark.line
+                    found[format_path((section, n, key))] = entry.key_mark.line
         return found
 
     def _keys(self, path: Path, node: MappingNode) -> dict[str, int]:
         found: dict[str, int] = {}
         for key, entry in node.entries.items():
-            found[path_text((*path, key))] = entry.key_mark.line
+            found[format_path((*path, key))] = entry.key_mark.line
             if isinstance(entry.value, MappingNode):
                 found |= self._keys((*path, key), entry.value)
         return found
@@ -121,7 +121,7 @@ def _is_secret(path: Path, node: Node) -> bool:
     )
 
 
-def refuse(problems: Sequence[Problem]) -> None:
+def refuse_problems(problems: Sequence[ProjectProblem]) -> None:
     """Raise all problems as one error; no problems, no error."""
     if not problems:
         return
@@ -131,5 +131,5 @@ def refuse(problems: Sequence[Problem]) -> None:
         f"the project files were refused: {count}{lines}",
         state="nothing was read or changed",
         hint="correct the lines above, then: errata check",
-        problems=[plain(problem) for problem in problems],
+        problems=[to_plain(problem) for problem in problems],
     )

@@ -22,13 +22,13 @@ def write_starter(directory: Path | str) -> tuple[str, ...]:
     """Write the starter project and return the names written; refused when any of the files is there already."""
     base = Path(directory)
     try:
-        return _write(base)
+        return _write_files(base)
     except (OSError, ValueError) as problem:
         why = getattr(problem, "strerror", None) or "not the name of a directory"
         raise UsageError(f"a starter project in {base} cannot be written: {why}") from problem
 
 
-def _write(base: Path) -> tuple[str, ...]:
+def _write_files(base: Path) -> tuple[str, ...]:
     if base.exists() and not base.is_dir():
         raise UsageError(f"{base} was refused; expected a directory; found a file")
     there = [name for name in STARTER_FILES if (base / name).exists() or (base / name).is_symlink()]

@@ -9,13 +9,13 @@ import ast
 from pathlib import Path
 
 from errata.model.product import Product
-from errata.project.problems import Problem, Report
-from errata.project.yaml.problem_texts import nearest
+from errata.project.problems import ProblemReport, ProjectProblem
+from errata.project.yaml.problem_texts import find_nearest
 
 _CALL = ("transform", "call")
 
 
-def check_transform(root: Path, product: Product, report: Report) -> None:
+def check_transform(root: Path, product: Product, report: ProblemReport) -> None:
     """Says where the module or its function is missing, or takes what the product does not give."""
     module, _, name = product.transform.call.partition(":")
     stem = module.replace(".", "/")
@@ -27,29 +27,29 @@ def check_transform(root: Path, product: Product, report: Report) -> None:
     try:
         tree = ast.parse((root / place).read_bytes(), filename=place)
     except SyntaxError as error:
-        report.problems.append(Problem(place, error.lineno, error.offset, f"not Python: {error.msg}"))
+        report.problems.append(ProjectProblem(place, error.lineno, error.offset, f"not Python: {error.msg}"))
         return
     except ValueError as error:
-        report.problems.append(Problem(place, None, None, f"not Python: {error}"))
+        report.problems.append(ProjectProblem(place, None, None, f"not Python: {error}"))
         return
     _check_function(tree, name, place, product, report)
 
 
-def _check_function(tree: ast.Module, name: str, place: str, product: Product, report: Report) -> None:
+def _check_function(tree: ast.Module, name: str, place: str, product: Product, report: ProblemReport) -> None:
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     if name in functions:
         _check_parameters(functions[name], place, product, report)
-    elif name not in _bound_names(tree):
-        close = nearest(name, functions)
+    elif name not in _list_bound_names(tree):
+        close = find_nearest(name, functions)
         report.at(_CALL, f'expected a function "{name}" in {place}' + (f' (nearest: "{close}")' if close else ""))
 
 
-def _check_parameters(function: ast.FunctionDef, place: str, product: Product, report: Report) -> None:
+def _check_parameters(function: ast.FunctionDef, place: str, product: Product, report: ProblemReport) -> None:
     takes = function.args
     named = [argument.arg for argument in (*takes.posonlyargs, *takes.args)]
     if not named and takes.vararg is None:
         said = f"{function.name}() takes nothing; expected ctx and then the inputs by name"
-        report.problems.append(Problem(place, function.lineno, function.col_offset + 1, said))
+        report.problems.append(ProjectProblem(place, function.lineno, function.col_offset + 1, said))
         return
     defaulted = len(takes.defaults)
     required = named[1 : len(named) - defaulted] if defaulted else named[1:]
@@ -60,10 +60,10 @@ def _check_parameters(function: ast.FunctionDef, place: str, product: Product, r
             said = (
                 f'{function.name}() takes "{parameter}", which is not an input of {product.name} ({", ".join(inputs)})'
             )
-            report.problems.append(Problem(place, function.lineno, function.col_offset + 1, said))
+            report.problems.append(ProjectProblem(place, function.lineno, function.col_offset + 1, said))
 
 
-def _bound_names(tree: ast.Module) -> set[str]:
+def _list_bound_names(tree: ast.Module) -> set[str]:
     """Names a module gets by importing or assigning: they may be functions, which only importing could tell."""
     names: set[str] = set()
     for node in tree.body:

@@ -21,22 +21,22 @@ ROWS_DAYS = 7
 
 REWRITE = "rewrite"
 
-State = frozenset[tuple[str, tuple[str, ...]]]
+SharedFileState = frozenset[tuple[str, tuple[str, ...]]]
 """Shared files, each with the delete files that apply to it: what rows they hold follows from these."""
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class CarryState:
     """What was written anew, and from what."""
 
-    of: State = frozenset()
+    of: SharedFileState = frozenset()
     made: CarriedOver | None = None
     times: int = 0
     branch: str = ""
 
-    def fits(self, files: Iterable[DataFile]) -> bool:
+    def is_current(self, files: Iterable[DataFile]) -> bool:
         """Whether it is still what must be carried over when these files are to be taken out."""
-        return self.of == _state(files)
+        return self.of == _read_shared_state(files)
 
     def taken(self, files: Iterable[DataFile]) -> tuple[DataFile, ...]:
         """Those of the files that hold rows of the scope: a shared file that holds none stays where it is."""
@@ -59,7 +59,7 @@ class Carried:
         return {self.branch: ROWS_DAYS} if self.source else {}
 
 
-NOTHING = Carried()
+NOTHING_CARRIED = CarryState()
 
 
 def shares_files(target: TargetPin) -> bool:
@@ -68,25 +68,25 @@ def shares_files(target: TargetPin) -> bool:
 
 
 def carry_over(
-    before: Carried,
+    before: CarryState,
     target: TargetPin,
     publication_id: str,
     snapshot_id: str,
     partitions: tuple[str, ...],
     files: Iterable[DataFile],
     table: PublishTable,
-) -> Carried:
+) -> CarryState:
     """Write the rows of other partitions that the shared files hold; each time on a branch of its own."""
     shared = tuple(file for file in files if file.partition is None)
     times = before.times + 1
     if not shared:
-        return Carried(times=times)
+        return CarryState(times=times)
     branch = rest_branch(publication_id, times)
     made = table.carry_over(target, branch, snapshot_id, partitions, tuple(sorted(file.path for file in shared)))
-    return Carried(_state(shared), made, times, branch)
+    return CarryState(_read_shared_state(shared), made, times, branch)
 
 
-def _state(files: Iterable[DataFile]) -> State:
+def _read_shared_state(files: Iterable[DataFile]) -> SharedFileState:
     return frozenset(
         (file.path, tuple(sorted(delete.path for delete in file.deletes))) for file in files if file.partition is None
     )

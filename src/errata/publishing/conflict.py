@@ -17,7 +17,7 @@ from errata.model.table import Commit, FileSets, History, NewDelete
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class PartitionChanges:
     """What became of the partitions whose files differ from the expected set."""
 
     compacted: tuple[str, ...] = ()
@@ -25,24 +25,24 @@ class Judgement:
     unclear: tuple[str, ...] = ()
     suspects: Mapping[str, tuple[Commit, ...]] = field(default_factory=dict)  # of unclear ones: who may have written
 
-    def settled(self, same_content: Iterable[str]) -> Judgement:
+    def resolve_unclear(self, same_content: Iterable[str]) -> PartitionChanges:
         """The judgement once the content of the unclear partitions was compared."""
         same = set(same_content)
         changed = {name: self.suspects.get(name, ()) for name in self.unclear if name not in same}
-        return Judgement((*self.compacted, *(n for n in self.unclear if n in same)), {**self.written, **changed})
+        return PartitionChanges((*self.compacted, *(n for n in self.unclear if n in same)), {**self.written, **changed})
 
-    def overruled(self, written: Mapping[str, tuple[Commit, ...]]) -> Judgement:
+    def mark_written(self, written: Mapping[str, tuple[Commit, ...]]) -> PartitionChanges:
         """These partitions were written, whatever else was found; of what was known to be written all commits stay."""
-        return Judgement(
+        return PartitionChanges(
             tuple(name for name in self.compacted if name not in written),
             {**written, **self.written},
             tuple(name for name in self.unclear if name not in written),
             self.suspects,
         )
 
-    def and_of(self, other: Judgement) -> Judgement:
+    def combine_with(self, other: PartitionChanges) -> PartitionChanges:
         """Both, where they are about other partitions."""
-        return Judgement(
+        return PartitionChanges(
             (*self.compacted, *other.compacted),
             {**self.written, **other.written},
             (*self.unclear, *other.unclear),
@@ -50,13 +50,13 @@ class Judgement:
         )
 
 
-def differing(expected: FileSets, live: FileSets) -> tuple[str, ...]:
+def find_changed_partitions(expected: FileSets, live: FileSets) -> tuple[str, ...]:
     """Partitions whose live files are not exactly the expected ones."""
     names = [name for name in expected if _paths(expected, name) != _paths(live, name)]
     return tuple(names)
 
 
-def deleted_from(
+def find_deleted_partitions(
     deletes: Iterable[NewDelete], partitions: Iterable[str], expected: FileSets, own: frozenset[str] = frozenset()
 ) -> dict[str, tuple[Commit, ...]]:
     """Partitions that got delete files since the base, and the commits that brought them as far as they are known.
@@ -82,7 +82,7 @@ def deleted_from(
     }
 
 
-def writers(partition: str, history: History, own: frozenset[str] = frozenset()) -> tuple[Commit, ...]:
+def find_writers(partition: str, history: History, own: frozenset[str] = frozenset()) -> tuple[Commit, ...]:
     """The commits of others that touched a partition, newest first."""
     return tuple(
         commit
@@ -92,9 +92,9 @@ def writers(partition: str, history: History, own: frozenset[str] = frozenset())
     )
 
 
-def judge(
+def classify_changes(
     changed: Iterable[str], history: History, own: frozenset[str] = frozenset(), *, shares_files: bool = False
-) -> Judgement:
+) -> PartitionChanges:
     """Tell compaction from writes for every partition that differs; ``own`` publications made the expected state.
 
     With ``shares_files`` a commit to a partition's files may be about rows of others, so it proves nothing.
@@ -104,20 +104,20 @@ def judge(
     written: dict[str, tuple[Commit, ...]] = {}
     suspects: dict[str, tuple[Commit, ...]] = {}
     for name in changed:
-        commits = writers(name, history, own)
+        commits = find_writers(name, history, own)
         if shares_files or not history.complete or not commits:
             unclear.append(name)
             suspects[name] = tuple(commit for commit in commits if commit.operation != "replace")
         elif any(commit.operation != "replace" for commit in commits):
             written[name] = tuple(commit for commit in commits if commit.operation != "replace")
-        elif all(_balances(commit, name) for commit in commits):
+        elif all(_is_balanced(commit, name) for commit in commits):
             compacted.append(name)
         else:
             unclear.append(name)
-    return Judgement(tuple(compacted), written, tuple(unclear), suspects if shares_files else {})
+    return PartitionChanges(tuple(compacted), written, tuple(unclear), suspects if shares_files else {})
 
 
-def _balances(commit: Commit, partition: str) -> bool:
+def _is_balanced(commit: Commit, partition: str) -> bool:
     touch = commit.touched.get(partition)
     return touch is not None and touch.added_rows == touch.removed_rows and not touch.added_deletes
 

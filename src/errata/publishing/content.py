@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from errata.errors import RunExpired
-from errata.model.table import columns_since
+from errata.model.table import find_schema_drift
 from errata.ports.publish import ContentPort, TableVersion
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ContentComparison:
     """Partitions whose rows are the same, and what is to be said of columns of the others."""
 
     same: tuple[str, ...] = ()
@@ -29,31 +29,33 @@ class Compared:
 
 def compare_content(
     order: Replacement, version: TableVersion, partitions: Sequence[str], content: ContentPort
-) -> Compared:
+) -> ContentComparison:
     """Compare main's head with what was measured, or else with the snapshots that the expected files were read at."""
     target, head = order.target, version.snapshot_id
-    since = columns_since(target, version.columns(target.schema_id), version.columns())
+    since = find_schema_drift(target, version.columns(target.schema_id), version.columns())
     filled = content.filled(target, head, partitions, since.added) if since.added else {}
-    told = {name: f"{_listed(filled[name])}, added since, holds values" for name in partitions if name in filled}
+    told = {
+        name: f"{_format_columns(filled[name])}, added since, holds values" for name in partitions if name in filled
+    }
     rest = [name for name in partitions if name not in filled]
-    before = order.known_content or _at_bases(order, rest, content)
+    before = order.known_content or _read_base_content(order, rest, content)
     if not rest or not before:
-        return Compared((), told)
+        return ContentComparison((), told)
     now = content.content(target, head, rest, [since.names.get(name, name) for name in order.content_columns])
     same = tuple(name for name in rest if before.get(name) == now[name])
     if since.dropped:
-        gone = f"{_listed(since.dropped)} was dropped since, so its rows cannot be compared"
+        gone = f"{_format_columns(since.dropped)} was dropped since, so its rows cannot be compared"
         told |= {name: gone for name in rest if name not in same}
-    return Compared(same, told)
+    return ContentComparison(same, told)
 
 
-def _at_bases(order: Replacement, partitions: Sequence[str], content: ContentPort) -> dict[str, str]:
+def _read_base_content(order: Replacement, partitions: Sequence[str], content: ContentPort) -> dict[str, str]:
     found: dict[str, str] = {}
-    for base, names in order.by_base(partitions).items():
+    for base, names in order.group_by_base(partitions).items():
         with suppress(RunExpired):  # then nothing says that it is the same
             found |= content.content(order.target, base, names, order.content_columns) if base else {}
     return found
 
 
-def _listed(columns: Sequence[str]) -> str:
+def _format_columns(columns: Sequence[str]) -> str:
     return f"column {', '.join(columns)}"

@@ -14,23 +14,25 @@ from errata.errors import StateRefused
 from errata.ledger import CandidateRecord, RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest, TargetPin
-from errata.model.partition import fold_text
-from errata.model.side_tables import landing
+from errata.model.partition import format_ranges
+from errata.model.side_tables import find_landing_pin
 from errata.publishing.replacement import Replacement
 from errata.workspace import Desk
 
 
-def judge_suppressed(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord) -> None:
+def check_candidate_erasure(
+    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord
+) -> None:
     """Find that a candidate holds nobody on the list, as it stands now, and keep that; refuse it otherwise."""
     mark = desk.engines.suppressions.watermark(run.table)
-    fact = _fact(candidate, mark)
+    fact = _fact_name(candidate, mark)
     if not mark or fact in desk.ledger.facts(run.run_id):
         return
     staged = {candidate.snapshot_id or "": manifest.partitions}
     found = desk.engines.suppressions.held(run.table, manifest.target.staging, staged)
     if found:
-        told = fold_text(manifest.target.grain, found)
-        raise _refused(
+        told = format_ranges(manifest.target.grain, found)
+        raise _record_refusal(
             desk, actor, run, "validate",
             f"its candidate holds rows of suppressed subjects in {told}",
             f'compute it without them: errata plan {run.product} … --supersede {run.run_id} --reason "…"',
@@ -38,11 +40,11 @@ def judge_suppressed(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifes
     desk.ledger.record_fact(run.run_id, fact, {"candidate": candidate.n, "watermark": mark}, actor)
 
 
-def require_judged(desk: Desk, actor: Actor, run: RunRecord, candidate: CandidateRecord) -> str:
+def require_erasure_check(desk: Desk, actor: Actor, run: RunRecord, candidate: CandidateRecord) -> str:
     """The watermark, for which the candidate was judged; refuses when the list has moved since."""
     mark = desk.engines.suppressions.watermark(run.table)
-    if mark and _fact(candidate, mark) not in desk.ledger.facts(run.run_id):
-        raise _refused(
+    if mark and _fact_name(candidate, mark) not in desk.ledger.facts(run.run_id):
+        raise _record_refusal(
             desk, actor, run, "publish",
             "the list of suppressed subjects has moved since its candidate was judged: assemble and validate again",
             f"errata validate {run.run_id}",
@@ -50,7 +52,7 @@ def require_judged(desk: Desk, actor: Actor, run: RunRecord, candidate: Candidat
     return mark
 
 
-def require_no_return(
+def require_clean_rollback(
     desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, order: Replacement, judged: str = ""
 ) -> str:
     """The watermark, when no row of anyone on the list would come back; refuses otherwise.
@@ -59,22 +61,22 @@ def require_no_return(
     """
     sources = {**dict.fromkeys(order.add_from, order.partitions), **order.rewrite}
     why = "because it puts back files as they were"
-    return _require_none(desk, actor, run, manifest.target, sources, why, judged)
+    return _require_no_erased_rows(desk, actor, run, manifest.target, sources, why, judged)
 
 
-def require_no_earlier(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, scope: Sequence[str]) -> str:
+def require_clean_versions(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, scope: Sequence[str]) -> str:
     """The same for versions side by side, where a rollback shows an earlier one: none of them may hold such a row.
 
     Where there is no earlier version, what shows again are the target's own rows, which nobody put back.
     """
     accepted = desk.ledger.accepted(run.table, scope)
     shown = [name for name in scope if accepted[name].stands_on is not None]
-    versions = landing(manifest)
+    versions = find_landing_pin(manifest)
     sources = {desk.engines.beside.head(versions.table): shown} if shown else {}
-    return _require_none(desk, actor, run, versions, sources, f"which {versions.table} still holds")
+    return _require_no_erased_rows(desk, actor, run, versions, sources, f"which {versions.table} still holds")
 
 
-def _require_none(
+def _require_no_erased_rows(
     desk: Desk,
     actor: Actor,
     run: RunRecord,
@@ -87,8 +89,8 @@ def _require_none(
     moved = mark and mark != judged
     found = desk.engines.suppressions.held(run.table, target, sources) if moved and sources else ()
     if found:
-        told = fold_text(target.grain, found)
-        raise _refused(
+        told = format_ranges(target.grain, found)
+        raise _record_refusal(
             desk, actor, run, "rollback",
             f"it would bring back rows of suppressed subjects in {told}, {because}",
             f'roll back the other partitions (--partitions …), or compute these: errata plan {run.product} '
@@ -97,16 +99,16 @@ def _require_none(
     return mark
 
 
-def kept(mark: str) -> dict[str, str]:
+def watermark_fields(mark: str) -> dict[str, str]:
     """What a publication keeps of it; nothing where there is no list."""
     return {"watermark": mark} if mark else {}
 
 
-def _fact(candidate: CandidateRecord, mark: str) -> str:
+def _fact_name(candidate: CandidateRecord, mark: str) -> str:
     return f"unsuppressed.{candidate.n}.{digest_of(mark)[:16]}"
 
 
-def _refused(desk: Desk, actor: Actor, run: RunRecord, action: str, why: str, hint: str) -> StateRefused:
+def _record_refusal(desk: Desk, actor: Actor, run: RunRecord, action: str, why: str, hint: str) -> StateRefused:
     error = StateRefused(f"{action} of {run.run_id} was refused; {why}", state="main is unchanged", hint=hint)
-    desk.ledger.refuse(run.run_id, actor, action, error.message)
+    desk.ledger.record_refusal(run.run_id, actor, action, error.message)
     return error

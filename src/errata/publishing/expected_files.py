@@ -5,26 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from errata.canonical import typed
+from errata.canonical import from_plain
 from errata.errors import PublishConflict
 from errata.gate.measure.names import content_columns
 from errata.ledger import RunRecord
 from errata.model.manifest import ExpectedFile, Manifest
-from errata.model.rebase import Rebase, bases
+from errata.model.rebase import Rebase, list_rebase_bases
 from errata.model.table import FileSets
-from errata.publishing.replacement import Replacement, examine
+from errata.publishing.replacement import Replacement, examine_version
 from errata.workspace import Desk
 
 
-def expected_files(desk: Desk, manifest: Manifest, rebases: Sequence[Rebase], scope: Sequence[str]) -> FileSets:
+def load_expected_files(desk: Desk, manifest: Manifest, rebases: Sequence[Rebase], scope: Sequence[str]) -> FileSets:
     """The files that the plan found live in these partitions, or the newest rebase of each."""
     found = json.loads(desk.ledger.get_part(manifest.target.expected_part))
     for rebase in rebases:
         found |= json.loads(desk.ledger.get_part(rebase.expected_part))
-    return {name: tuple(typed(ExpectedFile, file) for file in found.get(name, ())) for name in scope}
+    return {name: tuple(from_plain(ExpectedFile, file) for file in found.get(name, ())) for name in scope}
 
 
-def replacement(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
+def build_replacement(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
     """The scope's files against what the plan expects, with nothing to put in yet."""
     rebases = desk.ledger.rebases(run.run_id)
     return Replacement(
@@ -33,9 +33,9 @@ def replacement(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str
         manifest_digest=run.manifest_digest,
         target=manifest.target,
         partitions=scope,
-        expected=expected_files(desk, manifest, rebases, scope),
+        expected=load_expected_files(desk, manifest, rebases, scope),
         base_snapshot_id=manifest.target.base_snapshot_id,
-        rebased=bases(rebases),
+        rebased=list_rebase_bases(rebases),
         add={},
         add_from=(),
         undo_days=0,
@@ -46,11 +46,11 @@ def replacement(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str
     )
 
 
-def written_since(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
+def find_written_partitions(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
     """Partitions that would be refused at publish, as far as the table tells now; reads only."""
-    order = replacement(desk, run, manifest, manifest.partitions)
+    order = build_replacement(desk, run, manifest, manifest.partitions)
     try:
-        examine(order, desk.engines.publishing.version(manifest.target), desk.engines.content)
+        examine_version(order, desk.engines.publishing.version(manifest.target), desk.engines.content)
     except PublishConflict as conflict:
         return tuple(conflict.fields.get("partitions", manifest.partitions))
     return ()

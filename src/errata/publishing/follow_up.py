@@ -16,27 +16,27 @@ from errata.ledger import PublicationRecord, RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.refs import undo_branch
-from errata.model.side_tables import VERSION_COLUMNS, is_beside
+from errata.model.side_tables import VERSION_COLUMNS, is_side_table_mode
 from errata.ports.publish import Stamp
 from errata.publishing.replacement import first_line
-from errata.publishing.sql.accepted_view import accepted_sql, swapped_sql
+from errata.publishing.sql.accepted_view import build_accepted_sql, build_swapped_sql
 from errata.workspace import Desk
 
 
-def owed_by(desk: Desk, run: RunRecord, manifest: Manifest, kind: str, scope: Sequence[str]) -> dict[str, Any]:
+def build_outbox(desk: Desk, run: RunRecord, manifest: Manifest, kind: str, scope: Sequence[str]) -> dict[str, Any]:
     """What a publication or rollback of these partitions will owe; empty for most products."""
     publish = manifest.publish
     owed: dict[str, Any] = {}
-    if publish.corrections and not is_beside(publish):
+    if publish.corrections and not is_side_table_mode(publish):
         owed["corrections"] = publish.corrections
         if kind == "rollback":
-            owed["reverses"] = origins(desk, run, scope)
+            owed["reverses"] = find_origins(desk, run, scope)
     if publish.view:
         owed["view"] = publish.view
     return owed
 
 
-def origins(desk: Desk, run: RunRecord, scope: Sequence[str]) -> dict[str, list[str]]:
+def find_origins(desk: Desk, run: RunRecord, scope: Sequence[str]) -> dict[str, list[str]]:
     """The publications that brought in what these partitions hold, each with its partitions."""
     accepted = desk.ledger.accepted(run.table, scope)
     found: dict[str, list[str]] = {}
@@ -45,15 +45,15 @@ def origins(desk: Desk, run: RunRecord, scope: Sequence[str]) -> dict[str, list[
     return found
 
 
-def follow_up(desk: Desk, actor: Actor, table: str | None = None) -> tuple[str, ...]:
+def process_outbox(desk: Desk, actor: Actor, table: str | None = None) -> tuple[str, ...]:
     """Pay what committed publications owe; answers what could not be paid. What is left stays owed."""
     warnings = []
     unpaid: set[str] = set()
-    for run_id, pub_id, owed in desk.ledger.debts(table):
+    for run_id, pub_id, owed in desk.ledger.list_outbox(table):
         publication = desk.ledger.publication(pub_id)
         try:
-            _need_told(desk, owed, unpaid)
-            paid = _pay(desk, actor, publication, owed)
+            _require_corrections_first(desk, owed, unpaid)
+            paid = _process_entry(desk, actor, publication, owed)
         except Exception as error:  # noqa: BLE001  the publication stands, whatever it is
             unpaid.add(pub_id)
             warnings.append(
@@ -67,7 +67,7 @@ def follow_up(desk: Desk, actor: Actor, table: str | None = None) -> tuple[str, 
     return tuple(warnings)
 
 
-def _need_told(desk: Desk, owed: Mapping[str, Any], unpaid: Collection[str]) -> None:
+def _require_corrections_first(desk: Desk, owed: Mapping[str, Any], unpaid: Collection[str]) -> None:
     """A reversal is made of the rows that it takes back: before they are there it would find nothing, and be done."""
     table, reverses = owed.get("corrections", ""), owed.get("reverses") or {}
     first = [pub_id for pub_id in reverses if pub_id in unpaid and not desk.engines.beside.landed(table, pub_id)]
@@ -75,19 +75,19 @@ def _need_told(desk: Desk, owed: Mapping[str, Any], unpaid: Collection[str]) -> 
         raise EngineError(f"the corrections of {', '.join(first)} come first")
 
 
-def _pay(desk: Desk, actor: Actor, publication: PublicationRecord, owed: Mapping[str, Any]) -> dict[str, Any]:
+def _process_entry(desk: Desk, actor: Actor, publication: PublicationRecord, owed: Mapping[str, Any]) -> dict[str, Any]:
     manifest = desk.ledger.manifest(publication.run_id, actor)
     paid: dict[str, Any] = {}
     if corrections := owed.get("corrections"):
-        paid["corrections"] = _correct(desk, publication, manifest, corrections, owed.get("reverses"))
+        paid["corrections"] = _write_corrections(desk, publication, manifest, corrections, owed.get("reverses"))
     if view := owed.get("view"):
-        _show(desk, publication.table, manifest, view)
+        _refresh_view(desk, publication.table, manifest, view)
         paid["view"] = view
     failpoint("follow.after_commit")
     return paid
 
 
-def _correct(
+def _write_corrections(
     desk: Desk,
     publication: PublicationRecord,
     manifest: Manifest,
@@ -108,7 +108,7 @@ def _correct(
         after = (target.table, publication.result_snapshot_id or "")
         columns = content_columns(manifest)
         try:
-            before = _before(desk, publication)
+            before = _find_prior_snapshot(desk, publication)
             writer.corrections(place, target, before, after, publication.partitions, columns, stamp)
         except RunExpired as gone:
             return {"table": table, "lost": gone.message}
@@ -117,7 +117,7 @@ def _correct(
     return {"table": table, "snapshot_id": beside.land(table, pub_id, place[1], properties)}
 
 
-def _before(desk: Desk, publication: PublicationRecord) -> tuple[str, str | None]:
+def _find_prior_snapshot(desk: Desk, publication: PublicationRecord) -> tuple[str, str | None]:
     """What the partitions held: main before the publication, or what it took out, which is kept for longer."""
     table, pins = publication.table, desk.engines.pins
     base = publication.base_snapshot_id
@@ -129,15 +129,15 @@ def _before(desk: Desk, publication: PublicationRecord) -> tuple[str, str | None
     return table, kept
 
 
-def _show(desk: Desk, table: str, manifest: Manifest, view: str) -> None:
+def _refresh_view(desk: Desk, table: str, manifest: Manifest, view: str) -> None:
     """Until the view shows what is accepted: another publication may have landed since the ledger was read."""
     shown = ""
-    while (query := _accepted(desk, table, manifest)) != shown:
+    while (query := _build_view_query(desk, table, manifest)) != shown:
         desk.engines.writer.show(view, query)
         shown = query
 
 
-def _accepted(desk: Desk, table: str, manifest: Manifest) -> str:
+def _build_view_query(desk: Desk, table: str, manifest: Manifest) -> str:
     """The query of the view: by the ledger, and nothing else."""
     numbers: dict[str, int] = {}
     details: dict[str, Mapping[str, int]] = {}
@@ -151,5 +151,5 @@ def _accepted(desk: Desk, table: str, manifest: Manifest) -> str:
             numbers[name] = details[origin][name]
     versions, target = manifest.publish.versions or "", manifest.target
     if manifest.publish.mode == "swap_view":
-        return swapped_sql(versions, target, tuple(target.columns), numbers)
-    return accepted_sql(versions, target, (*target.columns, *VERSION_COLUMNS), numbers)
+        return build_swapped_sql(versions, target, tuple(target.columns), numbers)
+    return build_accepted_sql(versions, target, (*target.columns, *VERSION_COLUMNS), numbers)

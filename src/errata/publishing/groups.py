@@ -11,34 +11,34 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from errata.approval.release import OPEN, audited
+from errata.approval.release import PUBLISHABLE_STATES, audit_refusal
 from errata.errors import StateRefused, UsageError
 from errata.ledger import PartitionState, PublicationRecord, RunRecord
 from errata.model.audit import Actor
-from errata.model.duration import seconds
+from errata.model.duration import to_seconds
 from errata.model.groups import (
-    GOING,
+    GROUP_ACTIONS,
     PAUSED,
     RESUMED,
     TAKEN_BACK,
     Group,
-    first_of,
-    groups_of,
-    held_error,
-    hold_ends,
-    next_group,
-    stopped_error,
+    build_hold_error,
+    build_stopped_error,
+    compute_hold_end,
+    find_next_group,
+    resolve_group_order,
+    split_into_groups,
 )
 from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.model.product.throttle import Signal
 from errata.model.run import PublicationState
-from errata.text.numbers import moment, plural
+from errata.text.numbers import format_moment, plural
 from errata.views import GroupsView, GroupView, StateView
-from errata.worker.health import Level, Reading, Watch
+from errata.worker.health import HealthMonitor, Level, Reading
 from errata.workspace import Desk
 
-_WORDS = {
+_STATE_WORDS = {
     PartitionState.UNPUBLISHED: "waiting",
     PartitionState.ACCEPTED: "published",
     PartitionState.ROLLED_BACK: "rolled_back",
@@ -47,15 +47,15 @@ _WORDS = {
 States = Mapping[str, PartitionState]
 
 
-def in_group(manifest: Manifest, asked: Sequence[str], states: States, *, named: bool) -> tuple[str, ...]:
+def select_group(manifest: Manifest, asked: Sequence[str], states: States, *, named: bool) -> tuple[str, ...]:
     """What a publication is about: the next group where no partitions are named; all of them without groups."""
     if manifest.publish.groups is None or named:
         return tuple(asked)
-    found = next_group(_groups(manifest), _waiting(states))
+    found = find_next_group(_build_groups(manifest), _find_unpublished(states))
     return found.partitions if found else tuple(asked)
 
 
-def require_its_turn(
+def require_group_ready(
     desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, scope: Sequence[str], early: str | None
 ) -> dict[str, Any]:
     """Refuse a group that is too large, too early, stopped, or would go while the live pipeline is unwell.
@@ -65,7 +65,7 @@ def require_its_turn(
     groups = manifest.publish.groups
     if early is not None and not early.strip():
         raise UsageError("--early without a reason was refused; expected why the hold is not waited for")
-    if groups is None or run.state not in OPEN:
+    if groups is None or run.state not in PUBLISHABLE_STATES:
         return {}  # a run that is over, or not judged yet, is refused for that and not for its turn
     if len(scope) > groups.size:
         error = StateRefused(
@@ -74,20 +74,20 @@ def require_its_turn(
             state="main is unchanged",
             hint=f"errata publish {run.run_id} publishes the next group",
         )
-        raise audited(desk, actor, run, "publish", error)
+        raise audit_refusal(desk, actor, run, "publish", error)
     require_not_stopped(desk, actor, run)
-    parts = [group for group in _groups(manifest) if set(group.partitions) & set(scope)]
-    told: dict[str, Any] = {"n": [group.n for group in parts], "of": len(_groups(manifest)), "hold": groups.hold}
-    told["hold_seconds"] = seconds(groups.hold)
-    until, now = hold_ends(groups, _last_published(desk.ledger.publications(run.run_id))), _now(desk)
+    parts = [group for group in _build_groups(manifest) if set(group.partitions) & set(scope)]
+    told: dict[str, Any] = {"n": [group.n for group in parts], "of": len(_build_groups(manifest)), "hold": groups.hold}
+    told["hold_seconds"] = to_seconds(groups.hold)
+    until, now = compute_hold_end(groups, _find_last_publish_time(desk.ledger.publications(run.run_id))), _now(desk)
     is_early = until is not None and now < until
     if until is not None and is_early and early is None:
         # to come too early is no attempt at what is forbidden: who asks every minute would fill the audit
-        raise held_error(run.run_id, groups.hold, until, now)
-    if reading := unhealthy(desk, manifest):
-        raise unwell(desk, actor, run, reading)
+        raise build_hold_error(run.run_id, groups.hold, until, now)
+    if reading := find_pause_signal(desk, manifest):
+        raise audit_unhealthy_refusal(desk, actor, run, reading)
     if is_early:
-        desk.persons_only(actor, (Role.PUBLISHER,), "publish before the hold is over", run.run_id)
+        desk.require_person(actor, (Role.PUBLISHER,), "publish before the hold is over", run.run_id)
         desk.ledger.note(run.run_id, actor, "hold.skipped", {"groups": told["n"], "why": early})
         told["early"] = True
     return {"group": told}
@@ -95,33 +95,33 @@ def require_its_turn(
 
 def require_not_stopped(desk: Desk, actor: Actor, run: RunRecord) -> None:
     """Refuse to go on after a pause, or after a part of it was taken back."""
-    if stopped := _stopped(desk, run):
-        raise audited(desk, actor, run, "publish", stopped_error(run.run_id, stopped))
+    if stopped := _find_stop_reason(desk, run):
+        raise audit_refusal(desk, actor, run, "publish", build_stopped_error(run.run_id, stopped))
 
 
-def _signals_of(desk: Desk, manifest: Manifest) -> tuple[Signal, ...]:
+def _list_signals(desk: Desk, manifest: Manifest) -> tuple[Signal, ...]:
     """What says how the live pipeline is doing: the project's signals and the product's."""
     product = desk.project.products.get(manifest.product)
     return (*desk.project.health, *(product.health if product else ()))
 
 
-def watching(desk: Desk, manifest: Manifest) -> Watch:
+def watch_signals(desk: Desk, manifest: Manifest) -> HealthMonitor:
     """The signals, read until the watch is closed; without one, no engine is started for them."""
 
     def read(signal: Signal) -> Decimal:
         return desk.engines.probes.read(signal)
 
-    return Watch(_signals_of(desk, manifest), read, lambda _: None)
+    return HealthMonitor(_list_signals(desk, manifest), read, lambda _: None)
 
 
-def unhealthy(desk: Desk, manifest: Manifest) -> Reading | None:
+def find_pause_signal(desk: Desk, manifest: Manifest) -> Reading | None:
     """The signal that says stop, by one look at each."""
-    with watching(desk, manifest) as watch:
+    with watch_signals(desk, manifest) as watch:
         worst = watch.worst
     return worst if worst and worst.level is Level.PAUSE else None
 
 
-def unwell(desk: Desk, actor: Actor, run: RunRecord, reading: Reading) -> StateRefused:
+def audit_unhealthy_refusal(desk: Desk, actor: Actor, run: RunRecord, reading: Reading) -> StateRefused:
     """The refusal while the live pipeline is unwell, on the record."""
     error = StateRefused(
         f"publish of {run.run_id} was refused; expected health signals that let it go, found: {reading.told}",
@@ -129,21 +129,21 @@ def unwell(desk: Desk, actor: Actor, run: RunRecord, reading: Reading) -> StateR
         hint=f"look at the live pipeline first; then errata publish {run.run_id}",
         signal=reading.signal.name,
     )
-    audited(desk, actor, run, "publish", error)
+    audit_refusal(desk, actor, run, "publish", error)
     return error
 
 
-def set_going(desk: Desk, actor: Actor, run_id: str, *, going: bool) -> StateView | None:
+def set_groups_running(desk: Desk, actor: Actor, run_id: str, *, going: bool) -> StateView | None:
     """Stop the groups of a run or let them go on; None when it is not published in groups, or not yet."""
     run = desk.ledger.run(run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
-    if run.state not in OPEN or manifest.publish.groups is None:
+    if run.state not in PUBLISHABLE_STATES or manifest.publish.groups is None:
         return None
     verb = "resume" if going else "pause"
-    desk.allow(actor, (Role.OPERATOR, Role.PUBLISHER), verb, run.run_id)
+    desk.require_role(actor, (Role.OPERATOR, Role.PUBLISHER), verb, run.run_id)
     if going:
-        desk.persons_only(actor, (Role.OPERATOR, Role.PUBLISHER), verb, run.run_id)
-    already = going is not bool(_stopped(desk, run))
+        desk.require_person(actor, (Role.OPERATOR, Role.PUBLISHER), verb, run.run_id)
+    already = going is not bool(_find_stop_reason(desk, run))
     if not already:
         desk.ledger.note(run.run_id, actor, RESUMED if going else PAUSED)
     if not going:
@@ -151,17 +151,17 @@ def set_going(desk: Desk, actor: Actor, run_id: str, *, going: bool) -> StateVie
             run.run_id, run.state.value, already, f"no further group is published until: errata resume {run.run_id}"
         )
     found = groups_view(desk, run, manifest)
-    held = f" at {moment(found.not_before)} UTC" if found and found.not_before else ""
+    held = f" at {format_moment(found.not_before)} UTC" if found and found.not_before else ""
     return StateView(run.run_id, run.state.value, already, f"the next group may go{held}: errata publish {run.run_id}")
 
 
-def planned_groups(manifest: Manifest) -> dict[str, Any]:
+def describe_groups(manifest: Manifest) -> dict[str, Any]:
     """What a plan says of its groups; nothing without."""
     groups = manifest.publish.groups
     if groups is None:
         return {}
-    found = _groups(manifest)
-    first = first_of(groups, manifest.order)
+    found = _build_groups(manifest)
+    first = resolve_group_order(groups, manifest.order)
     return {
         "groups": {
             "size": groups.size,
@@ -178,26 +178,26 @@ def groups_view(desk: Desk, run: RunRecord, manifest: Manifest) -> GroupsView | 
     if groups is None:
         return None
     states = desk.ledger.partition_states(run.run_id)
-    publications = _landed(desk.ledger.publications(run.run_id))
+    publications = _find_committed(desk.ledger.publications(run.run_id))
     by_partition = {name: one for one in publications for name in one.partitions}
-    found = _groups(manifest)
-    upcoming = next_group(found, _waiting(states)) if run.state in OPEN else None
-    until = hold_ends(groups, _last_published(publications)) if upcoming else None
+    found = _build_groups(manifest)
+    upcoming = find_next_group(found, _find_unpublished(states)) if run.state in PUBLISHABLE_STATES else None
+    until = compute_hold_end(groups, _find_last_publish_time(publications)) if upcoming else None
     left = (until - _now(desk)).total_seconds() if until else 0.0
     return GroupsView(
         size=groups.size,
         hold=groups.hold,
-        order=first_of(groups, manifest.order),
+        order=resolve_group_order(groups, manifest.order),
         groups=tuple(_group_view(group, states, by_partition) for group in found),
         next=upcoming.n if upcoming else None,
         not_before=until.replace(microsecond=0).isoformat() if until and left > 0 else None,
         seconds_left=max(0, round(left)),
-        stopped=_stopped(desk, run) if upcoming else "",
+        stopped=_find_stop_reason(desk, run) if upcoming else "",
     )
 
 
 def _group_view(group: Group, states: States, by_partition: Mapping[str, PublicationRecord]) -> GroupView:
-    words = {_WORDS[states[name]] for name in group.partitions}
+    words = {_STATE_WORDS[states[name]] for name in group.partitions}
     landed = {one.pub_id: one for name in group.partitions if (one := by_partition.get(name))}
     own = sorted(landed.values(), key=lambda one: one.n)
     return GroupView(
@@ -209,27 +209,27 @@ def _group_view(group: Group, states: States, by_partition: Mapping[str, Publica
     )
 
 
-def _groups(manifest: Manifest) -> tuple[Group, ...]:
+def _build_groups(manifest: Manifest) -> tuple[Group, ...]:
     groups = manifest.publish.groups
-    return groups_of(groups, manifest.order, manifest.target.grain, manifest.partitions) if groups else ()
+    return split_into_groups(groups, manifest.order, manifest.target.grain, manifest.partitions) if groups else ()
 
 
-def _waiting(states: States) -> frozenset[str]:
+def _find_unpublished(states: States) -> frozenset[str]:
     return frozenset(name for name, state in states.items() if state is PartitionState.UNPUBLISHED)
 
 
-def _landed(publications: Sequence[PublicationRecord]) -> list[PublicationRecord]:
+def _find_committed(publications: Sequence[PublicationRecord]) -> list[PublicationRecord]:
     return [one for one in publications if one.kind == "publish" and one.state is PublicationState.COMMITTED]
 
 
-def _last_published(publications: Sequence[PublicationRecord]) -> str | None:
-    return max((one.settled_at or "" for one in _landed(publications)), default=None)
+def _find_last_publish_time(publications: Sequence[PublicationRecord]) -> str | None:
+    return max((one.settled_at or "" for one in _find_committed(publications)), default=None)
 
 
-def _stopped(desk: Desk, run: RunRecord) -> str:
+def _find_stop_reason(desk: Desk, run: RunRecord) -> str:
     """The newest word on it: someone paused, or took a part back, and nobody has let it go on since."""
-    for entry in desk.ledger.audit_log(run.run_id, limit=1, actions=GOING):
-        when = f"{entry.actor.person}, {moment(entry.at)} UTC"
+    for entry in desk.ledger.audit_log(run.run_id, limit=1, actions=GROUP_ACTIONS):
+        when = f"{entry.actor.person}, {format_moment(entry.at)} UTC"
         if entry.action == PAUSED:
             return f"paused by {when}"
         if entry.action == TAKEN_BACK:

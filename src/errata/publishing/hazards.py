@@ -10,22 +10,22 @@ from errata.errors import ErrataError
 from errata.ledger import HazardRecord, PublicationRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest, TargetPin
-from errata.model.partition import fold_text
+from errata.model.partition import format_ranges
 from errata.model.refs import GUARD
-from errata.model.side_tables import beside_table
-from errata.publishing.rewrite_call import rewrite_call
+from errata.model.side_tables import find_side_table
+from errata.publishing.rewrite_call import build_rewrite_call
 from errata.text.numbers import plural
 from errata.views import HazardView
 from errata.workspace import Desk
 
 
-def open_hazards(desk: Desk, manifest: Manifest, run_id: str) -> tuple[HazardView, ...]:
+def list_open_hazards(desk: Desk, manifest: Manifest, run_id: str) -> tuple[HazardView, ...]:
     """What rollbacks of a run brought back and only the guard protects, each with the statement that ends it."""
     found = []
     for hazard in desk.ledger.open_hazards(manifest.target.table):
         rollback = desk.ledger.publication(hazard.pub_id)
-        if rollback.run_id == run_id and _brought_back(desk, rollback, manifest):
-            call = rewrite_call(manifest.target, rollback.partitions)
+        if rollback.run_id == run_id and _list_restored_files(desk, rollback, manifest):
+            call = build_rewrite_call(manifest.target, rollback.partitions)
             found.append(HazardView(hazard.pub_id, hazard.table, rollback.partitions, hazard.opened_at, call))
     return tuple(found)
 
@@ -41,13 +41,13 @@ def watch_guard(desk: Desk, actor: Actor, table: str | None = None) -> None:
     for hazard in desk.ledger.open_hazards(table):
         rollback = desk.ledger.publication(hazard.pub_id)
         manifest = desk.ledger.manifest(rollback.run_id, actor)
-        back = _brought_back(desk, rollback, manifest)
+        back = _list_restored_files(desk, rollback, manifest)
         if not back:
             desk.ledger.close_hazard(hazard.pub_id, "the rollback brought no files back into the table", actor)
             continue
         try:
             guard = desk.engines.pins.refs(hazard.table).get(GUARD)
-            over = _over(desk, hazard, rollback, manifest, back, guard) if guard else None
+            over = _find_end_reason(desk, hazard, rollback, manifest, back, guard) if guard else None
         except ErrataError as error:
             desk.narrate(f"the guard of {hazard.table} could not be looked at: {error.message}")
             continue
@@ -62,15 +62,15 @@ def watch_guard(desk: Desk, actor: Actor, table: str | None = None) -> None:
         )
 
 
-def _brought_back(desk: Desk, rollback: PublicationRecord, manifest: Manifest) -> frozenset[str]:
+def _list_restored_files(desk: Desk, rollback: PublicationRecord, manifest: Manifest) -> frozenset[str]:
     """Files that a careless expiry would delete under the table: none where it was left alone, none of an append."""
-    if beside_table(manifest):
+    if find_side_table(manifest):
         return frozenset()
     detail = desk.ledger.publication_detail(rollback.pub_id)
     return frozenset(file[1] for files in detail["add"].values() for file in files)
 
 
-def _over(
+def _find_end_reason(
     desk: Desk,
     hazard: HazardRecord,
     rollback: PublicationRecord,
@@ -100,6 +100,7 @@ def _over(
         return f"the publication's snapshot has expired{gap}, and {plural(count, 'file')} of the partitions were found"
     desk.narrate(
         f"WARNING: {len(missing)} of {plural(count, 'file')} that main of {hazard.table} lists in "
-        f"{fold_text(target.grain, rollback.partitions)} are gone, and readers of them fail: errata doctor names them"
+        f"{format_ranges(target.grain, rollback.partitions)} are gone, and readers of them fail: errata "
+        "doctor names them"
     )
     return None

@@ -12,21 +12,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from errata.canonical import digest_of, plain, typed
+from errata.canonical import digest_of, from_plain, to_plain
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import InputPin, Manifest, SourceFile
-from errata.model.partition import WHOLE, Grain, oldest_first, widen
-from errata.model.rebase import pieces
+from errata.model.partition import WHOLE, Grain, sort_oldest_first, widen_partitions
+from errata.model.rebase import split_by_rebase
 from errata.model.table import Commit
-from errata.planning.repin import is_repinned, source_of
-from errata.ports.tables import InputFacts
+from errata.planning.repin import input_from_pin, needs_repin
+from errata.ports.tables import InputState
 from errata.publishing.replacement import first_line
 from errata.views import LateInputView
 from errata.workspace import Desk
 
-SEEN = "input.late"
-_NAMED = 5
+LATE_INPUT_SEEN = "input.late"
+_MAX_NAMED_FILES = 5
 """Files that are named; the others are counted."""
 
 
@@ -38,62 +38,62 @@ def notice_late_inputs(
     Trouble is said and stops nothing.
     """
     try:
-        found = tuple(_find(desk, run, manifest, scope))
-        known = {(one.input, one.change) for one in late_inputs_of(desk, run)}
+        found = tuple(_find_late_inputs(desk, run, manifest, scope))
+        known = {(one.input, one.change) for one in read_late_inputs(desk, run)}
         if new := [one for one in found if (one.input, one.change) not in known]:
-            told = [{key: value for key, value in plain(one).items() if not key.startswith("seen")} for one in new]
-            desk.ledger.note(run.run_id, actor, SEEN, {"seen_by": seen_by, "inputs": told})
+            told = [{key: value for key, value in to_plain(one).items() if not key.startswith("seen")} for one in new]
+            desk.ledger.note(run.run_id, actor, LATE_INPUT_SEEN, {"seen_by": seen_by, "inputs": told})
     except Exception as error:  # noqa: BLE001  a source that cannot be read now was read when it was pinned
         desk.narrate(f"the inputs of {run.run_id} were not looked at again: {first_line(error)}")
         return ()
     return found
 
 
-def late_inputs_of(desk: Desk, run: RunRecord) -> tuple[LateInputView, ...]:
+def read_late_inputs(desk: Desk, run: RunRecord) -> tuple[LateInputView, ...]:
     """What was noticed so far, oldest first."""
     return tuple(
-        replace(typed(LateInputView, one), seen_at=entry.at, seen_by=str(entry.body["seen_by"]))
-        for entry in desk.ledger.audit_log(run.run_id, actions=(SEEN,))
+        replace(from_plain(LateInputView, one), seen_at=entry.at, seen_by=str(entry.body["seen_by"]))
+        for entry in desk.ledger.audit_log(run.run_id, actions=(LATE_INPUT_SEEN,))
         for one in entry.body["inputs"]
     )
 
 
-def _find(desk: Desk, run: RunRecord, manifest: Manifest, scope: Sequence[str]) -> Iterator[LateInputView]:
+def _find_late_inputs(desk: Desk, run: RunRecord, manifest: Manifest, scope: Sequence[str]) -> Iterator[LateInputView]:
     if manifest.restored is not None:  # rows of the table itself, at a snapshot that a person chose
         return
     wanted, grain = set(scope), manifest.target.grain
-    for piece in pieces(manifest, desk.ledger.rebases(run.run_id)):
+    for piece in split_by_rebase(manifest, desk.ledger.rebases(run.run_id)):
         names = [name for name in piece.partitions if name in wanted]
-        for pin in filter(is_repinned, piece.inputs) if names else ():
-            asked = widen(grain, names, pin.lookback, pin.lookahead)
-            yield from (_late_table if pin.kind == "table" else _late_files)(desk, pin, grain, asked)
+        for pin in filter(needs_repin, piece.inputs) if names else ():
+            asked = widen_partitions(grain, names, pin.lookback, pin.lookahead)
+            yield from (_find_late_commits if pin.kind == "table" else _find_late_files)(desk, pin, grain, asked)
 
 
-def _late_table(desk: Desk, pin: InputPin, grain: Grain, asked: Sequence[str]) -> Iterator[LateInputView]:
+def _find_late_commits(desk: Desk, pin: InputPin, grain: Grain, asked: Sequence[str]) -> Iterator[LateInputView]:
     head = desk.engines.pins.refs(pin.location).get("main")
     if head is None or head == pin.snapshot_id:
         return
     history = desk.engines.history.commits(pin.location, pin.partition or "", grain, asked, since=pin.snapshot_id)
     if not history.complete:
-        facts = _read(desk, pin, grain, asked)
+        facts = _read_input_now(desk, pin, grain, asked)
         now = {name: size.fingerprint for name, size in facts.partitions.items()}
         changed = (
             [name for name in asked if now.get(name) != pin.fingerprints.get(name)] if facts.whole is None else asked
         )
         if changed:
-            yield LateInputView(pin.name, pin.location, oldest_first(grain, changed), head)
+            yield LateInputView(pin.name, pin.location, sort_oldest_first(grain, changed), head)
         return
     for commit in history.commits:
         if commit.operation != "replace":  # compaction brings no rows
-            yield _committed(pin, grain, asked, commit)
+            yield _late_commit_view(pin, grain, asked, commit)
 
 
-def _committed(pin: InputPin, grain: Grain, asked: Sequence[str], commit: Commit) -> LateInputView:
+def _late_commit_view(pin: InputPin, grain: Grain, asked: Sequence[str], commit: Commit) -> LateInputView:
     names = asked if commit.touches_everything else [name for name in asked if name in commit.touched]
     return LateInputView(
         pin.name,
         pin.location,
-        oldest_first(grain, names),
+        sort_oldest_first(grain, names),
         commit.snapshot_id,
         datetime.fromtimestamp(commit.at_ms / 1000, UTC).isoformat(timespec="seconds"),
         commit.application,
@@ -101,9 +101,9 @@ def _committed(pin: InputPin, grain: Grain, asked: Sequence[str], commit: Commit
     )
 
 
-def _late_files(desk: Desk, pin: InputPin, grain: Grain, asked: Sequence[str]) -> Iterator[LateInputView]:
-    then = _by_path(_pinned_files(desk, pin), asked)
-    now = _by_path(_read(desk, pin, grain, asked).files or {}, asked)
+def _find_late_files(desk: Desk, pin: InputPin, grain: Grain, asked: Sequence[str]) -> Iterator[LateInputView]:
+    then = _index_by_path(_read_pinned_files(desk, pin), asked)
+    now = _index_by_path(_read_input_now(desk, pin, grain, asked).files or {}, asked)
     new = sorted(set(now) - set(then))
     missing = sorted(set(then) - set(now))
     changed = sorted(path for path in set(now) & set(then) if _state(now[path][1]) != _state(then[path][1]))
@@ -114,22 +114,22 @@ def _late_files(desk: Desk, pin: InputPin, grain: Grain, asked: Sequence[str]) -
     yield LateInputView(
         pin.name,
         pin.location,
-        oldest_first(grain, names) if names <= set(asked) else tuple(sorted(names)),
+        sort_oldest_first(grain, names) if names <= set(asked) else tuple(sorted(names)),
         digest_of(differ),
         new_files=len(new),
         changed_files=len(changed),
         missing_files=len(missing),
-        files=(*new, *changed, *missing)[:_NAMED],
+        files=(*new, *changed, *missing)[:_MAX_NAMED_FILES],
     )
 
 
-def _pinned_files(desk: Desk, pin: InputPin) -> Mapping[str, Sequence[SourceFile]]:
+def _read_pinned_files(desk: Desk, pin: InputPin) -> Mapping[str, Sequence[SourceFile]]:
     """The files of an input as they were pinned, by partition."""
     listed = json.loads(desk.ledger.get_part(pin.files_part)) if pin.files_part else {}
-    return {name: [typed(SourceFile, file) for file in files] for name, files in listed.items()}
+    return {name: [from_plain(SourceFile, file) for file in files] for name, files in listed.items()}
 
 
-def _by_path(
+def _index_by_path(
     files: Mapping[str, Sequence[SourceFile]], asked: Sequence[str]
 ) -> dict[str, tuple[str, SourceFile]]:  # fmt: skip
     wanted = {*asked, WHOLE}
@@ -140,7 +140,7 @@ def _state(file: SourceFile) -> tuple[int, str]:
     return file.size, file.version
 
 
-def _read(desk: Desk, pin: InputPin, grain: Grain, asked: Sequence[str]) -> InputFacts:
+def _read_input_now(desk: Desk, pin: InputPin, grain: Grain, asked: Sequence[str]) -> InputState:
     # without declared columns nobody has to look into the files
-    bare = replace(source_of(pin), columns={}, eras=(), rows=())
+    bare = replace(input_from_pin(pin), columns={}, eras=(), rows=())
     return desk.engines.inputs.read_input(bare, grain, asked)

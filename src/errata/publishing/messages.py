@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from errata.errors import PublishConflict
-from errata.model.partition import Grain, list_text, oldest_first
+from errata.model.partition import Grain, format_partition_list, sort_oldest_first
 from errata.model.table import Commit
 from errata.ports.publish import IntentLog
 
 _VERBS = {"append": "appended", "overwrite": "overwritten", "delete": "deleted", "replace": "rewritten"}
-_UNTOUCHED = "main is unchanged; the staged output is kept"
+_MAIN_UNCHANGED = "main is unchanged; the staged output is kept"
 
 
-_POLICY = {
+_LIVE_WRITE_ADVICE = {
     "conflict": "where live jobs can ask first (errata.live), publish.on_live_write: freeze holds them off",
     "live_wins": "",
     "freeze": "live jobs were held off, so whoever wrote does not ask: errata.live.writing, or errata live write",
@@ -33,27 +33,30 @@ def conflict_error(
 ) -> PublishConflict:
     """Someone else wrote partitions of the scope; ``told`` is what else is known of some of them."""
     since = "after planning" if kind == "publish" else "after they were published"
-    names = oldest_first(grain, written)
+    names = sort_oldest_first(grain, written)
     lines = [f"{len(names)} of {len(scope)} partitions were written by someone else {since}"]
-    lines += [f"  {name}  {_story(written[name], (told or {}).get(name, ''))}" for name in names[:20]]
+    lines += [f"  {name}  {_describe_writes(written[name], (told or {}).get(name, ''))}" for name in names[:20]]
     if len(names) > 20:
         lines.append(f"  … and {len(names) - 20} more")
     others = [name for name in scope if name not in written]
-    listed = list_text(grain, names)
+    listed = format_partition_list(grain, names)
     if kind == "publish":
         hint = f'errata plan PRODUCT --partitions {listed} --supersede {run_id} --reason "…"'
-        rest = f"or publish the other {len(others)}: errata publish {run_id} --partitions {list_text(grain, others)}"
-        advice = _POLICY[on_live_write]
+        rest = (
+            f"or publish the other {len(others)}: errata publish {run_id} --partitions "
+            f"{format_partition_list(grain, others)}"
+        )
+        advice = _LIVE_WRITE_ADVICE[on_live_write]
     else:
         advice = ""
         hint = f'correct them instead of losing those writes: errata plan PRODUCT --partitions {listed} --reason "…"'
         rest = (
             f"or roll back the other {len(others)}: errata rollback {run_id} "
-            f'--partitions {list_text(grain, others)} --reason "…"'
+            f'--partitions {format_partition_list(grain, others)} --reason "…"'
         )
     return PublishConflict(
         "\n".join(lines),
-        state=_UNTOUCHED,
+        state=_MAIN_UNCHANGED,
         hint="\n".join(filter(None, (hint, rest if others else "", advice))),
         run_id=run_id,
         partitions=list(names),
@@ -70,7 +73,7 @@ def conflict_error(
     )
 
 
-def _story(commits: Sequence[Commit], told: str) -> str:
+def _describe_writes(commits: Sequence[Commit], told: str) -> str:
     if not commits:
         return f"{told or 'its content is not what it was'}; history does not say by whom"
     newest = commits[0]
@@ -83,7 +86,7 @@ def _story(commits: Sequence[Commit], told: str) -> str:
 
 def unrecorded_error(conflict: PublishConflict, log: IntentLog) -> PublishConflict:
     """The conflict, with the publications named that this ledger lacks."""
-    lost = [name for name in conflict.fields.get("publications", ()) if not log.knows(name)]
+    lost = [name for name in conflict.fields.get("publications", ()) if not log.is_recorded(name)]
     if not lost:
         return conflict
     return PublishConflict(
@@ -99,14 +102,14 @@ def drift_error(run_id: str, table: str, what: str, expected: object, found: obj
     """The table itself is not the one that was planned."""
     return PublishConflict(
         f"{table} changed after planning: expected {f'{what} {expected}'.strip()}, found {found}",
-        state=_UNTOUCHED,
+        state=_MAIN_UNCHANGED,
         hint=f'errata plan PRODUCT … --supersede {run_id} --reason "…"',
         run_id=run_id,
         table=table,
     )
 
 
-def told_error(run_id: str, table: str, publication_id: str) -> PublishConflict:
+def repeated_corrections_error(run_id: str, table: str, publication_id: str) -> PublishConflict:
     """Corrections of the run are told already, by a publication that the ledger lacks, of other staged output."""
     return PublishConflict(
         f"{table} has the corrections of {publication_id}, which is not in this ledger: it was put back from a copy "
@@ -123,7 +126,7 @@ def shape_error(run_id: str, table: str, why: str, instead: str) -> PublishConfl
     """A rollback whose files cannot be exchanged any more, because the table's partitions are others by now."""
     return PublishConflict(
         f"rollback of {run_id} was refused; {table}: {why}",
-        state=_UNTOUCHED,
+        state=_MAIN_UNCHANGED,
         hint=f"put the rows back instead of the files: {instead}",
         run_id=run_id,
         table=table,
@@ -134,7 +137,7 @@ def dropped_error(run_id: str, table: str, column: str) -> PublishConflict:
     """A rollback of partitions by a column that the table no longer has."""
     return PublishConflict(
         f"rollback of {run_id} was refused; column {column} of {table}, which its partitions are of, was dropped",
-        state=_UNTOUCHED,
+        state=_MAIN_UNCHANGED,
         hint='name another partition column in the product file and compute again: errata plan PRODUCT … --reason "…"',
         run_id=run_id,
         table=table,
@@ -145,10 +148,14 @@ def contention_error(kind: str, run_id: str, reason: str, on_live_write: str) ->
     """The table moves too fast, or someone else closed the intent; ``on_live_write`` is empty for the latter."""
     why = ' --reason "…"' if kind == "rollback" else ""
     hint = f"hold the live writer for a moment and repeat: errata {kind} {run_id}{why}"
-    advice = (_POLICY.get(on_live_write) or _POLICY["conflict"]) if kind == "publish" and on_live_write else ""
+    advice = (
+        (_LIVE_WRITE_ADVICE.get(on_live_write) or _LIVE_WRITE_ADVICE["conflict"])
+        if kind == "publish" and on_live_write
+        else ""
+    )
     return PublishConflict(
         f"the {kind} did not land: {reason}",
-        state=_UNTOUCHED,
+        state=_MAIN_UNCHANGED,
         hint=f"{hint}\n{advice}" if advice else hint,
         run_id=run_id,
     )

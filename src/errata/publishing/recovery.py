@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from errata.errors import EngineError, NotFound
-from errata.evidence.head_export import need_witness, witness
+from errata.evidence.head_export import require_recent_head, try_export_head
 from errata.failpoints import failpoint
-from errata.ledger import PublicationRecord, owner_is_dead, this_owner
+from errata.ledger import PublicationRecord, current_owner, is_owner_dead
 from errata.model.audit import Actor
-from errata.model.side_tables import landing
-from errata.publishing.follow_up import follow_up
+from errata.model.side_tables import find_landing_pin
+from errata.publishing.follow_up import process_outbox
 from errata.publishing.hazards import watch_guard
-from errata.publishing.replacement import settle
+from errata.publishing.replacement import close_intent
 from errata.workspace import Desk
 
 LEASE_SECONDS = 120.0
-_at_work: set[str] = set()
+_active_runs: set[str] = set()
 """Runs that this process publishes or rolls back at this moment."""
 
 
@@ -45,7 +45,7 @@ class LedgerLog:
     _open: list[str] = field(default_factory=list)
 
     @contextmanager
-    def kept_alive(self) -> Iterator[None]:
+    def keep_alive(self) -> Iterator[None]:
         """Renew the lease of the intent while Spark may work for longer than it lasts."""
         over = threading.Event()
 
@@ -57,35 +57,35 @@ class LedgerLog:
 
         thread = threading.Thread(target=beat, name=f"lease-{self.run_id}", daemon=True)
         thread.start()
-        _at_work.add(self.run_id)
+        _active_runs.add(self.run_id)
         try:
             yield
         finally:
-            _at_work.discard(self.run_id)
+            _active_runs.discard(self.run_id)
             over.set()
             thread.join()
 
-    def intend(self, detail: Mapping[str, object]) -> str:
+    def open_intent(self, detail: Mapping[str, object]) -> str:
         """Open the intent and take the locks."""
-        return self._intend(detail, None)
+        return self._open_intent(detail, None)
 
-    def knows(self, publication_id: str) -> bool:
+    def is_recorded(self, publication_id: str) -> bool:
         """Whether it is on the record."""
-        return self.desk.ledger.knows_publication(publication_id)
+        return self.desk.ledger.has_publication(publication_id)
 
     def restore(self, publication_id: str, snapshot_id: str, detail: Mapping[str, object]) -> None:
         """Intent and outcome at once: the table has it, the ledger lost it."""
-        self._intend({**detail, "found_on_table": True}, publication_id)
+        self._open_intent({**detail, "found_on_table": True}, publication_id)
         failpoint(f"{self.kind}.after_intent")
-        self.committed(publication_id, snapshot_id)
+        self.record_committed(publication_id, snapshot_id)
         self.desk.narrate(
             f"{publication_id} is on the table as snapshot {snapshot_id} and was not in this ledger, which was put "
             "back from an older copy; it is on the record now, and nothing was committed"
         )
 
-    def _intend(self, detail: Mapping[str, object], found_id: str | None) -> str:
+    def _open_intent(self, detail: Mapping[str, object], found_id: str | None) -> str:
         if self.kind == "publish":
-            need_witness(self.desk)
+            require_recent_head(self.desk)
         made = self.desk.ledger.intend_publication(
             self.run_id,
             self.kind,  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ class LedgerLog:
             actor=self.actor,
             release=self.release,
             base_snapshot_id=str(detail.get("base_snapshot_id") or "") or None,
-            owner=this_owner(),
+            owner=current_owner(),
             found_id=found_id,
         )
         self._open.append(made.pub_id)
@@ -114,7 +114,7 @@ class LedgerLog:
             ledger.update_intent(publication_id, detail, actor=self.actor, base_snapshot_id=base)
         ledger.renew_publication(publication_id, LEASE_SECONDS)
 
-    def committed(self, publication_id: str, snapshot_id: str) -> None:
+    def record_committed(self, publication_id: str, snapshot_id: str) -> None:
         """It landed; only rows that had to be written anew cost data files."""
         stored = self.desk.ledger.publication_detail(publication_id)
         names = [name for names in stored["rewrite"].values() for name in names]
@@ -126,25 +126,25 @@ class LedgerLog:
             snapshot_id=snapshot_id,
             data_files_written=len(anew) + len(stored.get("carried", ())) + stored.get("data_files", 0),
         )
-        witness(self.desk)
+        try_export_head(self.desk)
 
-    def abandoned(self, publication_id: str, reason: str) -> None:
+    def record_abandoned(self, publication_id: str, reason: str) -> None:
         """It did not land, and no longer can."""
         self.desk.ledger.settle_publication(publication_id, "abandoned", actor=self.actor, body={"why": reason})
 
 
-def settle_open(desk: Desk, actor: Actor, table: str | None = None) -> None:
+def recover_open_intents(desk: Desk, actor: Actor, table: str | None = None) -> None:
     """Close the open intents of a table that nobody works on any more, and see to the guard."""
     for publication in desk.ledger.open_publications(table=table):
-        if not _is_deserted(desk, publication):
+        if not _is_orphaned(desk, publication):
             continue
         manifest = desk.ledger.manifest(publication.run_id, actor)
         log = LedgerLog(
             desk, actor, publication.run_id, publication.kind, publication.table, publication.partitions, "", {}
         )
         try:
-            landed = settle(
-                landing(manifest),
+            landed = close_intent(
+                find_landing_pin(manifest),
                 publication.pub_id,
                 publication.partitions,
                 desk.engines.publishing,
@@ -157,14 +157,14 @@ def settle_open(desk: Desk, actor: Actor, table: str | None = None) -> None:
             continue
         outcome = f"had landed as snapshot {landed}" if landed else "had not landed; main is as it was before"
         desk.narrate(f"{publication.kind} {publication.pub_id} was left open: it {outcome}")
-    for warning in follow_up(desk, actor, table):
+    for warning in process_outbox(desk, actor, table):
         desk.narrate(f"WARNING: {warning}")
     watch_guard(desk, actor, table)
 
 
-def _is_deserted(desk: Desk, publication: PublicationRecord) -> bool:
+def _is_orphaned(desk: Desk, publication: PublicationRecord) -> bool:
     if publication.lease_until <= desk.ledger.now_ms():
         return True
-    if publication.owner == this_owner() and publication.run_id not in _at_work:
+    if publication.owner == current_owner() and publication.run_id not in _active_runs:
         return True
-    return publication.owner is not None and owner_is_dead(publication.owner)
+    return publication.owner is not None and is_owner_dead(publication.owner)

@@ -8,7 +8,7 @@ from errata.model.manifest import TargetPin
 from errata.ports.publish import ContentPort
 
 
-class RememberedContent:
+class CachedContent:
     """Another port's answers, for as long as one publication takes."""
 
     def __init__(self, content: ContentPort) -> None:
@@ -35,4 +35,4 @@ class RememberedContent:
         return self._filled[asked]
 
 
-_conforms: type[ContentPort] = RememberedContent
+_conforms: type[ContentPort] = CachedContent

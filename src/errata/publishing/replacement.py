@@ -15,29 +15,35 @@ from errata.errors import EngineError, ErrataError, PublishConflict
 from errata.failpoints import failpoint
 from errata.model.manifest import TargetPin
 from errata.model.refs import GUARD, rows_branch, undo_branch
-from errata.model.table import Commit, DataFile, FileSets, by_partition, columns_to_add
+from errata.model.table import Commit, DataFile, FileSets, find_columns_to_add, group_by_partition
 from errata.ports.publish import (
-    SCOPE,
+    SCOPE_PROPERTY,
     ContentPort,
     IntentLog,
-    Landed,
     Outcome,
     PublicationCommit,
+    PublicationLookup,
     PublishTable,
     TableVersion,
-    scope_of,
+    scope_digest,
 )
-from errata.publishing.carry_over import NOTHING, ROWS_DAYS, Carried, carry_over, shares_files
-from errata.publishing.conflict import Judgement, deleted_from, differing, judge, writers
-from errata.publishing.content import Compared, compare_content
+from errata.publishing.carry_over import NOTHING_CARRIED, ROWS_DAYS, CarryState, carry_over, shares_files
+from errata.publishing.conflict import (
+    PartitionChanges,
+    classify_changes,
+    find_changed_partitions,
+    find_deleted_partitions,
+    find_writers,
+)
+from errata.publishing.content import ContentComparison, compare_content
 from errata.publishing.messages import conflict_error, contention_error, drift_error, shape_error, unrecorded_error
-from errata.publishing.remembered_content import RememberedContent
-from errata.publishing.table_shape import need_partition_column, need_planned_shape
-from errata.publishing.unrecorded import find_unrecorded, landed_by_files
+from errata.publishing.remembered_content import CachedContent
+from errata.publishing.table_shape import require_partition_column, require_planned_shape
+from errata.publishing.unrecorded import find_landed_by_files, find_unrecorded
 from errata.text.numbers import plural
 
-TRIES = 6
-_FOR_EVER_DAYS = 36_500
+MAX_TRIES = 6
+_FOREVER_DAYS = 36_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,7 @@ class Replacement:
     """Snapshots beside main that were made right before the expected state: their place in time outlives the base."""
     instead: str = ""  # of a rollback: the commands that put the same rows back when files cannot
 
-    def by_base(self, partitions: Sequence[str]) -> dict[str | None, list[str]]:
+    def group_by_base(self, partitions: Sequence[str]) -> dict[str | None, list[str]]:
         """Partitions by the snapshot that their expected files were read at."""
         found: dict[str | None, list[str]] = {}
         for name in partitions:
@@ -83,7 +89,7 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class Examination:
     """What one metadata version says: the files to remove, and what was found to be compaction."""
 
     snapshot_id: str
@@ -107,7 +113,7 @@ class Examined:
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
+class ReplacementResult:
     """A replacement that landed."""
 
     publication_id: str
@@ -119,13 +125,13 @@ class Replaced:
     data_files_written: int
 
 
-def examine(order: Replacement, version: TableVersion, content: ContentPort) -> Examined:
+def examine_version(order: Replacement, version: TableVersion, content: ContentPort) -> Examination:
     """Compare one version with what was promised; raises ``PublishConflict`` naming partitions, commits, writers."""
     target = order.target
     if order.kind == "publish":
-        need_planned_shape(order.run_id, target, version)
+        require_planned_shape(order.run_id, target, version)
     else:
-        need_partition_column(order.run_id, target, version)
+        require_partition_column(order.run_id, target, version)
     files = version.live(order.partitions)
     partial = [file for file in files if file.partition is None]
     if partial and not shares_files(target):
@@ -133,63 +139,65 @@ def examine(order: Replacement, version: TableVersion, content: ContentPort) -> 
             why = f"{plural(len(partial), 'file')} written since under another partition spec may hold rows of others"
             raise shape_error(order.run_id, target.table, why, order.instead)
         raise drift_error(order.run_id, target.table, "files by partition", 0, f"{len(partial)} of another spec")
-    live = by_partition(files, order.partitions)
+    live = group_by_partition(files, order.partitions)
     if order.only_into_empty and files:
         full = [name for name in order.partitions if live[name]]
         history = version.history(order.base_snapshot_id, full)
-        written = {name: writers(name, history, order.own) for name in full}
+        written = {name: find_writers(name, history, order.own) for name in full}
         raise conflict_error(order.kind, order.run_id, target.grain, order.partitions, written, order.on_live_write)
-    deleted = _deleted(order, version)
-    if not (changed := differing(order.expected, live)) and not deleted:
-        return Examined(version.snapshot_id, files, ())
-    verdict = Judgement()
-    for base, names in order.by_base(changed).items():
+    deleted = _find_new_deletes(order, version)
+    if not (changed := find_changed_partitions(order.expected, live)) and not deleted:
+        return Examination(version.snapshot_id, files, ())
+    verdict = PartitionChanges()
+    for base, names in order.group_by_base(changed).items():
         history = version.history(base, names)
-        verdict = verdict.and_of(judge(names, history, order.own, shares_files=shares_files(target)))
-    verdict = verdict.overruled(deleted)
+        verdict = verdict.combine_with(classify_changes(names, history, order.own, shares_files=shares_files(target)))
+    verdict = verdict.mark_written(deleted)
     if (verdict.unclear or shares_files(target)) and version.column != target.column:
         why = f"its partition column {target.column} is now {version.column}, so that rows written since cannot be read"
         raise shape_error(order.run_id, target.table, why, order.instead)
-    compared = compare_content(order, version, verdict.unclear, content) if verdict.unclear else Compared()
-    verdict = verdict.settled(compared.same)
+    compared = compare_content(order, version, verdict.unclear, content) if verdict.unclear else ContentComparison()
+    verdict = verdict.resolve_unclear(compared.same)
     if verdict.written:
         raise conflict_error(
             order.kind, order.run_id, target.grain, order.partitions, verdict.written, order.on_live_write,
             {**dict.fromkeys(deleted, "rows were deleted by a delete file"), **compared.told},
         )  # fmt: skip
-    return Examined(version.snapshot_id, files, verdict.compacted)
+    return Examination(version.snapshot_id, files, verdict.compacted)
 
 
-def _deleted(order: Replacement, version: TableVersion) -> dict[str, tuple[Commit, ...]]:
+def _find_new_deletes(order: Replacement, version: TableVersion) -> dict[str, tuple[Commit, ...]]:
     """Partitions that got delete files since their base, also ones that apply to no live file."""
     found: dict[str, tuple[Commit, ...]] = {}
-    for base, names in order.by_base(order.partitions).items():
+    for base, names in order.group_by_base(order.partitions).items():
         if deletes := version.new_deletes(base, names, order.marks):
-            found |= deleted_from(deletes, names, order.expected, order.own)
+            found |= find_deleted_partitions(deletes, names, order.expected, order.own)
     return found
 
 
-def carry_out(order: Replacement, table: PublishTable, content: ContentPort, log: IntentLog) -> Replaced:
+def commit_replacement(
+    order: Replacement, table: PublishTable, content: ContentPort, log: IntentLog
+) -> ReplacementResult:
     """Publish or roll back; raises ``PublishConflict`` with main untouched, or answers what landed."""
-    content = RememberedContent(content)
+    content = CachedContent(content)
     table.ensure_guard(order.target)
     version = table.version(order.target)
     try:
-        first = examine(order, version, content)
+        first = examine_version(order, version, content)
     except PublishConflict as conflict:
-        return _restored(order, version, table, log, conflict)
-    publication_id = log.intend(detail_of(order, first))
+        return _restore_unrecorded(order, version, table, log, conflict)
+    publication_id = log.open_intent(build_intent_detail(order, first))
     written = 0
     try:
         failpoint(f"{order.kind}.after_intent")
         if order.rewrite:
-            order, written = _rewritten(order, publication_id, table)
+            order, written = _rewrite_rows(order, publication_id, table)
             failpoint(f"{order.kind}.after_carry")
-        return _until_landed(order, publication_id, written, table, content, log)
+        return _commit_with_retries(order, publication_id, written, table, content, log)
     except Exception as error:
-        landed = settle(order.target, publication_id, order.partitions, table, log, reason=first_line(error))
+        landed = close_intent(order.target, publication_id, order.partitions, table, log, reason=first_line(error))
         if landed is not None:
-            return _replaced(order, publication_id, landed, first, written)
+            return _build_result(order, publication_id, landed, first, written)
         if isinstance(error, ErrataError):
             raise
         raise EngineError(
@@ -197,30 +205,30 @@ def carry_out(order: Replacement, table: PublishTable, content: ContentPort, log
         ) from error
 
 
-def _restored(
+def _restore_unrecorded(
     order: Replacement, version: TableVersion, table: PublishTable, log: IntentLog, conflict: PublishConflict
-) -> Replaced:
+) -> ReplacementResult:
     """What this run published before the ledger was put back from a copy, if main still holds exactly that."""
     # without partitions it is about the table as a whole, which is not the planned one any more
     found = find_unrecorded(order, version, table, log) if conflict.fields.get("partitions") else None
     if found is None:
         raise unrecorded_error(conflict, log)
     log.last_look()
-    before = Examined(found.base_snapshot_id, found.removed, ())
-    log.restore(found.publication_id, found.snapshot_id, detail_of(order, before))
-    return _replaced(order, found.publication_id, found.snapshot_id, before, 0)
+    before = Examination(found.base_snapshot_id, found.removed, ())
+    log.restore(found.publication_id, found.snapshot_id, build_intent_detail(order, before))
+    return _build_result(order, found.publication_id, found.snapshot_id, before, 0)
 
 
-def _until_landed(
+def _commit_with_retries(
     order: Replacement, publication_id: str, written: int, table: PublishTable, content: ContentPort, log: IntentLog
-) -> Replaced:
+) -> ReplacementResult:
     kept: tuple[tuple[str, ...], str] | None = None
-    carried, trouble = NOTHING, "no answer"
-    for _ in range(2 * TRIES):
-        need_open(order, table.look(order.target, publication_id))
+    carried, trouble = NOTHING_CARRIED, "no answer"
+    for _ in range(2 * MAX_TRIES):
+        require_open(order, table.find_outcome(order.target, publication_id))
         version = table.version(order.target)
-        found = examine(order, version, content)
-        if not carried.fits(found.remove):
+        found = examine_version(order, version, content)
+        if not carried.is_current(found.remove):
             carried = carry_over(
                 carried, order.target, publication_id, found.snapshot_id, order.partitions, found.remove, table
             )
@@ -228,7 +236,7 @@ def _until_landed(
             continue
         found = replace(found, remove=carried.taken(found.remove))
         if (found.paths, carried.source) != kept:
-            log.update(publication_id, detail_of(order, found, carried))
+            log.update(publication_id, build_intent_detail(order, found, carried))
             table.write_undo(
                 order.target, publication_id, found.snapshot_id, order.partitions, found.paths, order.undo_days
             )
@@ -237,25 +245,27 @@ def _until_landed(
             continue
         log.last_look()
         failpoint(f"{order.kind}.before_commit")
-        landed, trouble = _try(order, publication_id, found, carried, version, table)
+        landed, trouble = _try_commit(order, publication_id, found, carried, version, table)
         if landed is not None:
             failpoint(f"{order.kind}.after_commit")
-            log.committed(publication_id, landed)
+            log.record_committed(publication_id, landed)
             failpoint(f"{order.kind}.after_record")
-            return _replaced(order, publication_id, landed, found, written + len(carried.files))
+            return _build_result(order, publication_id, landed, found, written + len(carried.files))
     lost = f"the table moved under each of its tries; the last ended with {trouble}"
     raise contention_error(order.kind, order.run_id, lost, order.on_live_write)
 
 
-def need_open(order: Replacement, found: Landed) -> None:
+def require_open(order: Replacement, found: PublicationLookup) -> None:
     """Refuse to go on with a publication that is over; which end it came to is told by settling it."""
     if found.outcome is Outcome.ABSENT:
         return
     raise contention_error(order.kind, order.run_id, "another process closed this publication", "")
 
 
-def _replaced(order: Replacement, publication_id: str, landed: str, found: Examined, written: int) -> Replaced:
-    return Replaced(
+def _build_result(
+    order: Replacement, publication_id: str, landed: str, found: Examination, written: int
+) -> ReplacementResult:
+    return ReplacementResult(
         publication_id,
         landed,
         found.snapshot_id,
@@ -266,11 +276,11 @@ def _replaced(order: Replacement, publication_id: str, landed: str, found: Exami
     )
 
 
-def _try(
+def _try_commit(
     order: Replacement,
     publication_id: str,
-    found: Examined,
-    carried: Carried,
+    found: Examination,
+    carried: CarryState,
     version: TableVersion,
     table: PublishTable,
 ) -> tuple[str | None, str]:
@@ -287,7 +297,7 @@ def _try(
             **order.keep_refs,
             **carried.refs,
             undo_branch(publication_id): order.undo_days,
-            GUARD: _FOR_EVER_DAYS,
+            GUARD: _FOREVER_DAYS,
         },
         pre_days=order.undo_days if found.with_deletes else 3,
         properties={
@@ -295,12 +305,12 @@ def _try(
             "errata.run": order.run_id,
             "errata.manifest": order.manifest_digest,
             "errata.kind": order.kind,
-            SCOPE: scope_of(order.partitions),
+            SCOPE_PROPERTY: scope_digest(order.partitions),
             **order.properties,
         },
         add_table=order.add_table,
         # a rollback takes files back, never columns: in what it restores they are NULL
-        add_columns=(columns_to_add(order.target, version.schema) or ()) if order.kind == "publish" else (),
+        add_columns=(find_columns_to_add(order.target, version.schema) or ()) if order.kind == "publish" else (),
         carried=tuple(sorted(file.path for file in carried.files)),
         carried_from=carried.source,
     )
@@ -312,7 +322,7 @@ def _try(
     except Exception as error:  # noqa: BLE001  whatever was raised, only the table knows what happened
         trouble = first_line(error)
     # also when nothing was raised: what is called published has been opened
-    return table.look(order.target, publication_id).snapshot_id, trouble
+    return table.find_outcome(order.target, publication_id).snapshot_id, trouble
 
 
 def first_line(error: BaseException) -> str:
@@ -322,7 +332,7 @@ def first_line(error: BaseException) -> str:
     return next((line for line in text.splitlines() if line.strip()), type(error).__name__)
 
 
-def _rewritten(order: Replacement, publication_id: str, table: PublishTable) -> tuple[Replacement, int]:
+def _rewrite_rows(order: Replacement, publication_id: str, table: PublishTable) -> tuple[Replacement, int]:
     """Bring back partitions whose old files carry deletes: their rows, as they read then, in new files."""
     add, sources, refs, written = dict(order.add), list(order.add_from), dict(order.keep_refs), 0
     for n, (snapshot, partitions) in enumerate(order.rewrite.items(), 1):
@@ -330,13 +340,13 @@ def _rewritten(order: Replacement, publication_id: str, table: PublishTable) -> 
         source = table.rewrite(order.target, branch, snapshot, partitions)
         refs[branch] = ROWS_DAYS
         files = table.files_of(order.target, source, partitions)
-        add |= by_partition(files, partitions)
+        add |= group_by_partition(files, partitions)
         sources.append(source)
         written += len(files)
     return replace(order, add=add, add_from=tuple(sources), keep_refs=refs), written
 
 
-def settle(
+def close_intent(
     target: TargetPin,
     publication_id: str,
     partitions: Sequence[str],
@@ -351,22 +361,24 @@ def settle(
     ``intent`` is what was about to be committed, for one that was left open for long: its tag and its snapshot may have
     expired, and then the files tell.
     """
-    found = table.look(target, publication_id)
+    found = table.find_outcome(target, publication_id)
     if found.outcome is Outcome.ABSENT:
         table.fence(target, publication_id)
         failpoint("settle.after_fence")
-        found = table.look(target, publication_id)
+        found = table.find_outcome(target, publication_id)
     landed = found.snapshot_id if found.outcome is Outcome.LANDED else None
     if landed is None and intent is not None:
-        landed = landed_by_files(table.version(target), publication_id, partitions, intent)
+        landed = find_landed_by_files(table.version(target), publication_id, partitions, intent)
     if landed is None:
-        log.abandoned(publication_id, reason)
+        log.record_abandoned(publication_id, reason)
     else:
-        log.committed(publication_id, landed)
+        log.record_committed(publication_id, landed)
     return landed
 
 
-def detail_of(order: Replacement, found: Examined, carried: Carried = NOTHING) -> dict[str, Any]:
+def build_intent_detail(
+    order: Replacement, found: Examination, carried: CarryState = NOTHING_CARRIED
+) -> dict[str, Any]:
     """What an intent says: the exact paths to remove and to add, and what it was found on."""
     shared: dict[str, Any] = {}
     if shares_files(order.target):
@@ -376,8 +388,8 @@ def detail_of(order: Replacement, found: Examined, carried: Carried = NOTHING) -
         "kind": order.kind,
         "partitions": list(order.partitions),
         "base_snapshot_id": found.snapshot_id,
-        "remove": _listed(by_partition(found.remove, order.partitions)),
-        "add": _listed(order.add),
+        "remove": _list_files(group_by_partition(found.remove, order.partitions)),
+        "add": _list_files(order.add),
         "add_from": list(order.add_from),
         "compacted": list(found.compacted),
         "with_deletes": list(found.with_deletes),
@@ -387,5 +399,5 @@ def detail_of(order: Replacement, found: Examined, carried: Carried = NOTHING) -
     }
 
 
-def _listed(sets: FileSets) -> dict[str, list[list[Any]]]:
+def _list_files(sets: FileSets) -> dict[str, list[list[Any]]]:
     return {name: [[file.content, file.path, file.rows] for file in files] for name, files in sets.items()}

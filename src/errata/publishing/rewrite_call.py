@@ -11,46 +11,46 @@ from datetime import datetime
 
 from errata.errors import UsageError
 from errata.model.manifest import TargetPin
-from errata.model.partition import NULL, Grain, fold, shift, start_of, value_of
+from errata.model.partition import NULL, Grain, fold_ranges, shift_partition, start_of, value_from_text
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PLAIN_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def rewrite_call(target: TargetPin, partitions: Sequence[str]) -> str:
+def build_rewrite_call(target: TargetPin, partitions: Sequence[str]) -> str:
     """The call that rewrites every file of these partitions: also one that needs no compaction."""
     catalog, _, table = target.table.partition(".")
-    where = _text(" OR ".join(_terms(target, partitions)), quote='"')
-    arguments = f"table => {_text(table)}, where => {where}, options => map('rewrite-all', 'true')"
-    return f"CALL {_name(catalog)}.system.rewrite_data_files({arguments})"
+    where = _quote_text(" OR ".join(_iterate_conditions(target, partitions)), quote='"')
+    arguments = f"table => {_quote_text(table)}, where => {where}, options => map('rewrite-all', 'true')"
+    return f"CALL {_quote_name(catalog)}.system.rewrite_data_files({arguments})"
 
 
-def _terms(target: TargetPin, partitions: Sequence[str]) -> Iterator[str]:
-    column, kind, grain = _name(target.column), target.column_type, target.grain
+def _iterate_conditions(target: TargetPin, partitions: Sequence[str]) -> Iterator[str]:
+    column, kind, grain = _quote_name(target.column), target.column_type, target.grain
     named = [name for name in partitions if name != NULL]
     if len(named) < len(partitions):
         yield f"{column} IS NULL"
     if not grain.is_time:
         for name in named:
-            value = value_of(name) or ""
-            yield f"{column} = {value if kind in ('int', 'long') else _text(value)}"
+            value = value_from_text(name) or ""
+            yield f"{column} = {value if kind in ('int', 'long') else _quote_text(value)}"
         return
-    for first, last in fold(grain, named):
+    for first, last in fold_ranges(grain, named):
         if kind == "string":
-            yield f"{column} >= {_text(first)} AND {column} <= {_text(last)}"
+            yield f"{column} >= {_quote_text(first)} AND {column} <= {_quote_text(last)}"
         else:
-            end = _after(grain, last)
-            until = f" AND {column} < {_instant(kind, end)}" if end else ""
-            yield f"{column} >= {_instant(kind, start_of(grain, first))}{until}"
+            end = _find_end(grain, last)
+            until = f" AND {column} < {_instant_literal(kind, end)}" if end else ""
+            yield f"{column} >= {_instant_literal(kind, start_of(grain, first))}{until}"
 
 
-def _after(grain: Grain, last: str) -> datetime | None:
+def _find_end(grain: Grain, last: str) -> datetime | None:
     try:
-        return start_of(grain, shift(grain, last, 1))
+        return start_of(grain, shift_partition(grain, last, 1))
     except (UsageError, OverflowError, ValueError):
         return None  # nothing comes after 9999-12-31
 
 
-def _instant(kind: str, moment: datetime) -> str:
+def _instant_literal(kind: str, moment: datetime) -> str:
     day, clock = moment.date().isoformat(), moment.time().isoformat("seconds")
     return {
         "date": f"date'{day}'",
@@ -59,9 +59,9 @@ def _instant(kind: str, moment: datetime) -> str:
     }[kind]
 
 
-def _name(text: str) -> str:
-    return text if _PLAIN.fullmatch(text) else "`" + text.replace("`", "``") + "`"
+def _quote_name(text: str) -> str:
+    return text if _PLAIN_IDENTIFIER.fullmatch(text) else "`" + text.replace("`", "``") + "`"
 
 
-def _text(value: str, quote: str = "'") -> str:
+def _quote_text(value: str, quote: str = "'") -> str:
     return quote + value.replace("\\", "\\\\").replace(quote, f"\\{quote}") + quote

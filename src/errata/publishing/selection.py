@@ -9,11 +9,11 @@ from errata.errors import NotFound, PublishConflict
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
-from errata.model.partition import fold_text, oldest_first, parse, parse_list
+from errata.model.partition import format_ranges, parse_list, parse_partition, sort_oldest_first
 from errata.workspace import Desk
 
 
-def chosen(manifest: Manifest, partitions: str | Sequence[str] | None) -> tuple[str, ...]:
+def select_partitions(manifest: Manifest, partitions: str | Sequence[str] | None) -> tuple[str, ...]:
     """The partitions a command names, which must be the run's; all of them when it names none."""
     if partitions is None:
         return manifest.partitions
@@ -22,29 +22,29 @@ def chosen(manifest: Manifest, partitions: str | Sequence[str] | None) -> tuple[
         found = parse_list(grain, partitions if isinstance(partitions, str) else ",".join(partitions))
     else:
         # a value may hold a comma, or spaces at its ends
-        found = oldest_first(grain, {parse(grain, one) for one in partitions})
+        found = sort_oldest_first(grain, {parse_partition(grain, one) for one in partitions})
     foreign = [name for name in found if name not in set(manifest.partitions)]
     if foreign:
         raise NotFound(
-            f"{fold_text(manifest.target.grain, foreign)} is not part of this run; expected partitions of "
-            f"{fold_text(manifest.target.grain, manifest.partitions)}",
+            f"{format_ranges(manifest.target.grain, foreign)} is not part of this run; expected partitions of "
+            f"{format_ranges(manifest.target.grain, manifest.partitions)}",
             state="nothing was changed",
         )
     return found
 
 
 @contextmanager
-def conflicts_told(desk: Desk, actor: Actor, run: RunRecord, action: str) -> Iterator[None]:
+def audit_conflicts(desk: Desk, actor: Actor, run: RunRecord, action: str) -> Iterator[None]:
     """A conflict is audited before it is raised, and its hint names the product."""
     try:
         yield
     except PublishConflict as error:
         error.hint = (error.hint or "").replace("PRODUCT", run.product)
-        desk.ledger.refuse(run.run_id, actor, action, error.message, {"conflict": True})
+        desk.ledger.record_refusal(run.run_id, actor, action, error.message, {"conflict": True})
         raise
 
 
-def refs_of(desk: Desk, table: str) -> Mapping[str, str] | None:
+def read_refs(desk: Desk, table: str) -> Mapping[str, str] | None:
     """Branches and tags of a table; None when there is no such table (a shadow is made late and dropped early)."""
     try:
         return desk.engines.pins.refs(table)

@@ -11,8 +11,8 @@ from datetime import timedelta
 
 from errata.ledger import AcceptanceRecord, Ledger, PublicationRecord
 from errata.model.manifest import Manifest
-from errata.model.partition import EPOCH, list_text, oldest_first
-from errata.model.side_tables import beside_table
+from errata.model.partition import EPOCH, format_partition_list, sort_oldest_first
+from errata.model.side_tables import find_side_table
 from errata.model.table import Departure
 from errata.views import SetBackView
 from errata.workspace import Engines
@@ -23,37 +23,37 @@ def find_set_backs(
 ) -> tuple[SetBackView, ...]:
     """Publications and rollbacks that count for the truth of these partitions and that main does not hold any more."""
     tops = ledger.accepted(table, partitions)
-    wanted = {pub_id for top in tops.values() for pub_id in _counting(top)}
+    wanted = {pub_id for top in tops.values() for pub_id in _relevant_publications(top)}
     publications = {pub_id: ledger.publication(pub_id) for pub_id in sorted(wanted)}
     manifests = {run: ledger.manifest(run) for run in {one.run_id for one in publications.values()}}
-    left = _left(engines, publications.values(), manifests)
+    left = _find_departures(engines, publications.values(), manifests)
     lost: dict[str, list[str]] = {}
     for name, top in tops.items():
         # the newest deed first: without it main shows neither what it brought nor what it stands on
-        gone = next((pub_id for pub_id in _counting(top) if pub_id in left), None)
+        gone = next((pub_id for pub_id in _relevant_publications(top) if pub_id in left), None)
         if gone is not None:
             lost.setdefault(gone, []).append(name)
     found = []
     for pub_id, names in lost.items():
         publication, departure = publications[pub_id], left[pub_id]
         manifest = manifests[publication.run_id]
-        missing = _missing(ledger, engines, publication, manifest, names, is_sure=departure.is_sure)
+        missing = _find_missing_partitions(ledger, engines, publication, manifest, names, is_sure=departure.is_sure)
         if missing:
-            found.append(_view(engines, publication, manifest, departure, missing))
+            found.append(_set_back_view(engines, publication, manifest, departure, missing))
     return tuple(found)
 
 
-def _counting(top: AcceptanceRecord) -> tuple[str, ...]:
+def _relevant_publications(top: AcceptanceRecord) -> tuple[str, ...]:
     """The deed that made a partition what it is, and the publication whose rows it shows."""
     return tuple(dict.fromkeys(pub_id for pub_id in (top.pub_id, top.origin_pub_id) if pub_id))
 
 
-def _left(
+def _find_departures(
     engines: Engines, publications: Iterable[PublicationRecord], manifests: Mapping[str, Manifest]
 ) -> dict[str, Departure]:
     by_table: dict[str, dict[str, str]] = {}
     for one in publications:
-        place = beside_table(manifests[one.run_id]) or one.table
+        place = find_side_table(manifests[one.run_id]) or one.table
         by_table.setdefault(place, {})[one.pub_id] = one.result_snapshot_id or ""
     found: dict[str, Departure] = {}
     for place, snapshots in by_table.items():
@@ -62,7 +62,7 @@ def _left(
     return found
 
 
-def _missing(
+def _find_missing_partitions(
     ledger: Ledger,
     engines: Engines,
     publication: PublicationRecord,
@@ -74,7 +74,7 @@ def _missing(
     """Partitions that do not hold what was brought in; where history does not prove that, only those with the files
     from before."""
     target = manifest.target
-    if beside_table(manifest):
+    if find_side_table(manifest):
         return tuple(names) if is_sure else ()
     detail = ledger.publication_detail(publication.pub_id)
     live = engines.targets.read_target(target.table, target.column, target.grain, names).expected
@@ -86,19 +86,19 @@ def _missing(
         is_back = bool(removed) and removed <= paths and not added & paths
         if is_back or (is_sure and not holds):
             missing.append(name)
-    return oldest_first(target.grain, missing)
+    return sort_oldest_first(target.grain, missing)
 
 
-def _view(
+def _set_back_view(
     engines: Engines,
     publication: PublicationRecord,
     manifest: Manifest,
     departure: Departure,
     partitions: tuple[str, ...],
 ) -> SetBackView:
-    place, snapshot = beside_table(manifest) or publication.table, publication.result_snapshot_id or ""
-    listed = list_text(manifest.target.grain, partitions)
-    kept = beside_table(manifest) is None and engines.pins.snapshot_exists(place, snapshot)
+    place, snapshot = find_side_table(manifest) or publication.table, publication.result_snapshot_id or ""
+    listed = format_partition_list(manifest.target.grain, partitions)
+    kept = find_side_table(manifest) is None and engines.pins.snapshot_exists(place, snapshot)
     # the same request on the same table would be the same run again, so it names the one it replaces
     instead = f"--restore {snapshot}" if kept else f"--supersede {publication.run_id}"
     at = departure.at_ms

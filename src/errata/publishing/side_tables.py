@@ -11,42 +11,53 @@ from errata.failpoints import failpoint
 from errata.gate.measure.names import content_columns
 from errata.ledger import CandidateRecord, RunRecord
 from errata.model.manifest import Manifest, TargetPin
-from errata.ports.publish import SCOPE, BesideTable, ContentPort, IntentLog, PublishTable, Stamp, Told, scope_of
-from errata.publishing.expected_files import replacement
-from errata.publishing.follow_up import origins
-from errata.publishing.messages import told_error
+from errata.ports.publish import (
+    SCOPE_PROPERTY,
+    ContentPort,
+    EarlierCorrections,
+    IntentLog,
+    PublishTable,
+    SideTable,
+    Stamp,
+    scope_digest,
+)
+from errata.publishing.expected_files import build_replacement
+from errata.publishing.follow_up import find_origins
+from errata.publishing.messages import repeated_corrections_error
 from errata.publishing.recovery import LedgerLog
 from errata.publishing.replacement import (
-    Examined,
-    Replaced,
+    Examination,
     Replacement,
-    detail_of,
-    examine,
+    ReplacementResult,
+    build_intent_detail,
+    close_intent,
+    examine_version,
     first_line,
-    need_open,
-    settle,
+    require_open,
 )
 from errata.workspace import Desk
 
 
-def publish_beside(
+def publish_to_side_table(
     desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, scope: tuple[str, ...], log: LedgerLog
-) -> Replaced:
+) -> ReplacementResult:
     """One append to the table of corrections or of versions."""
-    order = replace(replacement(desk, run, manifest, scope), properties={"errata.candidate-digest": candidate.digest})
+    order = replace(
+        build_replacement(desk, run, manifest, scope), properties={"errata.candidate-digest": candidate.digest}
+    )
     desk.engines.writer.create(manifest.publish.creates)
-    make = _corrections if manifest.publish.mode == "corrections" else _versions
-    return _appended(desk, order, make(desk, run, manifest, candidate, scope), log)
+    make = _build_corrections if manifest.publish.mode == "corrections" else _build_versions
+    return _append_rows(desk, order, make(desk, run, manifest, candidate, scope), log)
 
 
-def take_back_beside(
+def roll_back_side_table(
     desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...], reason: str, log: LedgerLog
-) -> Replaced:
+) -> ReplacementResult:
     """The reverse corrections; of versions nothing but what is accepted goes back."""
-    order = replace(replacement(desk, run, manifest, scope), kind="rollback")
+    order = replace(build_replacement(desk, run, manifest, scope), kind="rollback")
     if manifest.publish.mode != "corrections":
-        return _unaccepted(desk, order, manifest, log)
-    publications = origins(desk, run, scope)
+        return _record_version_rollback(desk, order, manifest, log)
+    publications = find_origins(desk, run, scope)
 
     def stage(publication_id: str, branch: str) -> Mapping[str, Any]:
         stamp = Stamp(run.run_id, publication_id, reason, _now(desk))
@@ -54,17 +65,17 @@ def take_back_beside(
         desk.engines.writer.reversals((table, branch), manifest.target.key, publications, stamp)
         return {}
 
-    return _appended(desk, order, Rows(manifest.publish.corrections or "", stage, adds_up=True), log)
+    return _append_rows(desk, order, SideTableRows(manifest.publish.corrections or "", stage, adds_up=True), log)
 
 
-def _appended(desk: Desk, order: Replacement, rows: Rows, log: LedgerLog) -> Replaced:
+def _append_rows(desk: Desk, order: Replacement, rows: SideTableRows, log: LedgerLog) -> ReplacementResult:
     engines = desk.engines
-    return append_beside(order, rows, engines.publishing, engines.beside, engines.content, log)
+    return append_to_side_table(order, rows, engines.publishing, engines.beside, engines.content, log)
 
 
-def _corrections(
+def _build_corrections(
     desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, scope: tuple[str, ...]
-) -> Rows:
+) -> SideTableRows:
     table, target = manifest.publish.corrections or "", manifest.target
 
     def stage(publication_id: str, branch: str) -> Mapping[str, Any]:
@@ -76,20 +87,20 @@ def _corrections(
             scope,
             content_columns(manifest),
             Stamp(run.run_id, publication_id, manifest.reason, _now(desk)),
-            _told(desk, run.table, scope),
+            _find_earlier_corrections(desk, run.table, scope),
         )
         return {}
 
-    return Rows(table, stage, adds_up=True)
+    return SideTableRows(table, stage, adds_up=True)
 
 
-def _told(desk: Desk, table: str, scope: tuple[str, ...]) -> Told | None:
+def _find_earlier_corrections(desk: Desk, table: str, scope: tuple[str, ...]) -> EarlierCorrections | None:
     """Corrections that an accepted run told of these partitions while it left the target as it was."""
     accepted = desk.ledger.accepted(table, scope)
     origins = {name: record.origin_pub_id or "" for name, record in accepted.items() if record.run_id is not None}
     is_beside = {pub_id: _wrote_corrections(desk, pub_id) for pub_id in set(origins.values())}
     held = tuple(name for name, pub_id in origins.items() if is_beside[pub_id])
-    return Told(held, desk.ledger.committed_on(table)) if held else None
+    return EarlierCorrections(held, desk.ledger.committed_publications(table)) if held else None
 
 
 def _wrote_corrections(desk: Desk, pub_id: str) -> bool:
@@ -97,48 +108,50 @@ def _wrote_corrections(desk: Desk, pub_id: str) -> bool:
     return publish.mode == "corrections"
 
 
-def _versions(
+def _build_versions(
     desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, scope: tuple[str, ...]
-) -> Rows:
+) -> SideTableRows:
     table = manifest.publish.versions or ""
 
     def stage(_publication_id: str, branch: str) -> Mapping[str, Any]:
         # nobody else gets one meanwhile: the partitions are locked
-        numbers = _next_numbers(desk, run.table, table, manifest.target, scope)
+        numbers = _assign_version_numbers(desk, run.table, table, manifest.target, scope)
         snapshot = candidate.snapshot_id or ""
         desk.engines.writer.versions((table, branch), manifest.target, snapshot, numbers, run.run_id)
         return {"versions": numbers}
 
-    return Rows(table, stage)
+    return SideTableRows(table, stage)
 
 
-def _next_numbers(desk: Desk, table: str, versions: str, target: TargetPin, scope: Sequence[str]) -> dict[str, int]:
+def _assign_version_numbers(
+    desk: Desk, table: str, versions: str, target: TargetPin, scope: Sequence[str]
+) -> dict[str, int]:
     """One more than any the partition has had, by the ledger and by the table, which remembers what a ledger put back
     from a copy does not."""
-    before = desk.ledger.times_published(table, scope)
+    before = desk.ledger.count_publications(table, scope)
     there = desk.engines.writer.newest_versions(versions, target, scope)
     return {name: max(before.get(name, 0), there.get(name, 0)) + 1 for name in scope}
 
 
-def _unaccepted(desk: Desk, order: Replacement, manifest: Manifest, log: LedgerLog) -> Replaced:
+def _record_version_rollback(desk: Desk, order: Replacement, manifest: Manifest, log: LedgerLog) -> ReplacementResult:
     """A ledger entry alone: rows stay, and the view follows what is accepted."""
     head = desk.engines.beside.head(manifest.publish.versions or "")
-    publication_id = log.intend(detail_of(order, Examined("", (), ())))
+    publication_id = log.open_intent(build_intent_detail(order, Examination("", (), ())))
     failpoint("rollback.after_intent")
-    log.committed(publication_id, head)
+    log.record_committed(publication_id, head)
     failpoint("rollback.after_record")
-    return Replaced(publication_id, head, "", 0, 0, (), 0)
+    return ReplacementResult(publication_id, head, "", 0, 0, (), 0)
 
 
 def _now(desk: Desk) -> str:
     return desk.now().isoformat()
 
 
-_DIGEST = "errata.candidate-digest"
+_DIGEST_PROPERTY = "errata.candidate-digest"
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class SideTableRows:
     """Rows for a table beside the target; ``stage`` writes them to a branch, and answers what the record should say.
 
     ``adds_up``: readers add the rows up, so those of one publication may not be there twice.
@@ -149,41 +162,41 @@ class Rows:
     adds_up: bool = False
 
 
-def append_beside(
+def append_to_side_table(
     order: Replacement,
-    rows: Rows,
+    rows: SideTableRows,
     table: PublishTable,
-    beside: BesideTable,
+    beside: SideTable,
     content: ContentPort,
     log: IntentLog,
-) -> Replaced:
+) -> ReplacementResult:
     """One append; raises ``PublishConflict`` when live rows of the scope are not what was judged against."""
-    found = _looked_at(order, table, content)
-    if rows.adds_up and (known := _unrecorded(order, rows.table, beside, log)):
+    found = _examine_target(order, table, content)
+    if rows.adds_up and (known := _find_unrecorded_append(order, rows.table, beside, log)):
         publication_id, landed = known["errata.publication"], known["snapshot_id"]
-        log.restore(publication_id, landed, detail_of(order, found))
-        return Replaced(publication_id, landed, found.snapshot_id, 0, 0, found.compacted, 0)
-    publication_id = log.intend(detail_of(order, found))
+        log.restore(publication_id, landed, build_intent_detail(order, found))
+        return ReplacementResult(publication_id, landed, found.snapshot_id, 0, 0, found.compacted, 0)
+    publication_id = log.open_intent(build_intent_detail(order, found))
     failpoint(f"{order.kind}.after_intent")
     landing = replace(order.target, table=rows.table)
     written = 0
     try:
-        need_open(order, table.look(landing, publication_id))
+        require_open(order, table.find_outcome(landing, publication_id))
         branch = beside.open_branch(rows.table, publication_id)
         told = rows.stage(publication_id, branch)
         staged = beside.staged(rows.table, branch)
         written = staged.files
         # the last look before the commit: it is on another table, so the two cannot be one
-        found = _looked_at(order, table, content)
-        log.update(publication_id, {**detail_of(order, found), **told, "data_files": staged.files})
+        found = _examine_target(order, table, content)
+        log.update(publication_id, {**build_intent_detail(order, found), **told, "data_files": staged.files})
         log.last_look()
         failpoint(f"{order.kind}.before_commit")
-        landed = beside.land(rows.table, publication_id, branch, _properties(order, publication_id))
+        landed = beside.land(rows.table, publication_id, branch, _commit_properties(order, publication_id))
         failpoint(f"{order.kind}.after_commit")
-        log.committed(publication_id, landed)
+        log.record_committed(publication_id, landed)
         failpoint(f"{order.kind}.after_record")
     except Exception as error:
-        settled = settle(landing, publication_id, order.partitions, table, log, reason=first_line(error))
+        settled = close_intent(landing, publication_id, order.partitions, table, log, reason=first_line(error))
         if settled is None:
             if isinstance(error, ErrataError):
                 raise
@@ -191,38 +204,40 @@ def append_beside(
                 f"the {order.kind} of {order.run_id} failed: {first_line(error)}", state="nothing was published"
             ) from error
         landed = settled
-    return Replaced(publication_id, landed, found.snapshot_id, 0, written, found.compacted, written)
+    return ReplacementResult(publication_id, landed, found.snapshot_id, 0, written, found.compacted, written)
 
 
-def _looked_at(order: Replacement, table: PublishTable, content: ContentPort) -> Examined:
+def _examine_target(order: Replacement, table: PublishTable, content: ContentPort) -> Examination:
     """What the target holds now, with nothing to remove; for a rollback nothing depends on it."""
     if order.kind != "publish":
-        return Examined("", (), ())
-    return replace(examine(order, table.version(order.target), content), remove=())
+        return Examination("", (), ())
+    return replace(examine_version(order, table.version(order.target), content), remove=())
 
 
-def _unrecorded(order: Replacement, table: str, beside: BesideTable, log: IntentLog) -> Mapping[str, str] | None:
+def _find_unrecorded_append(
+    order: Replacement, table: str, beside: SideTable, log: IntentLog
+) -> Mapping[str, str] | None:
     """What this run told of these partitions last, if that is what is ordered and the ledger lacks it; raises
     ``PublishConflict`` when it was told of another candidate."""
-    scope = scope_of(order.partitions)
+    scope = scope_digest(order.partitions)
     told = [
         one
-        for one in beside.of_run(table, order.run_id)
-        if one.get(SCOPE) == scope and not log.knows(one.get("errata.publication", ""))
+        for one in beside.list_run_commits(table, order.run_id)
+        if one.get(SCOPE_PROPERTY) == scope and not log.is_recorded(one.get("errata.publication", ""))
     ]
     if not told or told[-1].get("errata.kind") != order.kind:
         return None
-    if told[-1].get(_DIGEST) != order.properties.get(_DIGEST):
-        raise told_error(order.run_id, table, told[-1]["errata.publication"])
+    if told[-1].get(_DIGEST_PROPERTY) != order.properties.get(_DIGEST_PROPERTY):
+        raise repeated_corrections_error(order.run_id, table, told[-1]["errata.publication"])
     return told[-1]
 
 
-def _properties(order: Replacement, publication_id: str) -> dict[str, str]:
+def _commit_properties(order: Replacement, publication_id: str) -> dict[str, str]:
     return {
         "errata.publication": publication_id,
         "errata.run": order.run_id,
         "errata.manifest": order.manifest_digest,
         "errata.kind": order.kind,
-        SCOPE: scope_of(order.partitions),
+        SCOPE_PROPERTY: scope_digest(order.partitions),
         **order.properties,
     }

@@ -12,16 +12,16 @@ from collections.abc import Iterable, Mapping
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.refs import GUARD, PREFIX, run_branch
-from errata.publishing.leftovers import ENDED, WHOLE_TABLE, is_undoable, removable, retire_fences
+from errata.publishing.leftovers import ENDED_STATES, WHOLE_TABLE, can_roll_back, find_removable_refs, retire_fences
 from errata.publishing.replacement import first_line
-from errata.publishing.selection import refs_of
+from errata.publishing.selection import read_refs
 from errata.workspace import Desk
 
 Leftovers = Mapping[str, Mapping[str, str]]
 """Table → ref → the finished run that it belongs to."""
 
 
-def sweep(desk: Desk, actor: Actor, table: str) -> None:
+def sweep_refs(desk: Desk, actor: Actor, table: str) -> None:
     """Remove what finished runs left behind on this table; trouble is reported and never fails the command."""
     try:
         leftovers = find_leftovers(desk, table)
@@ -38,17 +38,17 @@ def sweep(desk: Desk, actor: Actor, table: str) -> None:
 
 def find_leftovers(desk: Desk, table: str) -> Leftovers:
     """What finished runs with a ref on this table left behind, here and on the other tables that they read or wrote."""
-    present = refs_of(desk, table) or {}
+    present = read_refs(desk, table) or {}
     own = [ref for ref in present if _is_ours(ref)]
     found: dict[str, dict[str, str]] = {}
-    for run in desk.ledger.runs(states=ENDED) if own else ():
+    for run in desk.ledger.runs(states=ENDED_STATES) if own else ():
         # most ended runs have no ref left, and nothing more is read of those
-        if not any(_belongs_to(ref, run) for ref in own) or is_undoable(desk, run):
+        if not any(_belongs_to(ref, run) for ref in own) or can_roll_back(desk, run):
             continue
-        for place, ref in removable(desk, run)[0]:
+        for place, ref in find_removable_refs(desk, run)[0]:
             if ref != WHOLE_TABLE:
                 found.setdefault(place, {})[ref] = run.run_id
-    there = {place: present if place == table else refs_of(desk, place) or {} for place in found}
+    there = {place: present if place == table else read_refs(desk, place) or {} for place in found}
     kept = {place: {ref: run for ref, run in refs.items() if ref in there[place]} for place, refs in found.items()}
     return {place: refs for place, refs in kept.items() if refs}
 

@@ -7,29 +7,29 @@ commits files of older partition specs, so it asks for less: the same table, and
 from __future__ import annotations
 
 from errata.model.manifest import TargetPin
-from errata.model.table import columns_to_add, planned_schema
+from errata.model.table import describe_planned_schema, find_columns_to_add
 from errata.ports.publish import TableVersion
 from errata.publishing.messages import drift_error, dropped_error
 
 
-def need_planned_shape(run_id: str, target: TargetPin, version: TableVersion) -> None:
+def require_planned_shape(run_id: str, target: TargetPin, version: TableVersion) -> None:
     """Refuse another table, partition column, schema or partition spec than the planned one."""
-    _need_table(run_id, target, version)
+    _require_same_table(run_id, target, version)
     if version.column != target.column:
         raise drift_error(run_id, target.table, "partition column", target.column, version.column or "none")
-    if columns_to_add(target, version.schema) is None:
-        raise drift_error(run_id, target.table, "", planned_schema(target), version.schema)
+    if find_columns_to_add(target, version.schema) is None:
+        raise drift_error(run_id, target.table, "", describe_planned_schema(target), version.schema)
     if version.spec_id != target.spec_id:
         raise drift_error(run_id, target.table, "partition spec id", target.spec_id, version.spec_id)
 
 
-def need_partition_column(run_id: str, target: TargetPin, version: TableVersion) -> None:
+def require_partition_column(run_id: str, target: TargetPin, version: TableVersion) -> None:
     """Refuse another table, or one that no longer has the partition column under any name."""
-    _need_table(run_id, target, version)
+    _require_same_table(run_id, target, version)
     if version.column is None:
         raise dropped_error(run_id, target.table, target.column)
 
 
-def _need_table(run_id: str, target: TargetPin, version: TableVersion) -> None:
+def _require_same_table(run_id: str, target: TargetPin, version: TableVersion) -> None:
     if version.table_uuid != target.table_uuid:
         raise drift_error(run_id, target.table, "table", target.table_uuid, version.table_uuid)

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from errata.errors import RunExpired
-from errata.model.table import Commit, DataFile, History, by_partition
-from errata.ports.publish import SCOPE, IntentLog, PublishTable, TableVersion, scope_of
+from errata.model.table import Commit, DataFile, History, group_by_partition
+from errata.ports.publish import SCOPE_PROPERTY, IntentLog, PublishTable, TableVersion, scope_digest
 from errata.publishing.carry_over import shares_files
-from errata.publishing.conflict import differing
+from errata.publishing.conflict import find_changed_partitions
 
 if TYPE_CHECKING:
     from errata.publishing.replacement import Replacement
 
 
 @dataclass(frozen=True, slots=True)
-class Unrecorded:
+class UnrecordedPublication:
     """A publication or rollback that the ledger lacks, and the files that it removed."""
 
     publication_id: str
@@ -31,29 +31,29 @@ class Unrecorded:
 
 def find_unrecorded(
     order: Replacement, version: TableVersion, table: PublishTable, log: IntentLog
-) -> Unrecorded | None:
+) -> UnrecordedPublication | None:
     """The newest commit in these partitions, if it did exactly what is ordered and the ledger lacks it."""
-    live = by_partition(version.live(order.partitions), order.partitions)
+    live = group_by_partition(version.live(order.partitions), order.partitions)
     # rows that are written anew, or share files with others, are in files that no order names
-    if order.rewrite or shares_files(order.target) or differing(order.add, live):
+    if order.rewrite or shares_files(order.target) or find_changed_partitions(order.add, live):
         return None
     history = version.history(order.base_snapshot_id, order.partitions)
     n = next((n for n, commit in enumerate(history.commits) if _is_in_scope(commit)), None)
     if n is None:
         return None
-    commit, base = history.commits[n], _parent(history, n, order.base_snapshot_id)
+    commit, base = history.commits[n], _find_parent(history, n, order.base_snapshot_id)
     publication_id = commit.summary.get("errata.publication", "")
-    ordered = {"errata.run": order.run_id, "errata.kind": order.kind, SCOPE: scope_of(order.partitions)}
-    if not base or log.knows(publication_id) or any(commit.summary.get(key) != ordered[key] for key in ordered):
+    ordered = {"errata.run": order.run_id, "errata.kind": order.kind, SCOPE_PROPERTY: scope_digest(order.partitions)}
+    if not base or log.is_recorded(publication_id) or any(commit.summary.get(key) != ordered[key] for key in ordered):
         return None
     try:
         removed = table.files_of(order.target, base, order.partitions)
     except RunExpired:
         return None
-    return Unrecorded(publication_id, commit.snapshot_id, base, removed)
+    return UnrecordedPublication(publication_id, commit.snapshot_id, base, removed)
 
 
-def landed_by_files(
+def find_landed_by_files(
     version: TableVersion, publication_id: str, partitions: Sequence[str], intent: Mapping[str, Any]
 ) -> str | None:
     """Main's head, when it has every file that an intent was to add and none that it was to remove."""
@@ -74,7 +74,7 @@ def _is_in_scope(commit: Commit) -> bool:
     return commit.touches_everything or bool(commit.touched)
 
 
-def _parent(history: History, n: int, base: str | None) -> str | None:
+def _find_parent(history: History, n: int, base: str | None) -> str | None:
     if n + 1 < len(history.commits):
         return history.commits[n + 1].snapshot_id
     return base if history.complete else None

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import date
 
 from errata.model.diff import MetricMoves, PartitionDiff
-from errata.model.partition import NULL, Grain, oldest_first
+from errata.model.partition import NULL, Grain, sort_oldest_first
 from errata.report.html import Child, Markup, el
-from errata.text.numbers import exact, signed_percent
+from errata.text.numbers import format_exact, format_signed_percent
 
 COMPACT_DAYS = 100
 LEVELS = ("unchanged", "up to 25 %", "up to 50 %", "up to 75 %", "more than 75 %")
@@ -31,7 +31,7 @@ class Cell:
     share: float = 0.0  # of its rows that changed
 
 
-def cells_of(parts: Iterable[PartitionDiff], metric: MetricMoves | None) -> dict[str, Cell]:
+def build_cells(parts: Iterable[PartitionDiff], metric: MetricMoves | None) -> dict[str, Cell]:
     """What each partition shows: how far the first declared metric moved, else the share of rows that changed."""
     moves = {move.partition: move for move in metric.partitions} if metric else {}
     cells = {}
@@ -40,45 +40,47 @@ def cells_of(parts: Iterable[PartitionDiff], metric: MetricMoves | None) -> dict
         size = touched + part.unchanged
         share = touched / size if size else 0.0
         level = 0 if not touched else min(4, 1 + int(share * 4 - 1e-9))
-        told = f"{part.partition}: {exact(touched)} of {exact(size)} rows changed"
+        told = f"{part.partition}: {format_exact(touched)} of {format_exact(size)} rows changed"
         if part.method == "same":
-            told = f"{part.partition}: unchanged, checksums agree ({exact(size)} rows)"
+            told = f"{part.partition}: unchanged, checksums agree ({format_exact(size)} rows)"
         move = moves.get(part.partition)
         if move and move.percent is not None and metric:
-            told += f"; {metric.name} {signed_percent(move.percent)}"
-        text = signed_percent(move.percent).removesuffix(" %") if move and move.percent else f"{share * 100:.0f} %"
+            told += f"; {metric.name} {format_signed_percent(move.percent)}"
+        text = (
+            format_signed_percent(move.percent).removesuffix(" %") if move and move.percent else f"{share * 100:.0f} %"
+        )
         cells[part.partition] = Cell(level, text if touched else "same", told, share)
     return cells
 
 
-def calendar_of(grain: str, cells: Mapping[str, Cell]) -> Markup:
+def draw_calendar(grain: str, cells: Mapping[str, Cell]) -> Markup:
     """The grid."""
     kind = Grain(grain)
-    names = [name for name in oldest_first(kind, cells) if name != NULL]
+    names = [name for name in sort_oldest_first(kind, cells) if name != NULL]
     match kind:
         case Grain.DAY if len(names) <= COMPACT_DAYS:
-            blocks = [_month(month, cells) for month in _unique(name[:7] for name in names)]
+            blocks = [_render_month(month, cells) for month in _unique(name[:7] for name in names)]
         case Grain.DAY:
-            blocks = [_year(year, names, cells) for year in _unique(name[:4] for name in names)]
+            blocks = [_render_year(year, names, cells) for year in _unique(name[:4] for name in names)]
         case Grain.HOUR:
             rows = [(day, [f"{day}T{n:02d}" for n in range(24)]) for day in _unique(name[:10] for name in names)]
-            blocks = [_table("by hour", [f"{n:02d}" for n in range(24)], rows, cells, tight=True)]
+            blocks = [_render_table("by hour", [f"{n:02d}" for n in range(24)], rows, cells, tight=True)]
         case Grain.MONTH:
             rows = [(y, [f"{y}-{n:02d}" for n in range(1, 13)]) for y in _unique(name[:4] for name in names)]
-            blocks = [_table("by month", list("JFMAMJJASOND"), rows, cells)]
+            blocks = [_render_table("by month", list("JFMAMJJASOND"), rows, cells)]
         case _:
-            blocks = [_list(names, cells)]
+            blocks = [_render_list(names, cells)]
     if NULL in cells:
-        blocks.append(_list([NULL], cells))
+        blocks.append(_render_list([NULL], cells))
     return el("div", blocks, class_="calendar")
 
 
-def legend(grain: str, cells: Mapping[str, Cell], metric: MetricMoves | None) -> Markup:
+def render_legend(grain: str, cells: Mapping[str, Cell], metric: MetricMoves | None) -> Markup:
     """What the shades, the bars or signs, and the numbers mean."""
     tight = Grain(grain) is Grain.HOUR or (Grain(grain) is Grain.DAY and len(cells) > COMPACT_DAYS)
     keys = [
         [
-            el("span", sign if tight else _fill(n / 4), class_=f"key l{n}", aria_hidden="true"),
+            el("span", sign if tight else _render_fill(n / 4), class_=f"key l{n}", aria_hidden="true"),
             el("span", f"{word} of rows" if n else word),
         ]
         for n, (sign, word) in enumerate(zip(SIGNS, LEVELS, strict=True))
@@ -88,16 +90,16 @@ def legend(grain: str, cells: Mapping[str, Cell], metric: MetricMoves | None) ->
     return el("p", "rows changed: ", told, None if tight else el("span", number), class_="legend")
 
 
-def _fill(share: float) -> Markup:
+def _render_fill(share: float) -> Markup:
     """A share as a bar below the number, so that the shade is not the only sign of it."""
     return el("i", el("i", style=f"width:{share * 100:.0f}%"), class_="fill")
 
 
-def _month(month: str, cells: Mapping[str, Cell]) -> Markup:
+def _render_month(month: str, cells: Mapping[str, Cell]) -> Markup:
     year, number = int(month[:4]), int(month[5:7])
     weeks = calendar.Calendar().monthdatescalendar(year, number)
     rows = [[day.isoformat() if day.month == number else None for day in week] for week in weeks]
-    body = [[_cell(name, cells, f"{int(name[8:])}" if name else "") for name in row] for row in rows]
+    body = [[_render_cell(name, cells, f"{int(name[8:])}" if name else "") for name in row] for row in rows]
     head = el(
         "tr", [el("th", day, scope="col", abbr=full) for day, full in zip("MTWTFSS", calendar.day_name, strict=True)]
     )
@@ -106,20 +108,20 @@ def _month(month: str, cells: Mapping[str, Cell]) -> Markup:
     )
 
 
-def _year(year: str, names: Sequence[str], cells: Mapping[str, Cell]) -> Markup:
+def _render_year(year: str, names: Sequence[str], cells: Mapping[str, Cell]) -> Markup:
     months = _unique(name[:7] for name in names if name[:4] == year)
-    rows = [(month, [_day(month, n) for n in range(1, 32)]) for month in months]
-    return _table(year, [str(n) for n in range(1, 32)], rows, cells, tight=True)
+    rows = [(month, [_iso_day(month, n) for n in range(1, 32)]) for month in months]
+    return _render_table(year, [str(n) for n in range(1, 32)], rows, cells, tight=True)
 
 
-def _day(month: str, n: int) -> str | None:
+def _iso_day(month: str, n: int) -> str | None:
     try:
         return date(int(month[:4]), int(month[5:7]), n).isoformat()
     except ValueError:
         return None
 
 
-def _table(
+def _render_table(
     caption: str,
     head: Sequence[str],
     rows: Sequence[tuple[str, Sequence[str | None]]],
@@ -129,26 +131,27 @@ def _table(
 ) -> Markup:
     top = el("tr", el("td"), [el("th", one, scope="col") for one in head])
     body = [
-        el("tr", el("th", name, scope="row"), [_cell(one, cells, "", tight=tight) for one in row]) for name, row in rows
+        el("tr", el("th", name, scope="row"), [_render_cell(one, cells, "", tight=tight) for one in row])
+        for name, row in rows
     ]
     kind = "tight" if tight else "wide"
     inner = el("table", el("caption", caption), el("thead", top), el("tbody", body), class_=kind)
     return el("div", inner, class_="scroll", role="region", aria_label=f"calendar {caption}", tabindex=0)
 
 
-def _list(names: Sequence[str], cells: Mapping[str, Cell]) -> Markup:
+def _render_list(names: Sequence[str], cells: Mapping[str, Cell]) -> Markup:
     shown = [(name, cells[name]) for name in names]
     items = [el("li", name, " ", el("b", cell.text), class_=f"l{cell.level}", title=cell.told) for name, cell in shown]
     return el("ul", items, class_="values")
 
 
-def _cell(name: str | None, cells: Mapping[str, Cell], day: str, *, tight: bool = False) -> Markup:
+def _render_cell(name: str | None, cells: Mapping[str, Cell], day: str, *, tight: bool = False) -> Markup:
     if name is None:
         return el("td", class_="void")
     cell = cells.get(name)
     if cell is None:
         return el("td", el("small", day), class_="out", title=f"{name}: outside the scope")
-    words = [el("small", day) if day else None, el("b", cell.text), _fill(cell.share)]
+    words = [el("small", day) if day else None, el("b", cell.text), _render_fill(cell.share)]
     shown: Child = SIGNS[cell.level] if tight else words
     return el("td", shown, class_=f"l{cell.level}", title=cell.told)
 

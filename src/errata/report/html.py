@@ -7,16 +7,16 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from errata.text.escape import visible
+from errata.text.escape import escape_text
 
 
-def section(title: str, *children: Child, name: str, lead: str = "") -> Markup:
+def render_section(title: str, *children: Child, name: str, lead: str = "") -> Markup:
     """A part of the page under its heading."""
-    told = el("p", dated(lead), class_="lead") if lead else None
+    told = el("p", nowrap_dates(lead), class_="lead") if lead else None
     return el("section", el("h2", title, id=name), told, *children, aria_labelledby=name)
 
 
-def table(
+def render_table(
     head: Sequence[Child],
     rows: Iterable[Sequence[Child]],
     *,
@@ -37,23 +37,23 @@ def table(
     return el("div", inner, class_="scroll", role="region", aria_label=caption, tabindex=0)
 
 
-def facts(pairs: Iterable[tuple[str, Child]]) -> Markup:
+def render_facts(pairs: Iterable[tuple[str, Child]]) -> Markup:
     """Names with what they are."""
-    told = [(name, dated(what) if type(what) is str else what) for name, what in pairs if what]
+    told = [(name, nowrap_dates(what) if type(what) is str else what) for name, what in pairs if what]
     return el("dl", [[el("dt", name), el("dd", what)] for name, what in told], class_="facts")
 
 
-def details(summary: str, *children: Child) -> Markup:
+def render_details(summary: str, *children: Child) -> Markup:
     """Folded away, and there: opens without a script, prints as it stands on the screen."""
     return el("details", el("summary", summary), *children)
 
 
-def sentence(text: str) -> str:
+def to_sentence(text: str) -> str:
     """A message as a sentence; the words in it stay as they are."""
     return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")
 
 
-def share_bar(share: float) -> Markup:
+def render_share_bar(share: float) -> Markup:
     """A share as a bar; its number stands beside it."""
     width = max(0.0, min(100.0, share * 100))
     return el("span", el("span", style=f"width:{width:.1f}%"), class_="bar", aria_hidden="true")
@@ -82,39 +82,39 @@ def el(tag: str, *children: Child, **attributes: str | float | bool | None) -> M
     >>> el("td", "<script>", class_="n", title=None)
     '<td class="n">&lt;script&gt;</td>'
     """
-    told = "".join(_attribute(name, value) for name, value in attributes.items())
+    told = "".join(_format_attribute(name, value) for name, value in attributes.items())
     if tag in _VOID:
         return Markup(f"<{tag}{told}>")
-    return Markup(f"<{tag}{told}>{join(children)}</{tag}>")
+    return Markup(f"<{tag}{told}>{join_markup(children)}</{tag}>")
 
 
-def dated(text: str) -> Markup:
+def nowrap_dates(text: str) -> Markup:
     """Text in which no line ends within a date."""
     pieces = _DATE.split(text)
-    return join(el("span", piece, class_="nw") if n % 2 else piece for n, piece in enumerate(pieces))
+    return join_markup(el("span", piece, class_="nw") if n % 2 else piece for n, piece in enumerate(pieces))
 
 
-def join(children: Iterable[Child]) -> Markup:
+def join_markup(children: Iterable[Child]) -> Markup:
     """Children one after the other; text is escaped, markup is not."""
-    return Markup("".join(_text(child) for child in children))
+    return Markup("".join(_escape_child(child) for child in children))
 
 
-def _text(child: Child) -> str:
+def _escape_child(child: Child) -> str:
     match child:
         case None:
             return ""
         case Markup():
             return child
         case str():
-            return html.escape(visible(child), quote=False)
+            return html.escape(escape_text(child), quote=False)
         case int():
             return str(child)
         case _:
-            return join(child)
+            return join_markup(child)
 
 
-def _attribute(name: str, value: str | float | bool | None) -> str:
+def _format_attribute(name: str, value: str | float | bool | None) -> str:
     if value is None or value is False:
         return ""
     key = name.rstrip("_").replace("_", "-")
-    return f" {key}" if value is True else f' {key}="{html.escape(visible(str(value)))}"'
+    return f" {key}" if value is True else f' {key}="{html.escape(escape_text(str(value)))}"'

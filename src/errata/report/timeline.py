@@ -13,7 +13,7 @@ _THRESHOLDS = "thresholds."
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class TimelineEvent:
     """One decision or deed; ``over`` is the digest that was decided on."""
 
     at: str
@@ -22,36 +22,40 @@ class Deed:
     over: str = ""
 
 
-def deeds(dossier: Dossier, folded: Callable[[Sequence[str]], str]) -> list[Deed]:
+def build_timeline(dossier: Dossier, folded: Callable[[Sequence[str]], str]) -> list[TimelineEvent]:
     """Everything that people and workers did about this run as a whole."""
     run = dossier.run
-    found = [Deed(run["planned_at"], run["requested_by"], "asked for it", run["manifest_digest"])]
-    found += map(_approval, dossier.decisions["approvals"])
+    found = [TimelineEvent(run["planned_at"], run["requested_by"], "asked for it", run["manifest_digest"])]
+    found += map(_event_from_approval, dossier.decisions["approvals"])
     found += [
-        Deed(row["at"], row["person"], f"accepted {row['check']}: {row['why']}", row["findings"])
+        TimelineEvent(row["at"], row["person"], f"accepted {row['check']}: {row['why']}", row["findings"])
         for row in dossier.decisions["warnings"]
     ]
-    found += _verdicts(dossier)
-    found += map(_release, dossier.decisions["releases"])
-    found += [_publication(row, folded) for row in dossier.publications["publications"]]
-    found += _steps(dossier)
+    found += _iterate_verdicts(dossier)
+    found += map(_event_from_release, dossier.decisions["releases"])
+    found += [_event_from_publication(row, folded) for row in dossier.publications["publications"]]
+    found += _iterate_steps(dossier)
     return sorted(found, key=lambda deed: deed.at)
 
 
-def _approval(row: Mapping[str, Any]) -> Deed:
+def _event_from_approval(row: Mapping[str, Any]) -> TimelineEvent:
     alone = ", breaking the glass" if row.get("break_glass") else ""
-    return Deed(row["at"], row["person"], f"{row['decision']} the plan{alone}{_after(row['note'])}", row["digest"])
+    return TimelineEvent(
+        row["at"], row["person"], f"{row['decision']} the plan{alone}{_format_note(row['note'])}", row["digest"]
+    )
 
 
-def _verdicts(dossier: Dossier) -> Iterator[Deed]:
+def _iterate_verdicts(dossier: Dossier) -> Iterator[TimelineEvent]:
     for row in dossier.gate["verdicts"]:
-        yield Deed(row["at"], row["person"], f"ran the gate: {'passed' if row['passed'] else 'rejected'}")
+        yield TimelineEvent(row["at"], row["person"], f"ran the gate: {'passed' if row['passed'] else 'rejected'}")
     changes = {name: fact for name, fact in dossier.gate["facts"].items() if name.startswith(_THRESHOLDS)}
     for name, one in changes.items():
-        yield Deed(_recorded(dossier, f"fact.{name}"), one["person"], f"changed thresholds: {one['why']}")
+        yield TimelineEvent(
+            _find_recorded_time(dossier, f"fact.{name}"), one["person"], f"changed thresholds: {one['why']}"
+        )
 
 
-def _recorded(dossier: Dossier, action: str) -> str:
+def _find_recorded_time(dossier: Dossier, action: str) -> str:
     """When the audit recorded this of the run; a fact has no time of its own."""
     own = (json.loads(line).get("content") for line in dossier.entries.splitlines() if action.encode() in line)
     found = [json.loads(content) for content in own if content is not None]
@@ -67,7 +71,7 @@ _STEPS = {
 }
 
 
-def _steps(dossier: Dossier) -> Iterator[Deed]:
+def _iterate_steps(dossier: Dossier) -> Iterator[TimelineEvent]:
     """Decisions about when and under which name; they stand in the audit alone, which is as it was hashed."""
     told = {**dossier.people["names"], **dossier.people["texts"]}
     for line in dossier.entries.splitlines():
@@ -75,31 +79,31 @@ def _steps(dossier: Dossier) -> Iterator[Deed]:
         entry = json.loads(content) if content is not None else {}
         if entry.get("action") in _STEPS:
             body, who, why = entry["body"], entry["actor"]["person"], str(entry["body"].get("why") or "")
-            said = f" as {body['name']}" if body.get("name") else _after(told.get(why, why))
-            yield Deed(entry["at"], told.get(who, who), _STEPS[entry["action"]] + said)
+            said = f" as {body['name']}" if body.get("name") else _format_note(told.get(why, why))
+            yield TimelineEvent(entry["at"], told.get(who, who), _STEPS[entry["action"]] + said)
 
 
-def _release(row: Mapping[str, Any]) -> Deed:
+def _event_from_release(row: Mapping[str, Any]) -> TimelineEvent:
     who = "the clean gate" if row["kind"] == "automatic" else row["person"]
     alone = ", breaking the glass" if row["break_glass"] else ""
-    return Deed(row["at"], who, f"released the candidate{alone}{_after(row['note'])}", row["digest"])
+    return TimelineEvent(row["at"], who, f"released the candidate{alone}{_format_note(row['note'])}", row["digest"])
 
 
-def _publication(row: Mapping[str, Any], folded: Callable[[Sequence[str]], str]) -> Deed:
+def _event_from_publication(row: Mapping[str, Any], folded: Callable[[Sequence[str]], str]) -> TimelineEvent:
     word = "published" if row["kind"] == "publish" else "rolled back"
     state = "" if row["state"] == "committed" else f", which is {row['state']}"
-    why = _after(row["reason"]) if row["kind"] == "rollback" else _group(row["release"].get("group"))
-    return Deed(
+    why = _format_note(row["reason"]) if row["kind"] == "rollback" else _format_group(row["release"].get("group"))
+    return TimelineEvent(
         row["settled_at"] or row["intended_at"], row["person"], f"{word} {folded(row['partitions'])}{state}{why}"
     )
 
 
-def _group(group: Mapping[str, Any] | None) -> str:
+def _format_group(group: Mapping[str, Any] | None) -> str:
     if not group:
         return ""
     which = ", ".join(map(str, group["n"]))
     return f", group {which} of {group['of']}" + (", before its hold was over" if group.get("early") else "")
 
 
-def _after(note: str) -> str:
+def _format_note(note: str) -> str:
     return f": {note}" if note else ""

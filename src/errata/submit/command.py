@@ -11,10 +11,10 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from errata.submit.job import Pinned
+from errata.submit.job import PinnedJar
 
 
-class Blanks:
+class Placeholders:
     """Placeholders handed out so far, with what belongs there."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Command:
     waits: bool  # whether it ends with the worker
     blanks: tuple[tuple[str, str], ...]
     variables: tuple[str, ...]
-    jars: tuple[Pinned, ...]
+    jars: tuple[PinnedJar, ...]
     notes: tuple[str, ...]
 
     @property
@@ -60,27 +60,31 @@ def quoted(word: str, variables: Sequence[str] = ()) -> str:
     return "".join(f'"{piece}"' if piece in known else shlex.quote(piece) for piece in pieces if piece) or "''"
 
 
-def script(command: Command) -> list[str]:
+def render_script(command: Command) -> list[str]:
     """The command as a shell script: to copy, or to keep; what is not the command is a comment."""
     several = command.workers > 1
     lines = [f"for worker in $(seq {command.workers}); do"] if several else []
-    lines += _lines(command, " &" if several and command.waits else "")
+    lines += _render_command(command, " &" if several and command.waits else "")
     if several:
         lines += ["done", *(["wait"] if command.waits else [])]
     if command.blanks:
-        lines += ["", "# fill in", *_table(command.blanks)]
-    lines += ["", "# jars, as the run manifest pins them", *_table([(jar.sha256, jar.name) for jar in command.jars])]
+        lines += ["", "# fill in", *_render_comments(command.blanks)]
+    lines += [
+        "",
+        "# jars, as the run manifest pins them",
+        *_render_comments([(jar.sha256, jar.name) for jar in command.jars]),
+    ]
     if command.notes:
         lines += ["", "# notes", *(f"#   {note}" for note in command.notes)]
     return lines
 
 
-def _lines(command: Command, end: str) -> list[str]:
+def _render_command(command: Command, end: str) -> list[str]:
     texts = [" ".join(quoted(word, command.variables) for word in line) for line in command.lines]
     text = " \\\n".join([texts[0], *(f"  {later}" for later in texts[1:])])
     return (text + end).split("\n")
 
 
-def _table(rows: Sequence[tuple[str, str]]) -> list[str]:
+def _render_comments(rows: Sequence[tuple[str, str]]) -> list[str]:
     width = max((len(first) for first, _ in rows), default=0)
     return [f"#   {first.ljust(width)}  {second}" for first, second in rows]

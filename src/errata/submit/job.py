@@ -14,11 +14,11 @@ from errata.errors import UsageError
 from errata.model.product import Project
 
 # the builders say these themselves
-_SAID = frozenset({"spark.master", "spark.jars", "spark.app.name", "spark.submit.deployMode"})
+_SET_BY_BUILDERS = frozenset({"spark.master", "spark.jars", "spark.app.name", "spark.submit.deployMode"})
 
 
 @dataclass(frozen=True, slots=True)
-class Pinned:
+class PinnedJar:
     """A jar of the run manifest."""
 
     name: str
@@ -26,7 +26,7 @@ class Pinned:
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class LocalMachine:
     """The machine on which the command is printed."""
 
     python: str
@@ -35,7 +35,7 @@ class Here:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class SubmitOptions:
     """What the person asked for; None leaves a placeholder or the target's default."""
 
     workers: int = 1
@@ -55,7 +55,7 @@ class Wishes:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class WorkerJob:
     """What a worker needs, wherever it runs."""
 
     run_id: str
@@ -64,8 +64,8 @@ class Job:
     person: str
     master: str  # of errata.yaml
     conf: Mapping[str, str]
-    jars: tuple[Pinned, ...]
-    here: Here
+    jars: tuple[PinnedJar, ...]
+    here: LocalMachine
     state: str = "approved"
     own_jars: tuple[str, ...] = ()  # ``spark.jars`` of errata.yaml
     cores: int | None = None
@@ -84,9 +84,15 @@ class Job:
         return ("-C", root, "--as", self.person, "run", self.run_id, "--parallel", str(parallel))
 
 
-def job_of(
-    project: Project, manifest: Mapping[str, Any], run_id: str, person: str, here: Here, *, state: str = "approved"
-) -> Job:
+def build_job(
+    project: Project,
+    manifest: Mapping[str, Any],
+    run_id: str,
+    person: str,
+    here: LocalMachine,
+    *,
+    state: str = "approved",
+) -> WorkerJob:
     """The job of a sealed run; the project gives settings and limits, the manifest the jars."""
     product = project.products.get(manifest["product"])
     if product is None:
@@ -95,24 +101,26 @@ def job_of(
             hint="errata check",
         )
     throttle = product.throttle or project.throttle
-    plain = {key: value for key, value in project.spark_conf.items() if key not in _SAID}
+    plain = {key: value for key, value in project.spark_conf.items() if key not in _SET_BY_BUILDERS}
     held = {key: value for key, value in plain.items() if any(secret in value for secret in project.secrets.values())}
-    return Job(
+    return WorkerJob(
         run_id=run_id,
         project=project.name,
         root=project.root,
         person=person,
         master=project.spark_master,
         conf={key: value for key, value in plain.items() if key not in held},
-        jars=tuple(Pinned(_file_name(coordinate), digest) for coordinate, digest in manifest["code"]["jars"].items()),
+        jars=tuple(
+            PinnedJar(_jar_file_name(coordinate), digest) for coordinate, digest in manifest["code"]["jars"].items()
+        ),
         here=here,
         state=state,
         own_jars=tuple(filter(None, project.spark_conf.get("spark.jars", "").split(","))),
         cores=throttle.cores,
         variables=tuple(sorted(project.secrets)),
         withheld={key: project.redact(value) for key, value in held.items()},
-        only_here=tuple(_databases(project)),
-        paths_here=tuple(_paths(project, [source["location"] for source in _file_inputs(manifest)])),
+        only_here=tuple(_list_local_databases(project)),
+        paths_here=tuple(_list_local_paths(project, [source["location"] for source in _file_inputs(manifest)])),
     )
 
 
@@ -120,16 +128,16 @@ def _file_inputs(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [source for source in manifest["inputs"] if source["kind"] == "files"]
 
 
-def _file_name(coordinate: str) -> str:
+def _jar_file_name(coordinate: str) -> str:
     _, artifact, version = coordinate.split(":")
     return f"{artifact}-{version}.jar"
 
 
-def _databases(project: Project) -> Sequence[str]:
+def _list_local_databases(project: Project) -> Sequence[str]:
     found = ["the ledger"] if project.ledger.startswith("sqlite") else []
     return found + [f"catalog {c.name}" for c in project.catalogs.values() if "sqlite:" in (c.uri or "")]
 
 
-def _paths(project: Project, files: Sequence[str]) -> Sequence[str]:
+def _list_local_paths(project: Project, files: Sequence[str]) -> Sequence[str]:
     places = [*(catalog.warehouse or "" for catalog in project.catalogs.values()), *files]
     return [project.redact(place) for place in places if place.startswith(("/", "file:"))]

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from errata.submit.command import Blanks
-from errata.submit.job import Job, Wishes
+from errata.submit.command import Placeholders
+from errata.submit.job import SubmitOptions, WorkerJob
 
 ENVIRONMENT, PROJECT = "environment", "project"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class SubmitPaths:
     """Files as ``spark-submit`` is told of them."""
 
     application: str
@@ -26,15 +26,15 @@ class Places:
     archives: tuple[str, ...] = ()
 
 
-def from_here(job: Job, wishes: Wishes) -> Places:
+def locate_locally(job: WorkerJob, wishes: SubmitOptions) -> SubmitPaths:
     """Client mode: the driver is a process of this machine."""
     archives = (f"{wishes.env}#{ENVIRONMENT}",) if wishes.env else ()
     python = f"./{ENVIRONMENT}/bin/python" if wishes.env else job.here.python
     jars = (*(f"{job.here.jars}/{jar.name}" for jar in job.jars), *job.own_jars)
-    return Places(job.here.application, job.root, jars, python, job.here.python, archives)
+    return SubmitPaths(job.here.application, job.root, jars, python, job.here.python, archives)
 
 
-def unpacked(job: Job, wishes: Wishes, blanks: Blanks, at: str | None) -> Places:
+def locate_archives(job: WorkerJob, wishes: SubmitOptions, blanks: Placeholders, at: str | None) -> SubmitPaths:
     """Cluster mode with archives; below ``at`` if that is given, else uploaded from here."""
     env = wishes.env or (at and f"{at}/{ENVIRONMENT}.tar.gz")
     project = wishes.project or (at and f"{at}/{PROJECT}.tar.gz")
@@ -43,12 +43,14 @@ def unpacked(job: Job, wishes: Wishes, blanks: Blanks, at: str | None) -> Places
     jars = (*(f"{at}/jars/{jar.name}" if at else f"{job.here.jars}/{jar.name}" for jar in job.jars), *job.own_jars)
     application = f"{at}/application.py" if at else job.here.application
     python = f"./{ENVIRONMENT}/bin/python"
-    return Places(application, f"./{PROJECT}", jars, python, python, (f"{env}#{ENVIRONMENT}", f"{project}#{PROJECT}"))
+    return SubmitPaths(
+        application, f"./{PROJECT}", jars, python, python, (f"{env}#{ENVIRONMENT}", f"{project}#{PROJECT}")
+    )
 
 
-def in_image(job: Job, at: str) -> Places:
+def locate_in_image(job: WorkerJob, at: str) -> SubmitPaths:
     """Cluster mode with an image that holds everything below one directory."""
     place = f"local://{at}"
     jars = (*(f"{place}/jars/{jar.name}" for jar in job.jars), *job.own_jars)
     python = f"{at}/{ENVIRONMENT}/bin/python"
-    return Places(f"{place}/application.py", f"{at}/{PROJECT}", jars, python, python)
+    return SubmitPaths(f"{place}/application.py", f"{at}/{PROJECT}", jars, python, python)

@@ -11,9 +11,9 @@ import re
 import unicodedata
 
 from errata.errors import UsageError
-from errata.text.secrets import looks_like
+from errata.text.secrets import classify_secret
 
-MAX_SAID = 2_000
+MAX_LINE = 2_000
 """Characters of a reason, a note, a why."""
 
 # controls, formats, surrogates, private use, unassigned, line and paragraph separators
@@ -23,27 +23,27 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _ORDINARY = re.compile(r"[ -~]*")
 
 
-def visible(text: str) -> str:
+def escape_text(text: str) -> str:
     r"""One line in which nothing is obeyed and nothing is invisible.
 
-    >>> visible("a\x1b[2Jb\ncaf\u00e9 \u202ef")
+    >>> escape_text("a\x1b[2Jb\ncaf\u00e9 \u202ef")
     'a\\x1b[2Jb\\ncafé \\u202ef'
     """
     if _ORDINARY.fullmatch(text):
         return text
-    return "".join(_written(character) for character in text)
+    return "".join(_escape_character(character) for character in text)
 
 
-def visible_json(text: str) -> str:
+def escape_json(text: str) -> str:
     r"""JSON text whose strings hold no such character raw; what it means stays the same.
 
-    >>> visible_json('{"a": "\u202e\x9b"}')
+    >>> escape_json('{"a": "\u202e\x9b"}')
     '{"a": "\\u202e\\u009b"}'
     """
     if text.isascii() and "\x7f" not in text:
         return text
     return "".join(
-        _units(character) if _is_hidden(character) and character != "\n" else character for character in text
+        _escape_utf16(character) if _is_hidden(character) and character != "\n" else character for character in text
     )
 
 
@@ -52,10 +52,10 @@ def is_plain(text: str) -> bool:
     return _ORDINARY.fullmatch(text) is not None or not any(map(_is_hidden, text))
 
 
-def said(what: str, text: str, most: int = MAX_SAID) -> str:
+def require_one_line(what: str, text: str, most: int = MAX_LINE) -> str:
     """What a person gave as one line of text, in composed form; anything else is refused.
 
-    >>> said("--reason", " FX inverted ")
+    >>> require_one_line("--reason", " FX inverted ")
     'FX inverted'
     """
     line = unicodedata.normalize("NFC", text.strip()) if not text.isascii() else text.strip()
@@ -65,7 +65,7 @@ def said(what: str, text: str, most: int = MAX_SAID) -> str:
             f"{what} was refused; expected one line of plain text, found the character U+{ord(bad):04X}",
             state="nothing was changed",
         )
-    kind = looks_like(line)
+    kind = classify_secret(line)
     if kind and kind != "a random token":
         raise UsageError(
             f"{what} was refused; it stands in every record, and it holds what looks like {kind}",
@@ -84,18 +84,18 @@ def _is_hidden(character: str) -> bool:
     return unicodedata.category(character) in _HIDDEN and character not in _JOINERS
 
 
-def _written(character: str) -> str:
+def _escape_character(character: str) -> str:
     if not _is_hidden(character):
         return character
     code = ord(character)
-    return _SHORT.get(character) or (f"\\x{code:02x}" if code < 0x100 else _escape(code))
+    return _SHORT.get(character) or (f"\\x{code:02x}" if code < 0x100 else _escape_code(code))
 
 
-def _escape(code: int) -> str:
+def _escape_code(code: int) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _units(character: str) -> str:
+def _escape_utf16(character: str) -> str:
     """As JSON escapes it: by UTF-16 unit."""
     pairs = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{pairs[n : n + 4]}" for n in range(0, len(pairs), 4))

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 
-from errata.text.escape import visible
+from errata.text.escape import escape_text
 
 _MINUS = "−"
 _SCALES = ((Decimal(10) ** 12, "T"), (Decimal(10) ** 9, "G"), (Decimal(10) ** 6, "M"))
 
 
-def exact(number: int) -> str:
+def format_exact(number: int) -> str:
     """Every digit.
 
-    >>> exact(2204113)
+    >>> format_exact(2204113)
     '2,204,113'
     """
     return f"{number:,}"
 
 
-def count(number: int) -> str:
+def format_count(number: int) -> str:
     """A count at a glance.
 
-    >>> count(9_000_000), count(640_000), count(1_234)
+    >>> format_count(9_000_000), format_count(640_000), format_count(1_234)
     ('9.0 M', '640 k', '1,234')
     """
     if number < 10_000:
-        return exact(number)
+        return format_exact(number)
     for limit, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M")):
         if number >= limit:
             return f"{number / limit:.1f} {unit}"
@@ -39,13 +39,13 @@ def plural(number: int, noun: str, nouns: str | None = None) -> str:
     >>> plural(1, "day"), plural(45, "day"), plural(3, "entry", "entries")
     ('1 day', '45 days', '3 entries')
     """
-    return f"{exact(number)} {noun if number == 1 else nouns or noun + 's'}"
+    return f"{format_exact(number)} {noun if number == 1 else nouns or noun + 's'}"
 
 
-def size(number: int) -> str:
+def format_size(number: int) -> str:
     """Bytes in powers of ten.
 
-    >>> size(1_900_000_000), size(512)
+    >>> format_size(1_900_000_000), format_size(512)
     ('1.9 GB', '512 B')
     """
     amount = float(number)
@@ -56,10 +56,10 @@ def size(number: int) -> str:
     raise AssertionError(number)
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A time span.
 
-    >>> duration(110), duration(0.4), duration(7500)
+    >>> format_duration(110), format_duration(0.4), format_duration(7500)
     ('1 m 50 s', '0.4 s', '2 h 05 m')
     """
     if seconds < 10:
@@ -73,10 +73,10 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} m"
 
 
-def clock(seconds: float) -> str:
+def format_clock(seconds: float) -> str:
     """A running time.
 
-    >>> clock(42), clock(3661)
+    >>> format_clock(42), format_clock(3661)
     ('0:42', '1:01:01')
     """
     whole = max(0, int(seconds))
@@ -84,29 +84,29 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
 
 
-def money(usd: str) -> str:
+def format_money(usd: str) -> str:
     """Dollars and cents; what is not a number stays as it is.
 
-    >>> money("0.0042"), money("1234.5")
+    >>> format_money("0.0042"), format_money("1234.5")
     ('$0.00', '$1,234.50')
     """
-    number = _decimal(usd)
+    number = _parse_decimal(usd)
     return usd if number is None else f"${number:,.2f}"
 
 
-def moment(instant: str) -> str:
+def format_moment(instant: str) -> str:
     """An ISO instant to the minute, UTC.
 
-    >>> moment("2026-02-15T09:41:07.123456+00:00"), moment("2026-02-15T09:41:07Z")
+    >>> format_moment("2026-02-15T09:41:07.123456+00:00"), format_moment("2026-02-15T09:41:07Z")
     ('2026-02-15 09:41', '2026-02-15 09:41')
     """
     return instant[:16].replace("T", " ")
 
 
-def percent(part: float, whole: float) -> str:
+def format_percent(part: float, whole: float) -> str:
     """A share; what is not nothing never reads as nothing, nor what is not all as all.
 
-    >>> percent(1, 3), percent(1, 0), percent(1, 5000), percent(4999, 5000)
+    >>> format_percent(1, 3), format_percent(1, 0), format_percent(1, 5000), format_percent(4999, 5000)
     ('33.3 %', '–', '< 0.1 %', '> 99.9 %')
     """
     if not whole:
@@ -115,13 +115,13 @@ def percent(part: float, whole: float) -> str:
     return "< 0.1 %" if part and told == "0.0 %" else "> 99.9 %" if part != whole and told == "100.0 %" else told
 
 
-def signed_percent(percentage: Decimal | str) -> str:
+def format_signed_percent(percentage: Decimal | str) -> str:
     """How far something moved.
 
-    >>> signed_percent("-11.2041"), signed_percent(Decimal("0.02")), signed_percent("inf")
+    >>> format_signed_percent("-11.2041"), format_signed_percent(Decimal("0.02")), format_signed_percent("inf")
     ('−11.2 %', '+0.02 %', 'inf %')
     """
-    number = _decimal(str(percentage))
+    number = _parse_decimal(str(percentage))
     if number is None:
         return f"{percentage} %"
     # one place, unless that would read as no movement
@@ -129,10 +129,10 @@ def signed_percent(percentage: Decimal | str) -> str:
     return f"{number:+.{places}f} %".replace("-", _MINUS)
 
 
-def value(given: object) -> str:
+def format_value(given: object) -> str:
     """One cell: numbers with separators and every digit, absence as ``null``.
 
-    >>> value("1204.11"), value(None), value("A-10033"), value(-3), value("0012")
+    >>> format_value("1204.11"), format_value(None), format_value("A-10033"), format_value(-3), format_value("0012")
     ('1,204.11', 'null', 'A-10033', '−3', '0012')
     """
     if given is None:
@@ -140,56 +140,56 @@ def value(given: object) -> str:
     if isinstance(given, bool):
         return str(given).lower()
     text = str(given)
-    number = _decimal(text) if _is_plain_number(text) else None
-    return visible(text) if number is None else f"{number:,f}".replace("-", _MINUS)
+    number = _parse_decimal(text) if _is_plain_number(text) else None
+    return escape_text(text) if number is None else f"{number:,f}".replace("-", _MINUS)
 
 
-def verbatim(given: object) -> str:
+def format_verbatim(given: object) -> str:
     """One cell of a key, every character as it is, so that it can be asked for again; absence as ``null``.
 
-    >>> verbatim("10033"), verbatim(-3), verbatim(None), verbatim(True)
+    >>> format_verbatim("10033"), format_verbatim(-3), format_verbatim(None), format_verbatim(True)
     ('10033', '-3', 'null', 'true')
     """
     if given is None:
         return "null"
-    return str(given).lower() if isinstance(given, bool) else visible(str(given))
+    return str(given).lower() if isinstance(given, bool) else escape_text(str(given))
 
 
-def moved(before: str, after: str) -> tuple[str, str]:
+def format_totals(before: str, after: str) -> tuple[str, str]:
     """Two totals at a glance, and in full when the glance would hide that they differ.
 
-    >>> moved("41200000.00", "38870000")
+    >>> format_totals("41200000.00", "38870000")
     ('41.20 M', '38.87 M')
-    >>> moved("41200000.00", "41200000.01")
+    >>> format_totals("41200000.00", "41200000.01")
     ('41,200,000.00', '41,200,000.01')
     """
-    old, new = _decimal(before), _decimal(after)
+    old, new = _parse_decimal(before), _parse_decimal(after)
     if old is None or new is None:
-        return value(before), value(after)
-    short = _short(old), _short(new)
-    return (value(before), value(after)) if short[0] == short[1] and old != new else short
+        return format_value(before), format_value(after)
+    short = _format_scaled(old), _format_scaled(new)
+    return (format_value(before), format_value(after)) if short[0] == short[1] and old != new else short
 
 
-def glance(number: Decimal) -> str:
+def format_short(number: Decimal) -> str:
     """An amount for an axis or a tile.
 
-    >>> glance(Decimal("41200000")), glance(Decimal("-1250.50")), glance(Decimal("950000")), glance(Decimal("0.92604"))
+    >>> tuple(format_short(Decimal(number)) for number in ("41200000", "-1250.50", "950000", "0.92604"))
     ('41.2 M', '−1,250.5', '950 k', '0.926')
     """
     size = abs(number)
     for limit, unit in (*_SCALES, (Decimal(10_000), "k")):
         if size >= limit:
             scale = Decimal(1000) if unit == "k" else limit
-            return _plain(f"{number / scale:,.2f}") + f" {unit}"
-    return _plain(f"{number:,.2f}" if size >= 1 else f"{number:.4f}")
+            return _strip_zeros(f"{number / scale:,.2f}") + f" {unit}"
+    return _strip_zeros(f"{number:,.2f}" if size >= 1 else f"{number:.4f}")
 
 
-def _plain(text: str) -> str:
+def _strip_zeros(text: str) -> str:
     digits = text.rstrip("0").rstrip(".") if "." in text else text
     return (digits or "0").replace("-", _MINUS)
 
 
-def _short(number: Decimal) -> str:
+def _format_scaled(number: Decimal) -> str:
     for limit, unit in _SCALES:
         if abs(number) >= limit:
             return f"{number / limit:,.2f} {unit}".replace("-", _MINUS)
@@ -203,7 +203,7 @@ def _is_plain_number(text: str) -> bool:
     return is_number and not (len(digits) > 1 and digits[0] == "0" and digits[1] != ".")
 
 
-def _decimal(text: str) -> Decimal | None:
+def _parse_decimal(text: str) -> Decimal | None:
     try:
         number = Decimal(text)
     except InvalidOperation:

@@ -59,10 +59,10 @@ def holds_secret(key: str) -> bool:
     return _HOLDS.search(key) is not None
 
 
-def passwords_in(text: str) -> tuple[str, ...]:
+def find_passwords(text: str) -> tuple[str, ...]:
     """The passwords in an address, as they are written there and as they are meant.
 
-    >>> passwords_in("postgresql://errata:s%40lt@db/x"), passwords_in("sqlite:///ledger.db")
+    >>> find_passwords("postgresql://errata:s%40lt@db/x"), find_passwords("sqlite:///ledger.db")
     (('s%40lt', 's@lt'), ())
     """
     found = [user_info.partition(":")[2] for _, user_info in _USER_INFO.findall(text)]
@@ -70,10 +70,10 @@ def passwords_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(spelt for one in found if one for spelt in (one, unquote(one))))
 
 
-def spellings(secret: str) -> tuple[str, ...]:
+def list_spellings(secret: str) -> tuple[str, ...]:
     """A secret as it may come out: itself, in JSON, in an address, on a page.
 
-    >>> spellings('a"b'), spellings("plain")
+    >>> list_spellings('a"b'), list_spellings("plain")
     (('a"b', 'a\\\\"b', 'a%22b', 'a&quot;b'), ('plain',))
     """
     told = (json.dumps(secret), json.dumps(secret, ensure_ascii=False))
@@ -81,30 +81,30 @@ def spellings(secret: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def without_passwords(text: str) -> str:
+def hide_passwords(text: str) -> str:
     """Text in which no address has a password or a token; a user alone stays.
 
-    >>> without_passwords("cannot reach postgresql://errata:pw@db/x?sslmode=require&password=pw")
+    >>> hide_passwords("cannot reach postgresql://errata:pw@db/x?sslmode=require&password=pw")
     'cannot reach postgresql://…@db/x?sslmode=require&password=…'
-    >>> without_passwords("postgresql://errata@db/x")
+    >>> hide_passwords("postgresql://errata@db/x")
     'postgresql://errata@db/x'
     """
-    return _QUERY.sub(r"\1…", _USER_INFO.sub(_hidden, text))
+    return _QUERY.sub(r"\1…", _USER_INFO.sub(_hide_user_info, text))
 
 
-def _hidden(found: re.Match[str]) -> str:
+def _hide_user_info(found: re.Match[str]) -> str:
     is_user = ":" not in found[2] and len(found[2]) < _TOKEN
     return found[0] if is_user else f"{found[1]}…@"
 
 
-def looks_like(text: str) -> str | None:
+def classify_secret(text: str) -> str | None:
     """What kind of secret a literal looks like, None when it looks like none.
 
     Digests in hexadecimal are no secrets; a name in camel case is not random.
 
-    >>> looks_like("AKIAIOSFODNN7EXAMPLE"), looks_like("tQ9+x2Lw/Zr7Bv0Kc4Hn8Jd3Ym6Fp1GaSu5EoTiR")
+    >>> classify_secret("AKIAIOSFODNN7EXAMPLE"), classify_secret("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")
     ('an AWS access key', 'a random token')
-    >>> looks_like("postgres://u:hunter2@h/d"), looks_like("DailyRevenue_2024_v2_final"), looks_like("9be2c0f1" * 8)
+    >>> tuple(map(classify_secret, ("postgres://u:hunter2@h/d", "DailyRevenue_2024_v2_final", "9be2c0f1" * 8)))
     ('an address with a password', None, None)
     """
     for kind, shape in _SHAPES:
@@ -117,11 +117,11 @@ def looks_like(text: str) -> str | None:
 
 def _is_random(word: str) -> bool:
     letters = _SEPARATORS.sub("", word)
-    kinds = [_kind(letter) for letter in letters]
+    kinds = [_classify_letter(letter) for letter in letters]
     if len(letters) < _LEAST or len(set(kinds)) < 3:
         return False
     return sum(a != b for a, b in pairwise(kinds)) / (len(kinds) - 1) >= _CHANGES
 
 
-def _kind(letter: str) -> str:
+def _classify_letter(letter: str) -> str:
     return "digit" if letter.isdigit() else "upper" if letter.isupper() else "lower"

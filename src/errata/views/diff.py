@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from errata.model.diff import Diff, MetricMoves, Outside
+from errata.model.diff import Diff, MetricMoves, OutsideScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,4 +20,4 @@ class DiffView:
     key: tuple[str, ...]
     diff: Diff
     metrics: tuple[MetricMoves, ...] = ()
-    outside: Outside | None = None
+    outside: OutsideScope | None = None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from errata.model.partition import WHOLE, Grain, fold_text
-from errata.text.numbers import moment, plural
+from errata.model.partition import WHOLE, Grain, format_ranges
+from errata.text.numbers import format_moment, plural
 
 _SHOWN = 6
 """Ranges of partitions that a sentence names."""
@@ -25,10 +25,10 @@ class LiveWriteView:
 
     def text(self, grain: str) -> str:
         """One sentence for people."""
-        days = fold_text(Grain(grain), self.partitions, most=_SHOWN)
+        days = format_ranges(Grain(grain), self.partitions, most=_SHOWN)
         if not self.application:
             return f"{days} holds other files than planned (snapshot {self.snapshot_id}): publish compares the content"
-        told = f"{self.operation}, snapshot {self.snapshot_id}, {moment(self.at)} UTC"
+        told = f"{self.operation}, snapshot {self.snapshot_id}, {format_moment(self.at)} UTC"
         return f"{days} was written after planning by {self.application} ({told})"
 
 
@@ -52,12 +52,15 @@ class LateInputView:
 
     def text(self, grain: str) -> str:
         """One sentence for people."""
-        days = "all of it" if WHOLE in self.partitions else fold_text(Grain(grain), self.partitions, most=_SHOWN)
-        return f"input {self.input} changed for {days} after it was pinned: {self._came()}; the run does not have it"
+        days = "all of it" if WHOLE in self.partitions else format_ranges(Grain(grain), self.partitions, most=_SHOWN)
+        return (
+            f"input {self.input} changed for {days} after it was pinned: {self._describe_change()}; the run "
+            "does not have it"
+        )
 
-    def _came(self) -> str:
+    def _describe_change(self) -> str:
         if self.application:
-            return f"{self.application} ({self.operation}, snapshot {self.change}, {moment(self.at)} UTC)"
+            return f"{self.application} ({self.operation}, snapshot {self.change}, {format_moment(self.at)} UTC)"
         if not self.files:
             return f"other files than at the pinned snapshot; {self.location} no longer has the commits since"
         counts = {"new": self.new_files, "changed": self.changed_files, "missing": self.missing_files}

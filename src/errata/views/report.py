@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from errata.canonical import plain
+from errata.canonical import to_plain
 from errata.views import GroupsView, PlanView, ValidateView
 from errata.views.diff import DiffView
 
@@ -22,7 +22,7 @@ class AcceptedWarning:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class ReportedPublication:
     """A publication or a rollback that landed."""
 
     kind: str  # publish | rollback
@@ -45,7 +45,7 @@ class ReportView:
     judged_at: str
     partitions: tuple[str, ...]  # those of the candidate; fewer than planned when only a canary was computed
     accepted: tuple[AcceptedWarning, ...]
-    releases: tuple[Release, ...]
+    releases: tuple[ReportedPublication, ...]
     diff: DiffView | None
     next: tuple[str, ...]
     undo: str  # until when a publication can be taken back; a duration before it is published
@@ -56,7 +56,7 @@ class ReportView:
 
     def data(self) -> dict[str, Any]:
         """As JSON data; the diff is flat, as ``errata diff --json`` has it."""
-        found: dict[str, Any] = plain(self)
+        found: dict[str, Any] = to_plain(self)
         if found["diff"] is not None:
             inner = found["diff"].pop("diff")
             found["diff"] |= inner

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from errata.model.partition import Grain, fold_text
-from errata.text.numbers import moment
+from errata.model.partition import Grain, format_ranges
+from errata.text.numbers import format_moment
 from errata.views.approval import ApprovalView, BreakGlassView, QuorumView, ReleasedView
 from errata.views.live_writes import LateInputView, LiveWriteView
 from errata.views.publish import FreezeView, GroupsView, HazardView
@@ -41,15 +41,16 @@ class SetBackView:
     @property
     def told(self) -> str:
         """What happened, for people."""
-        scope = fold_text(Grain(self.grain), self.partitions)
-        when = f" at {moment(self.set_back_at)} UTC" if self.set_back_at else ""
+        scope = format_ranges(Grain(self.grain), self.partitions)
+        when = f" at {format_moment(self.set_back_at)} UTC" if self.set_back_at else ""
         how = f"set back by its owner{when} to snapshot {self.main_snapshot_id}"
         if self.main_snapshot_id is None:
             how = f"made anew by its owner{when}"
         rows = "the rows from before" if self.kind == "publish" and self.main_snapshot_id else "other rows"
         deed = "published" if self.kind == "publish" else "rolled back"
         return (
-            f"{scope} was {deed} at {moment(self.at)} UTC as snapshot {self.snapshot_id}, but main of {self.table} was "
+            f"{scope} was {deed} at {format_moment(self.at)} UTC as snapshot {self.snapshot_id}, but main "
+            f"of {self.table} was "
             f"{how} (no run of Errata did that); readers see {rows}"
         )
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from errata.client import Client, DoctorCheck, FileProblem
 from errata.ledger import Ledger
 from errata.model.product import Project
-from errata.ports.hooks import Progress
-from errata.text.escape import visible
+from errata.ports.hooks import ProgressListener
+from errata.text.escape import escape_text
 from errata.wiring.engines import ProjectEngines
 from errata.workspace import Desk
 
@@ -32,28 +32,28 @@ def open_project(
     *,
     spark: SparkSession | None = None,
     narrate: Callable[[str], None] | None = None,
-    progress: Callable[[str, int, str], Progress] | None = None,
+    progress: Callable[[str, int, str], ProgressListener] | None = None,
 ) -> Client:
     """A client of the project in this directory; ``spark`` uses the caller's session."""
     from errata.project import load_project
 
     loaded = load_project(project)
-    ledger = Ledger.open(loaded.ledger, redact=loaded.redact, wrapping=_wrapping(loaded))
+    ledger = Ledger.open(loaded.ledger, redact=loaded.redact, wrapping=_build_key_loader(loaded))
     engines = ProjectEngines(loaded, ledger, spark)
-    say = narrate or _say
+    say = narrate or _print_line
     desk = Desk(
         loaded,
         ledger,
         engines,
         now=lambda: datetime.now(UTC),
         narrate=lambda text: say(loaded.redact(text)),
-        progress=progress or _Silent,
+        progress=progress or _NoProgress,
     )
 
     return Client(desk, _Tools(desk, engines))
 
 
-def _wrapping(project: Project) -> Callable[[], bytes] | None:
+def _build_key_loader(project: Project) -> Callable[[], bytes] | None:
     """The key that wraps those of people, read when the first of them is needed."""
     setting = project.evidence.subject_key
     if setting is None:
@@ -61,9 +61,9 @@ def _wrapping(project: Project) -> Callable[[], bytes] | None:
 
     @cache
     def key() -> bytes:
-        from errata.evidence.keys import load_signing_key, wrapping_key
+        from errata.evidence.keys import derive_wrapping_key, load_signing_key
 
-        return wrapping_key(load_signing_key(setting, Path(project.root), "evidence.subject_key"))
+        return derive_wrapping_key(load_signing_key(setting, Path(project.root), "evidence.subject_key"))
 
     return key
 
@@ -77,19 +77,19 @@ class _Tools:
 
     def doctor(self, *, deep: bool) -> tuple[DoctorCheck, ...]:
         """Java, jars, catalogs, ledger, guards."""
-        from errata.wiring.doctor import examine
+        from errata.wiring.doctor import run_checks
 
-        return examine(self.desk, self.engines, deep=deep)
+        return run_checks(self.desk, self.engines, deep=deep)
 
     def check(self) -> tuple[FileProblem, ...]:
         """The project files against the transforms and the tables."""
         from errata.project.check import check_project
-        from errata.wiring.rule_check import ref_problems, rule_problems
+        from errata.wiring.rule_check import find_ref_problems, find_rule_problems
 
         found = check_project(self.desk.project, self.engines.tables)
         said = {(problem.file, problem.key) for problem in found}
         project, tables = self.desk.project, self.engines.tables
-        more = (*ref_problems(project, self.engines.pins), *rule_problems(project, tables))
+        more = (*find_ref_problems(project, self.engines.pins), *find_rule_problems(project, tables))
         return (*found, *(problem for problem in more if (problem.file, problem.key) not in said))
 
     def adopt(self, table: str) -> str:
@@ -99,11 +99,11 @@ class _Tools:
         return draft_product(self.engines.tables.describe(table))
 
 
-def _say(text: str) -> None:
-    sys.stderr.write(f"{visible(text)}\n")
+def _print_line(text: str) -> None:
+    sys.stderr.write(f"{escape_text(text)}\n")
 
 
-class _Silent:
+class _NoProgress:
     """Nobody watches."""
 
     def __init__(self, run_id: str, partitions: int, unit: str) -> None:

@@ -21,13 +21,13 @@ from errata.model.product.throttle import Throttle
 from errata.ports.erasure import ErasedSubjects, Suppressions
 from errata.ports.tables import (
     HistoryReader,
-    InputFacts,
     InputReader,
+    InputState,
     OutsideReader,
-    PinKeeper,
     QuarantineTable,
     RowReader,
     TableReader,
+    TagKeeper,
     TargetReader,
 )
 from errata.workspace import Engines
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from errata.engines.files.source import FileSource
-    from errata.engines.hooks.alarm import CommandBell
+    from errata.engines.hooks.alarm import CommandAlarm
     from errata.engines.hooks.probes import SignalProbes
     from errata.engines.iceberg.commits.java import JavaIceberg
     from errata.engines.iceberg.commits.publish import IcebergPublishing
-    from errata.engines.iceberg.commits.side_tables import IcebergBeside
+    from errata.engines.iceberg.commits.side_tables import IcebergSideTables
     from errata.engines.iceberg.commits.staging import IcebergStaging
     from errata.engines.iceberg.metadata.tables import IcebergMetadata, TableLoader
-    from errata.engines.spark.compute.chunks import SparkChunks
+    from errata.engines.spark.compute.chunks import SparkChunkEngine
     from errata.engines.spark.measure.measurer import SparkMeasurer
     from errata.engines.spark.runtime.spark_session import SparkRuntime
     from errata.engines.spark.write.append import SparkWriter
     from errata.engines.spark.write.rewrite import SparkRewriter
-    from errata.engines.spark.write.side_tables import SparkBeside
+    from errata.engines.spark.write.side_tables import SparkSideTables
     from errata.jars import Jar
 
 
@@ -103,21 +103,21 @@ class ProjectEngines:
     @property
     def jars(self) -> tuple[Jar, ...]:
         """The archives that this project's catalogs and places need."""
-        from errata.jars import groups_for, listed
+        from errata.jars import find_required_groups, list_jars
 
-        return listed(*groups_for(self._project))
+        return list_jars(*find_required_groups(self._project))
 
     @property
     def inputs(self) -> InputReader:
         """Inputs of either kind."""
-        return _Inputs(self.metadata, self.sources)
+        return _InputRouter(self.metadata, self.sources)
 
     @cached_property
-    def pins(self) -> PinKeeper:
+    def pins(self) -> TagKeeper:
         """Tags, without a JVM."""
-        from errata.engines.iceberg.metadata.tags import IcebergPins
+        from errata.engines.iceberg.metadata.tags import IcebergTags
 
-        return IcebergPins(self.catalogs)
+        return IcebergTags(self.catalogs)
 
     @cached_property
     def history(self) -> HistoryReader:
@@ -129,16 +129,16 @@ class ProjectEngines:
     @cached_property
     def rows(self) -> RowReader:
         """Single rows, without a JVM."""
-        from errata.engines.iceberg.metadata.rows import IcebergRows
+        from errata.engines.iceberg.metadata.rows import IcebergRowReader
 
-        return IcebergRows(self.catalogs)
+        return IcebergRowReader(self.catalogs)
 
     @cached_property
     def outside(self) -> OutsideReader:
         """What a candidate left alone, without a JVM."""
-        from errata.engines.iceberg.metadata.untouched import IcebergOutside
+        from errata.engines.iceberg.metadata.untouched import IcebergOutsideReader
 
-        return IcebergOutside(self.catalogs)
+        return IcebergOutsideReader(self.catalogs)
 
     @cached_property
     def quarantine(self) -> QuarantineTable:
@@ -155,7 +155,7 @@ class ProjectEngines:
             known = subjects.get(product.target.table, ())
             subjects[product.target.table] = tuple(dict.fromkeys((*known, *product.target.subjects)))
         if not any(subjects.values()):
-            return _Nobody()
+            return _NoSuppressions()
         from errata.engines.spark.measure.erasure import SparkSuppressions
 
         return SparkSuppressions(self.erased, subjects, lambda: self.runtime.session)
@@ -163,7 +163,7 @@ class ProjectEngines:
     @cached_property
     def erased(self) -> ErasedSubjects:
         """The list of erased subjects, without a JVM."""
-        from errata.engines.iceberg.metadata.erasure_list import IcebergErased
+        from errata.engines.iceberg.metadata.erasure_list import IcebergErasureList
 
         settings = self._project.erasure
         if settings is None:
@@ -174,19 +174,19 @@ class ProjectEngines:
 
         @cache
         def key() -> bytes:
-            from errata.evidence.keys import hashing_key, load_signing_key
+            from errata.evidence.keys import derive_hashing_key, load_signing_key
 
-            return hashing_key(load_signing_key(settings.key, Path(self._project.root), "erasure.key"))
+            return derive_hashing_key(load_signing_key(settings.key, Path(self._project.root), "erasure.key"))
 
-        return IcebergErased(self.catalogs, settings.table, key)
+        return IcebergErasureList(self.catalogs, settings.table, key)
 
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's code as it is now."""
         from errata._version import __version__
-        from errata.project.code import git_state, lock_digest, zip_code
+        from errata.project.code import compute_lock_digest, read_git_state, zip_code
 
         content, digest = zip_code(self._project.root)
-        commit, dirty = git_state(self._project.root)
+        commit, dirty = read_git_state(self._project.root)
         transform = product.transform
         code = Code(
             call=transform.call,
@@ -194,7 +194,7 @@ class ProjectEngines:
             config=transform.config,
             zip_digest=digest,
             config_digest=digest_of(transform.config),
-            lock_digest=lock_digest(self._project.root),
+            lock_digest=compute_lock_digest(self._project.root),
             jars={jar.coordinate: jar.sha256 for jar in self.jars},
             git_commit=commit,
             git_dirty=dirty,
@@ -207,11 +207,11 @@ class ProjectEngines:
         """JVM and session."""
         from errata.engines.spark.runtime.jvm import class_path, is_submitted
         from errata.engines.spark.runtime.spark_session import SparkRuntime
-        from errata.jars import require
+        from errata.jars import require_jars
         from errata.jars.shipped import require_shipped
 
         brought = self._spark is not None or is_submitted()
-        runtime = SparkRuntime(self._project, () if brought else require(jars=self.jars), self.log, self._spark)
+        runtime = SparkRuntime(self._project, () if brought else require_jars(jars=self.jars), self.log, self._spark)
         if self._spark is None and is_submitted():
             require_shipped(self.jars, class_path(runtime.gateway))
         return runtime
@@ -252,30 +252,30 @@ class ProjectEngines:
         return SparkRewriter(self.runtime, self._files)
 
     @cached_property
-    def beside(self) -> IcebergBeside:
+    def beside(self) -> IcebergSideTables:
         """Tables beside targets."""
-        from errata.engines.iceberg.commits.side_tables import IcebergBeside
+        from errata.engines.iceberg.commits.side_tables import IcebergSideTables
 
-        return IcebergBeside(self.java)
+        return IcebergSideTables(self.java)
 
     @cached_property
-    def writer(self) -> SparkBeside:
+    def writer(self) -> SparkSideTables:
         """Rows of tables beside targets."""
-        from errata.engines.spark.write.side_tables import SparkBeside
+        from errata.engines.spark.write.side_tables import SparkSideTables
 
-        return SparkBeside(self.runtime, self._files)
+        return SparkSideTables(self.runtime, self._files)
 
     def hold_to(self, throttle: Throttle) -> None:
         """Cores and pool of the run at hand."""
         self.runtime.hold_to(throttle)
 
     @cached_property
-    def chunks(self) -> SparkChunks:
+    def chunks(self) -> SparkChunkEngine:
         """Chunks on Spark."""
-        from errata.engines.spark.compute.chunks import SparkChunks
+        from errata.engines.spark.compute.chunks import SparkChunkEngine
 
-        cache = _code_cache(Path(self._project.root))
-        return SparkChunks(self.runtime, self._files, self.sources, cache, self.quarantine.ensure)
+        cache = _choose_code_cache(Path(self._project.root))
+        return SparkChunkEngine(self.runtime, self._files, self.sources, cache, self.quarantine.ensure)
 
     @cached_property
     def measurer(self) -> SparkMeasurer:
@@ -296,30 +296,30 @@ class ProjectEngines:
         return SignalProbes(Path(self._project.root), {"ledger": self._ledger.scalar, "lake": lake})
 
     @property
-    def alarm(self) -> CommandBell:
+    def alarm(self) -> CommandAlarm:
         """The command that is told of broken glass."""
-        from errata.engines.hooks.alarm import CommandBell
+        from errata.engines.hooks.alarm import CommandAlarm
 
-        return CommandBell(Path(self._project.root), self._project.alarm)
+        return CommandAlarm(Path(self._project.root), self._project.alarm)
 
     @property
-    def content(self) -> _Content:
+    def content(self) -> _LazyContent:
         """Content digests, when file lists cannot tell."""
-        return _Content(self)
+        return _LazyContent(self)
 
 
 @dataclass(frozen=True, slots=True)
-class _Inputs:
+class _InputRouter:
     tables: IcebergMetadata
     files: FileSource
 
-    def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputFacts:
+    def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
         """From the catalog or from the file listing."""
         return (self.tables if source.table else self.files).read_input(source, grain, partitions)
 
 
 @dataclass(frozen=True, slots=True)
-class _Content:
+class _LazyContent:
     """Starts Spark only if it is ever asked."""
 
     engines: ProjectEngines
@@ -338,7 +338,7 @@ class _Content:
         return self.engines.measurer.filled(target.table, snapshot_id, target, partitions, columns)
 
 
-class _Nobody:
+class _NoSuppressions:
     """An empty list of suppressed subjects."""
 
     def watermark(self, _table: str) -> str:
@@ -350,7 +350,7 @@ class _Nobody:
         return ()
 
 
-def _code_cache(root: Path) -> Path:
+def _choose_code_cache(root: Path) -> Path:
     """Beside the project; elsewhere when that cannot be written, as where a cluster unpacked an archive."""
     own = root / ".errata" / "cache"
     there = next(place for place in (own, *own.parents) if place.exists())

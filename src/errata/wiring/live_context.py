@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from errata.engines.spark.compute.lineage import deterministic_id, stamp
-from errata.engines.spark.inputs.row_rules import split
+from errata.engines.spark.inputs.row_rules import split_rows
 from errata.errors import NotFound
 from errata.model.context import Context, Mode
-from errata.model.partition import expand, start_of
+from errata.model.partition import expand_range, start_of
 from errata.project import load_project
 
 
@@ -27,7 +27,7 @@ def live_context(
     if found is None:
         raise NotFound(f"product {product!r} is not in {loaded.name}; expected one of {', '.join(loaded.products)}")
     grain = found.target.grain
-    partitions = expand(grain, *interval)
+    partitions = expand_range(grain, *interval)
     lineage: dict[str, str | None] = {
         "produced_by_run_id": None,
         "produced_by_transform": found.transform.call,
@@ -52,5 +52,5 @@ def live_context(
         lineage={name: lineage[name] for name in found.lineage_columns},
         _deterministic_id=deterministic_id,
         _stamp=stamp,
-        _quarantine=partial(split, quarantine) if quarantine else None,
+        _quarantine=partial(split_rows, quarantine) if quarantine else None,
     )

@@ -26,23 +26,23 @@ from errata.failpoints import failpoint
 from errata.ledger import AttemptRecord, RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Chunk, Manifest
-from errata.model.partition import fold_text
-from errata.model.rebase import Rebase, as_pinned
+from errata.model.partition import format_ranges
+from errata.model.rebase import Rebase, apply_rebase
 from errata.model.run import ChunkState
 from errata.ports.compute import ChunkWork, StagedOutput
-from errata.ports.hooks import Progress
-from errata.worker.ledger_wait import patiently
-from errata.worker.retry import after_error
+from errata.ports.hooks import ProgressListener
+from errata.worker.ledger_wait import retry_ledger_call
+from errata.worker.retry import error_policy
 from errata.workspace import Desk
 
 LEASE_SECONDS = float(os.environ.get("ERRATA_LEASE_SECONDS", "60"))
 """How long a worker may be silent; it speaks four times as often."""
 
-_STOPS = (StorageRefused, WorkerDied)
+_WORKER_ERRORS = (StorageRefused, WorkerDied)
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class RunJob:
     """What all chunks of a run share."""
 
     desk: Desk
@@ -50,46 +50,46 @@ class Job:
     run: RunRecord
     manifest: Manifest
     parts: Mapping[str, bytes]
-    progress: Progress
+    progress: ProgressListener
     attempts: int  # at one chunk, before it is quarantined
     rebases: tuple[Rebase, ...] = ()  # what was pinned again since the plan
     stop: threading.Event = field(default_factory=threading.Event)
 
 
-def work_of(job: Job, attempt: AttemptRecord) -> ChunkWork:
+def build_chunk_work(job: RunJob, attempt: AttemptRecord) -> ChunkWork:
     """What an engine needs to know about this attempt."""
     chunk = Chunk(attempt.chunk_id, attempt.partitions, 0, 0)
-    earlier = _earlier(job) if any(pin.own for pin in job.manifest.inputs) else {}
-    pinned = as_pinned(job.manifest, job.rebases, chunk.partitions)
+    earlier = _find_earlier_snapshots(job) if any(pin.own for pin in job.manifest.inputs) else {}
+    pinned = apply_rebase(job.manifest, job.rebases, chunk.partitions)
     return ChunkWork(job.run.run_id, pinned, job.run.manifest_digest, chunk, attempt.attempt_id, job.parts, earlier)
 
 
-def _earlier(job: Job) -> dict[str, str]:
+def _find_earlier_snapshots(job: RunJob) -> dict[str, str]:
     chunks = job.desk.ledger.chunks(job.run.run_id)
     done = [chunk for chunk in chunks if chunk.state is ChunkState.DONE]
     return {name: chunk.snapshot_id or "" for chunk in done for name in chunk.partitions}
 
 
-def attempt_chunk(job: Job, attempt: AttemptRecord, work: ChunkWork) -> None:
+def attempt_chunk(job: RunJob, attempt: AttemptRecord, work: ChunkWork) -> None:
     """Compute, append, adopt; raises only what stops the whole worker."""
-    shown = fold_text(job.manifest.target.grain, work.chunk.partitions)
+    shown = format_ranges(job.manifest.target.grain, work.chunk.partitions)
     job.progress.show(work.chunk.chunk_id, f"{shown}  running  {attempt.owner.name}  fence {attempt.fence}")
-    heart = _Heart(job, attempt, work)
+    heart = _Heartbeat(job, attempt, work)
     try:
         with heart:
-            _adopt(job, attempt, work)
+            _stage_and_adopt(job, attempt, work)
     except AttemptLost as lost:
         job.desk.narrate(f"chunk {work.chunk.chunk_id}: {lost.message}")
     except ErrataError as error:
-        _record(job, attempt, error, was_taken=heart.was_taken)
+        _record_failure(job, attempt, error, was_taken=heart.was_taken)
     finally:
         job.progress.show(work.chunk.chunk_id, None)
 
 
-def _adopt(job: Job, attempt: AttemptRecord, work: ChunkWork) -> None:
+def _stage_and_adopt(job: RunJob, attempt: AttemptRecord, work: ChunkWork) -> None:
     engine, started = job.desk.engines.chunks, time.monotonic()
     try:
-        staged = _stage(job, work)
+        staged = _stage_chunk(job, work)
         cost = engine.cost(work)
     except ErrataError:
         raise
@@ -109,12 +109,12 @@ def _adopt(job: Job, attempt: AttemptRecord, work: ChunkWork) -> None:
             cost=cost,
         )
 
-    patiently(adopt, job.desk.narrate)
+    retry_ledger_call(adopt, job.desk.narrate)
     failpoint("stage.after_adopt")
     job.progress.advance(len(work.chunk.partitions), staged.rows)
 
 
-def _record(job: Job, attempt: AttemptRecord, error: ErrataError, *, was_taken: bool) -> None:
+def _record_failure(job: RunJob, attempt: AttemptRecord, error: ErrataError, *, was_taken: bool) -> None:
     ledger, actor = job.desk.ledger, job.actor
     if job.stop.is_set() or isinstance(error, StorageRefused):
         # not the chunk's fault
@@ -124,13 +124,13 @@ def _record(job: Job, attempt: AttemptRecord, error: ErrataError, *, was_taken: 
         try:
             lost_worker = isinstance(error, (WorkerDied, OutOfMemory))
             code = OutOfMemory.code if error.fields.get("memory") else error.code
-            fate = patiently(
+            fate = retry_ledger_call(
                 lambda: ledger.fail(
                     attempt,
                     error_code=code,
                     message=error.message,
                     actor=actor,
-                    fate=after_error(error, job.attempts),
+                    fate=error_policy(error, job.attempts),
                     lost_worker=lost_worker,
                 ),
                 job.desk.narrate,
@@ -141,11 +141,11 @@ def _record(job: Job, attempt: AttemptRecord, error: ErrataError, *, was_taken: 
             # its jobs were stopped because another worker has the chunk now
             why = "its jobs were stopped" if was_taken else lost.message
             job.desk.narrate(f"chunk {attempt.chunk_id} belongs to another worker now: {why}")
-    if isinstance(error, _STOPS) and not job.stop.is_set():
+    if isinstance(error, _WORKER_ERRORS) and not job.stop.is_set():
         raise error
 
 
-def _stage(job: Job, work: ChunkWork) -> StagedOutput:
+def _stage_chunk(job: RunJob, work: ChunkWork) -> StagedOutput:
     chunks, staging, target = job.desk.engines.chunks, job.desk.engines.staging, job.manifest.target
     chunks.check_sources(work)
     try:
@@ -163,33 +163,33 @@ def _stage(job: Job, work: ChunkWork) -> StagedOutput:
         raise EngineError(f"attempt {work.attempt} left no snapshot on {target.table}")
     # a file that changed while it was read fails the chunk as well
     chunks.check_sources(work)
-    refuse_foreign(work, {file.partition or "unpartitioned" for file in staged.files})
+    refuse_foreign_partitions(work, {file.partition or "unpartitioned" for file in staged.files})
     return staged
 
 
-def refuse_foreign(work: ChunkWork, found: Collection[str]) -> None:
+def refuse_foreign_partitions(work: ChunkWork, found: Collection[str]) -> None:
     """A chunk writes its own partitions and no other."""
     target, owned = work.manifest.target, set(work.chunk.partitions)
     if foreign := sorted(set(found) - owned):
         raise ForeignPartition(
             f"chunk {work.chunk.chunk_id} produced rows for {', '.join(foreign[:10])}"
-            f"{' and more' if len(foreign) > 10 else ''}; expected only {fold_text(target.grain, owned)}",
+            f"{' and more' if len(foreign) > 10 else ''}; expected only {format_ranges(target.grain, owned)}",
             state="its output is not adopted; main is unchanged",
             hint="filter the transform's output to ctx.partitions, then plan again",
             partitions=foreign,
         )
 
 
-class _Heart:
+class _Heartbeat:
     """Keeps one lease alive from its own thread; stops the Spark jobs of an attempt that lost it."""
 
-    def __init__(self, job: Job, attempt: AttemptRecord, work: ChunkWork) -> None:
+    def __init__(self, job: RunJob, attempt: AttemptRecord, work: ChunkWork) -> None:
         self._job = job
         self._attempt = attempt
         self._work = work
         self._over = threading.Event()
         self.was_taken = False
-        self._thread = threading.Thread(target=self._beat, name=f"heart-{attempt.attempt_id}", daemon=True)
+        self._thread = threading.Thread(target=self._send_heartbeats, name=f"heart-{attempt.attempt_id}", daemon=True)
 
     def __enter__(self) -> None:
         self._thread.start()
@@ -198,7 +198,7 @@ class _Heart:
         self._over.set()
         self._thread.join()
 
-    def _beat(self) -> None:
+    def _send_heartbeats(self) -> None:
         while not self._over.wait(LEASE_SECONDS / 4):
             try:
                 if self._job.desk.ledger.heartbeat(self._attempt, LEASE_SECONDS):

@@ -12,9 +12,9 @@ from errata.errors import CostCapReached, StateRefused
 from errata.ledger import AttemptRecord
 from errata.model.manifest import Manifest
 from errata.model.run import AttemptState, RunState
-from errata.planning.estimate import busy_seconds, cores_for, dollars
+from errata.planning.estimate import compute_usd, count_busy_seconds, count_worker_cores
 from errata.views import CostView
-from errata.worker.attempt import Job
+from errata.worker.attempt import RunJob
 from errata.workspace import Desk
 
 
@@ -22,9 +22,9 @@ def core_seconds(attempts: Iterable[AttemptRecord], cores: int, now: str) -> flo
     """Seconds in which each worker had a chunk in hand, times its cores: what a cluster charges for. Pure."""
     spans: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for attempt in attempts:
-        start, end = _at(attempt.started_at), _at(attempt.ended_at or now)
+        start, end = _to_timestamp(attempt.started_at), _to_timestamp(attempt.ended_at or now)
         spans[f"{attempt.owner.host}/{attempt.owner.pid}/{attempt.owner.started}"].append((start, end))
-    return sum(busy_seconds(worker) for worker in spans.values()) * cores
+    return sum(count_busy_seconds(worker) for worker in spans.values()) * cores
 
 
 def cost_view(
@@ -35,16 +35,16 @@ def cost_view(
         return None
     now = desk.ledger.now()
     product = desk.project.products.get(manifest.product)
-    cores = cores_for(desk.project, product) if product else 1
+    cores = count_worker_cores(desk.project, product) if product else 1
     spent = core_seconds(attempts, cores, now)
     adopted = [attempt for attempt in attempts if attempt.state is AttemptState.ADOPTED]
-    spans = [(_at(a.started_at), _at(a.ended_at or now)) for a in attempts]
+    spans = [(_to_timestamp(a.started_at), _to_timestamp(a.ended_at or now)) for a in attempts]
     refined = facts.get("canary", {})
     planned = manifest.estimate
     return CostView(
-        seconds=round(busy_seconds(spans)),
+        seconds=round(count_busy_seconds(spans)),
         core_seconds=round(spent),
-        usd=dollars(desk.project.core_hour_usd, spent),
+        usd=compute_usd(desk.project.core_hour_usd, spent),
         estimated_seconds=(
             int(refined.get("seconds_low", planned.seconds_low)),
             int(refined.get("seconds_high", planned.seconds_high)),
@@ -54,22 +54,22 @@ def cost_view(
         worker_count=len({(a.owner.host, a.owner.pid, a.owner.started) for a in attempts}),
         attempt_count=len(attempts),
         commit_count=len(adopted),
-        input_bytes=_sum(adopted, "input_bytes"),
-        shuffle_bytes=_sum(adopted, "shuffle_bytes"),
+        input_bytes=_sum_cost(adopted, "input_bytes"),
+        shuffle_bytes=_sum_cost(adopted, "shuffle_bytes"),
         output_bytes=sum(attempt.bytes or 0 for attempt in adopted),
         output_file_count=sum(attempt.files or 0 for attempt in adopted),
     )
 
 
-def _sum(attempts: Iterable[AttemptRecord], name: str) -> int:
+def _sum_cost(attempts: Iterable[AttemptRecord], name: str) -> int:
     return sum(int(attempt.cost.get(name, 0)) for attempt in attempts)
 
 
-def _at(instant: str) -> float:
+def _to_timestamp(instant: str) -> float:
     return datetime.fromisoformat(instant).timestamp()
 
 
-def stop_at_cap(job: Job) -> None:
+def stop_at_cap(job: RunJob) -> None:
     """Pause the run and raise when it has cost what its plan allows and would start more chunks.
 
     A plan that set the rule aside goes on.
@@ -85,8 +85,8 @@ def stop_at_cap(job: Job) -> None:
             state="what was computed is kept; main is unchanged",
             hint=f"set price.core_hour_usd in errata.yaml again, then: errata run {run_id}",
         )
-    cores = cores_for(job.desk.project, job.desk.product(job.manifest.product))
-    spent = dollars(price, core_seconds(ledger.attempts(run_id), cores, ledger.now()))
+    cores = count_worker_cores(job.desk.project, job.desk.product(job.manifest.product))
+    spent = compute_usd(price, core_seconds(ledger.attempts(run_id), cores, ledger.now()))
     if Decimal(spent) < Decimal(cap) or not ledger.counts(run_id).pending:
         return
     try:

@@ -11,52 +11,52 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from errata.canonical import plain
+from errata.canonical import to_plain
 from errata.errors import StateRefused, ValidationRejected
-from errata.gate.candidate import assemble, facts_of, measured
-from errata.gate.verdict.judge import Verdict, judge
+from errata.gate.candidate import assemble_candidate, describe_candidate, measure_candidate
+from errata.gate.verdict.judge import Verdict, judge_candidate
 from errata.ledger import CandidateRecord, ChunkRecord, RunRecord
 from errata.model.manifest import Chunk, Estimate, Manifest
 from errata.model.run import ChunkState, RunState
-from errata.planning.estimate import cores_for, refine
-from errata.planning.repack import Measured
+from errata.planning.estimate import count_worker_cores, refine_estimate
+from errata.planning.repack import ChunkTiming
 from errata.views import ValidateView
-from errata.worker.attempt import Job
+from errata.worker.attempt import RunJob
 from errata.workspace import Desk
 
-CANARY = "canary"
-REJECTED = "canary.rejected"
+CANARY_FACT = "canary"
+REJECTED_FACT = "canary.rejected"
 
 
-def judge_canary(job: Job) -> bool:
+def judge_canary(job: RunJob) -> bool:
     """Judge a canary that is computed and not judged yet; False when there is none."""
     try:
-        return _judge(job)
+        return _judge_computed_canary(job)
     except StateRefused:
         # paused or ended by someone meanwhile, or judged by another worker: whoever asked looks again
         ledger, run_id = job.desk.ledger, job.run.run_id
-        if ledger.run(run_id).state is RunState.RUNNING and CANARY not in ledger.facts(run_id):
+        if ledger.run(run_id).state is RunState.RUNNING and CANARY_FACT not in ledger.facts(run_id):
             raise
         return True
 
 
-def _judge(job: Job) -> bool:
+def _judge_computed_canary(job: RunJob) -> bool:
     desk, run = job.desk, job.run
     chunks = desk.ledger.chunks(run.run_id)
     canary = [chunk for chunk in chunks if chunk.wave == 0]
     if not canary or any(chunk.state is not ChunkState.DONE for chunk in canary):
         return False
-    if CANARY in desk.ledger.facts(run.run_id):
+    if CANARY_FACT in desk.ledger.facts(run.run_id):
         return False
     names = {name for chunk in canary for name in chunk.partitions}
-    part = _part_of(job.manifest, names)
-    candidate = assemble(desk, job.actor, run, part, canary)
-    measurements = measured(desk, job.actor, run, part, candidate)
-    verdict = judge(part, measurements, facts_of(desk, part, candidate))
+    part = _narrow_manifest(job.manifest, names)
+    candidate = assemble_candidate(desk, job.actor, run, part, canary)
+    measurements = measure_candidate(desk, job.actor, run, part, candidate)
+    verdict = judge_candidate(part, measurements, describe_candidate(desk, part, candidate))
     if any(problem.level == "block" for problem in verdict.problems):
-        _reject(job, verdict, candidate, len(measurements))
+        _reject_run(job, verdict, candidate, len(measurements))
     warned = sorted({problem.name for problem in verdict.problems})
-    estimate = _refined(job, canary, [chunk for chunk in chunks if chunk.wave != 0])
+    estimate = _refine_estimate(job, canary, [chunk for chunk in chunks if chunk.wave != 0])
     fact = {
         "partitions": list(part.partitions),
         "candidate": candidate.branch,
@@ -67,7 +67,7 @@ def _judge(job: Job) -> bool:
         "usd": estimate.usd,
         "basis": estimate.basis,
     }
-    _, already = desk.ledger.record_fact(run.run_id, CANARY, fact, job.actor)
+    _, already = desk.ledger.record_fact(run.run_id, CANARY_FACT, fact, job.actor)
     if not already:
         desk.ledger.abandon_candidate(run.run_id, candidate.n, job.actor, "the canary passed")
         told = f" with warnings on {', '.join(warned)}" if warned else ""
@@ -78,7 +78,7 @@ def _judge(job: Job) -> bool:
     return True
 
 
-def _part_of(manifest: Manifest, names: set[str]) -> Manifest:
+def _narrow_manifest(manifest: Manifest, names: set[str]) -> Manifest:
     """The run as if it had only these partitions; what is said of the run as a whole is judged on the whole."""
     return replace(
         manifest,
@@ -88,29 +88,29 @@ def _part_of(manifest: Manifest, names: set[str]) -> Manifest:
     )
 
 
-def _reject(job: Job, verdict: Verdict, candidate: CandidateRecord, measured_count: int) -> None:
+def _reject_run(job: RunJob, verdict: Verdict, candidate: CandidateRecord, measured_count: int) -> None:
     """End the run. The verdict is recorded first, so that every later worker can repeat it."""
     desk, run_id = job.desk, job.run.run_id
     fact = {
         "snapshot_id": candidate.snapshot_id or "",
         "candidate": candidate.branch,
-        "checks": [plain(check) for check in verdict.checks],
+        "checks": [to_plain(check) for check in verdict.checks],
         "measured": measured_count,
     }
-    desk.ledger.record_fact(run_id, REJECTED, fact, job.actor)
-    body = {"canary": [plain(problem) for problem in verdict.problems[:50]]}
+    desk.ledger.record_fact(run_id, REJECTED_FACT, fact, job.actor)
+    body = {"canary": [to_plain(problem) for problem in verdict.problems[:50]]}
     try:
         desk.ledger.move(run_id, RunState.REJECTED, actor=job.actor, action="canary.rejected", body=body)
     except StateRefused:
         # another worker judged it at the same moment and said so first
         if desk.ledger.run(run_id).state is not RunState.REJECTED:
             raise
-    refuse_rejected(desk, desk.ledger.run(run_id))
+    refuse_rejected_canary(desk, desk.ledger.run(run_id))
 
 
-def refuse_rejected(desk: Desk, run: RunRecord) -> None:
+def refuse_rejected_canary(desk: Desk, run: RunRecord) -> None:
     """Raise if the canary ended this run, in every worker alike, with the verdict as ``errata validate`` gives it."""
-    rejected = desk.ledger.facts(run.run_id).get(REJECTED)
+    rejected = desk.ledger.facts(run.run_id).get(REJECTED_FACT)
     # a canary that was the whole run may have been judged again by the gate, whose verdict counts then
     if run.state is not RunState.REJECTED or rejected is None or desk.ledger.latest_verdict(run.run_id):
         return
@@ -120,11 +120,11 @@ def refuse_rejected(desk: Desk, run: RunRecord) -> None:
         f"the canary did not pass: {first['partition'] or 'the candidate'}: {first['name']}: {first['message']}",
         state=f"{counts.done} of {counts.total} chunks are staged, nothing else was computed; main is unchanged",
         hint=f'errata diff {run.run_id}\nerrata plan {run.product} … --supersede {run.run_id} --reason "…"',
-        validation=_view(desk, run, rejected),
+        validation=_validate_view(desk, run, rejected),
     )
 
 
-def _view(desk: Desk, run: RunRecord, rejected: Mapping[str, Any]) -> ValidateView:
+def _validate_view(desk: Desk, run: RunRecord, rejected: Mapping[str, Any]) -> ValidateView:
     return ValidateView(
         run_id=run.run_id,
         state=run.state.value,
@@ -138,21 +138,21 @@ def _view(desk: Desk, run: RunRecord, rejected: Mapping[str, Any]) -> ValidateVi
     )
 
 
-def _refined(job: Job, done: list[ChunkRecord], left: list[ChunkRecord]) -> Estimate:
+def _refine_estimate(job: RunJob, done: list[ChunkRecord], left: list[ChunkRecord]) -> Estimate:
     project, product = job.desk.project, job.desk.product(job.manifest.product)
     rest = [Chunk(chunk.chunk_id, chunk.partitions, chunk.rows, chunk.bytes) for chunk in left]
-    cores = cores_for(project, product)
-    return refine(job.manifest.estimate, taken_by(job, done), rest, cores, project.core_hour_usd)
+    cores = count_worker_cores(project, product)
+    return refine_estimate(job.manifest.estimate, measure_done_chunks(job, done), rest, cores, project.core_hour_usd)
 
 
-def taken_by(job: Job, chunks: list[ChunkRecord]) -> list[Measured]:
+def measure_done_chunks(job: RunJob, chunks: list[ChunkRecord]) -> list[ChunkTiming]:
     """What done chunks took, newest last."""
     started = {
         (a.chunk_id, a.fence): datetime.fromisoformat(a.started_at).timestamp()
         for a in job.desk.ledger.attempts(job.run.run_id)
     }
     found = [
-        Measured(c.bytes, c.seconds, c.rows, len(c.partitions), started.get((c.chunk_id, c.fence), 0.0))
+        ChunkTiming(c.bytes, c.seconds, c.rows, len(c.partitions), started.get((c.chunk_id, c.fence), 0.0))
         for c in chunks
         if c.state is ChunkState.DONE and c.seconds
     ]

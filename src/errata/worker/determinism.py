@@ -11,17 +11,17 @@ from collections.abc import Mapping, Sequence
 from errata.canonical import digest_of
 from errata.errors import Nondeterministic, StateRefused
 from errata.model.manifest import Chunk
-from errata.model.partition import fold_text
+from errata.model.partition import format_ranges
 from errata.model.run import RunState
 from errata.ports.compute import ChunkWork
-from errata.worker.attempt import Job
+from errata.worker.attempt import RunJob
 
 DETERMINISM = "determinism"
 REFUTED = "nondeterminism"
 PARALLELISM = (3, 8)
 
 
-def samples(chunks: Sequence[Chunk], count: int) -> tuple[Chunk, ...]:
+def choose_samples(chunks: Sequence[Chunk], count: int) -> tuple[Chunk, ...]:
     """So many chunks spread over the run, the first and the last among them. Pure."""
     if count >= len(chunks):
         return tuple(chunks)
@@ -30,47 +30,47 @@ def samples(chunks: Sequence[Chunk], count: int) -> tuple[Chunk, ...]:
     return tuple(chunks[n * (len(chunks) - 1) // (count - 1)] for n in range(count))
 
 
-def prove(job: Job) -> None:
+def check_determinism(job: RunJob) -> None:
     """Compare; raises ``Nondeterministic`` and fails the run when the same chunk gave different rows."""
     wanted, known = job.manifest.prove_determinism, job.desk.ledger.facts(job.run.run_id)
     if REFUTED in known:
         # a second proof may pass by chance, and would prove nothing
-        _refuse(job, known[REFUTED]["partitions"])
+        _fail_run(job, known[REFUTED]["partitions"])
     if not wanted or DETERMINISM in known:
         return
     # a product that reads its own output has only its first chunk to stand on before the run has begun
     reads_itself = any(pin.own for pin in job.manifest.inputs)
-    chosen = job.manifest.chunks[:1] if reads_itself else samples(job.manifest.chunks, wanted)
+    chosen = job.manifest.chunks[:1] if reads_itself else choose_samples(job.manifest.chunks, wanted)
     proven: dict[str, str] = {}
     for chunk in chosen:
         job.desk.narrate(
-            f"proving determinism on {fold_text(job.manifest.target.grain, chunk.partitions)}, computed twice"
+            f"proving determinism on {format_ranges(job.manifest.target.grain, chunk.partitions)}, computed twice"
         )
         name = f"{job.run.run_id}/{chunk.chunk_id}/proof"
         work = ChunkWork(job.run.run_id, job.manifest, job.run.manifest_digest, chunk, name, job.parts)
         first, second = (job.desk.engines.chunks.digests(work, tasks) for tasks in PARALLELISM)
-        if different := _different(first, second):
+        if different := _find_differences(first, second):
             fact = {"chunk": chunk.chunk_id, "partitions": different}
             job.desk.ledger.record_fact(job.run.run_id, REFUTED, fact, job.actor)
-            _refuse(job, different)
+            _fail_run(job, different)
         proven[chunk.chunk_id] = digest_of(dict(first))
     job.desk.ledger.record_fact(
         job.run.run_id, DETERMINISM, {"chunks": proven, "parallelism": list(PARALLELISM)}, job.actor
     )
 
 
-def _different(first: Mapping[str, str], second: Mapping[str, str]) -> list[str]:
+def _find_differences(first: Mapping[str, str], second: Mapping[str, str]) -> list[str]:
     return sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
 
 
-def _refuse(job: Job, partitions: list[str]) -> None:
+def _fail_run(job: RunJob, partitions: list[str]) -> None:
     ledger, run_id, body = job.desk.ledger, job.run.run_id, {"nondeterministic": partitions[:50]}
     try:
         ledger.move(run_id, RunState.FAILED, actor=job.actor, action="determinism.refuted", body=body)
     except StateRefused:
         # another worker said so first, or someone ended the run
         pass
-    told = fold_text(job.manifest.target.grain, partitions)
+    told = format_ranges(job.manifest.target.grain, partitions)
     raise Nondeterministic(
         f"run {job.run.run_id} was stopped: {job.manifest.code.call} computed twice gave different rows for {told}",
         state="nothing was staged; main is unchanged",

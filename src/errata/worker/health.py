@@ -48,7 +48,7 @@ class Reading:
         return f"{self.signal.name} is {self.value}" + (f", above {limit}" if self.level is not Level.GO else "")
 
 
-def level_of(signal: Signal, value: Decimal | None, before: Level) -> Level:
+def decide_level(signal: Signal, value: Decimal | None, before: Level) -> Level:
     """What this value allows; once paused, a run resumes only below ``resume_below``."""
     if value is None:
         return Level.PAUSE if signal.unreadable == "pause" else Level.GO
@@ -61,7 +61,7 @@ def level_of(signal: Signal, value: Decimal | None, before: Level) -> Level:
     return Level.GO
 
 
-class Watch:
+class HealthMonitor:
     """Reads the signals until closed; ``worst`` is what holds now."""
 
     def __init__(
@@ -73,12 +73,12 @@ class Watch:
         self._now = {signal.name: Reading(signal, None, Level.GO) for signal in signals}
         self._told = dict.fromkeys(self._now, Level.GO)
         self._due = dict.fromkeys(self._now, 0.0)
-        self._thread = threading.Thread(target=self._watch, name="health", daemon=True)
+        self._thread = threading.Thread(target=self._watch_signals, name="health", daemon=True)
 
     def __enter__(self) -> Self:
         if self._now:
             # the first chunk starts only after the first look
-            self._look()
+            self._check_signals()
             self._thread.start()
         return self
 
@@ -92,30 +92,30 @@ class Watch:
         """The reading that allows least; None when there is nothing to watch."""
         return max(self._now.values(), key=lambda reading: _ORDER.index(reading.level), default=None)
 
-    def _watch(self) -> None:
+    def _watch_signals(self) -> None:
         while not self._over.wait(1.0):
-            self._look()
+            self._check_signals()
 
-    def _look(self) -> None:
+    def _check_signals(self) -> None:
         for name, before in list(self._now.items()):
             if time.monotonic() >= self._due[name]:
-                self._now[name] = self._reading(before)
+                self._now[name] = self._read_signal(before)
                 self._due[name] = time.monotonic() + before.signal.every_seconds
             if self._now[name].level is not self._told[name]:
-                self._tell(self._now[name])
+                self._report_change(self._now[name])
 
-    def _tell(self, reading: Reading) -> None:
+    def _report_change(self, reading: Reading) -> None:
         try:
             self._changed(reading)
         except Exception:  # noqa: BLE001 - whoever cannot hear now is told at the next look; the watch goes on
             return
         self._told[reading.signal.name] = reading.level
 
-    def _reading(self, before: Reading) -> Reading:
+    def _read_signal(self, before: Reading) -> Reading:
         signal = before.signal
         try:
             value = self._read(signal)
         except Exception as error:  # noqa: BLE001 - a watch that ended silently would hold the run, or let it go, for ever
             problem = error.message if isinstance(error, ErrataError) else type(error).__name__
-            return Reading(signal, None, level_of(signal, None, before.level), problem)
-        return Reading(signal, value, level_of(signal, value, before.level))
+            return Reading(signal, None, decide_level(signal, None, before.level), problem)
+        return Reading(signal, value, decide_level(signal, value, before.level))

@@ -10,13 +10,13 @@ from errata.errors import LedgerUnavailable
 
 T = TypeVar("T")
 
-LONGEST_SECONDS = 1800.0
+MAX_WAIT_SECONDS = 1800.0
 _PAUSE_SECONDS = 5.0
 
 
-def patiently(act: Callable[[], T], narrate: Callable[[str], None]) -> T:
+def retry_ledger_call(act: Callable[[], T], narrate: Callable[[str], None]) -> T:
     """Do this as soon as the ledger answers; its own error when it does not for half an hour."""
-    ends, said = time.monotonic() + LONGEST_SECONDS, False
+    ends, said = time.monotonic() + MAX_WAIT_SECONDS, False
     while True:
         try:
             return act()

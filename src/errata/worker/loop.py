@@ -20,31 +20,31 @@ from errata.ledger import AttemptRecord, Owner
 from errata.model.product.throttle import Signal, Throttle
 from errata.model.run import ChunkState, RunState
 from errata.ports.compute import ChunkWork
-from errata.worker.attempt import LEASE_SECONDS, Job, attempt_chunk, work_of
+from errata.worker.attempt import LEASE_SECONDS, RunJob, attempt_chunk, build_chunk_work
 from errata.worker.budget import stop_at_cap
 from errata.worker.canary import judge_canary
-from errata.worker.health import Level, Reading, Watch
-from errata.worker.ledger_wait import patiently
+from errata.worker.health import HealthMonitor, Level, Reading
+from errata.worker.ledger_wait import retry_ledger_call
 from errata.worker.resize import resize_waiting
-from errata.worker.retry import after_loss
-from errata.worker.throttle import Hold, hold
+from errata.worker.retry import loss_policy
+from errata.worker.throttle import ThrottleWait, check_throttle
 
 T = TypeVar("T")
 
 _POLL_SECONDS = 1.0
 _BUDGET_SECONDS = 10.0
-PAUSED_SECONDS = 600.0
+MAX_PAUSED_SECONDS = 600.0
 """How long a worker waits for a paused run before it gives its cores back."""
 
 
 @dataclass(slots=True)
-class _Loop:
-    job: Job
+class _LoopState:
+    job: RunJob
     owner: Owner
     parallel: int
     max_chunks: int | None
     throttle: Throttle
-    watch: Watch
+    watch: HealthMonitor
     flying: dict[Future[None], ChunkWork] = field(default_factory=dict)
     taken: int = 0
     said: str = ""
@@ -54,7 +54,7 @@ class _Loop:
 
 
 def work_until_done(
-    job: Job, owner: Owner, *, parallel: int, max_chunks: int | None, throttle: Throttle, health: tuple[Signal, ...]
+    job: RunJob, owner: Owner, *, parallel: int, max_chunks: int | None, throttle: Throttle, health: tuple[Signal, ...]
 ) -> None:
     """Compute chunks of the run; returns when there is nothing left for this worker."""
 
@@ -62,16 +62,16 @@ def work_until_done(
         limits = {"slow_above": reading.signal.slow_above, "pause_above": reading.signal.pause_above}
         body = {"signal": reading.signal.name, "reading": None if reading.value is None else str(reading.value)}
         job.desk.ledger.note(job.run.run_id, job.actor, f"throttle.{reading.level.value}", body | limits)
-        job.desk.narrate(f"{_DOES[reading.level]}: {reading.told}")
+        job.desk.narrate(f"{_LEVEL_TEXT[reading.level]}: {reading.told}")
 
     probe = job.desk.engines.probes.read
     with (
-        Watch(health, probe, changed) as watch,
+        HealthMonitor(health, probe, changed) as watch,
         ThreadPoolExecutor(max_workers=parallel, thread_name_prefix="chunk") as pool,
     ):
-        loop = _Loop(job, owner, parallel, max_chunks, throttle, watch)
+        loop = _LoopState(job, owner, parallel, max_chunks, throttle, watch)
         try:
-            _go(loop, pool)
+            _run_loop(loop, pool)
         except BaseException:
             job.stop.set()
             for future, work in loop.flying.items():
@@ -80,27 +80,27 @@ def work_until_done(
             raise
 
 
-_DOES = {Level.GO: "going on", Level.SLOW: "one chunk at a time", Level.PAUSE: "waiting, no new chunk"}
+_LEVEL_TEXT = {Level.GO: "going on", Level.SLOW: "one chunk at a time", Level.PAUSE: "waiting, no new chunk"}
 
 
-def _go(loop: _Loop, pool: ThreadPoolExecutor) -> None:
+def _run_loop(loop: _LoopState, pool: ThreadPoolExecutor) -> None:
     while True:
-        attempt = _take(loop)
+        attempt = _take_chunk(loop)
         if attempt is not None:
             loop.taken += 1
-            _start(loop, pool, attempt)
+            _submit_attempt(loop, pool, attempt)
         elif loop.flying:
-            _collect(loop)
-        elif _is_over(loop):
+            _collect_finished(loop)
+        elif _is_finished(loop):
             return
         else:
             time.sleep(_POLL_SECONDS)
 
 
-def _start(loop: _Loop, pool: ThreadPoolExecutor, attempt: AttemptRecord) -> None:
+def _submit_attempt(loop: _LoopState, pool: ThreadPoolExecutor, attempt: AttemptRecord) -> None:
     try:
         failpoint("chunk.after_claim")
-        work = _patiently(loop, partial(work_of, loop.job, attempt))
+        work = _retry_ledger(loop, partial(build_chunk_work, loop.job, attempt))
         loop.flying[pool.submit(attempt_chunk, loop.job, attempt, work)] = work
     except BaseException:
         # no heart beats for it yet: given back at once instead of when its lease is over
@@ -109,35 +109,35 @@ def _start(loop: _Loop, pool: ThreadPoolExecutor, attempt: AttemptRecord) -> Non
         raise
 
 
-def _patiently(loop: _Loop, act: Callable[[], T]) -> T:
-    return patiently(act, loop.job.desk.narrate)
+def _retry_ledger(loop: _LoopState, act: Callable[[], T]) -> T:
+    return retry_ledger_call(act, loop.job.desk.narrate)
 
 
-def _collect(loop: _Loop) -> None:
+def _collect_finished(loop: _LoopState) -> None:
     done, _ = wait(loop.flying, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
     for future in done:
         del loop.flying[future]
         future.result()
     if done:
-        _patiently(loop, lambda: resize_waiting(loop.job))
+        _retry_ledger(loop, lambda: resize_waiting(loop.job))
 
 
-def _take(loop: _Loop) -> AttemptRecord | None:
+def _take_chunk(loop: _LoopState) -> AttemptRecord | None:
     """The next chunk, if this worker has a hand free and nothing holds the run."""
     if len(loop.flying) >= loop.parallel or (loop.max_chunks is not None and loop.taken >= loop.max_chunks):
         return None
-    attempt = _patiently(loop, lambda: _claim(loop))
+    attempt = _retry_ledger(loop, lambda: _claim_chunk(loop))
     if attempt is not None:
         loop.said = ""
     return attempt
 
 
-def _claim(loop: _Loop) -> AttemptRecord | None:
-    _watch_budget(loop)
-    most, held = _most(loop), _held(loop)
+def _claim_chunk(loop: _LoopState) -> AttemptRecord | None:
+    _check_budget(loop)
+    most, held = _limit_running(loop), _find_throttle_wait(loop)
     loop.is_held = held is not None
     if held is not None:
-        _say(loop, f"holding: {held.reason}")
+        _narrate_once(loop, f"holding: {held.reason}")
         # nothing starts, but chunks of dead workers meet their fate: they count as in flight and would hold for ever
         most = 0
     return loop.job.desk.ledger.claim(
@@ -145,60 +145,60 @@ def _claim(loop: _Loop) -> AttemptRecord | None:
         loop.owner,
         lease_seconds=LEASE_SECONDS,
         actor=loop.job.actor,
-        after_loss=after_loss(loop.job.attempts),
+        after_loss=loss_policy(loop.job.attempts),
         max_running=most,
         in_order=loop.job.manifest.order == "sequential",
     )
 
 
-def _watch_budget(loop: _Loop) -> None:
+def _check_budget(loop: _LoopState) -> None:
     if time.monotonic() >= loop.next_budget:
         loop.next_budget = time.monotonic() + _BUDGET_SECONDS
         stop_at_cap(loop.job)
 
 
-def _most(loop: _Loop) -> int | None:
+def _limit_running(loop: _LoopState) -> int | None:
     reading = loop.watch.worst
     return 1 if reading and reading.level is Level.SLOW else loop.throttle.chunks
 
 
-def _held(loop: _Loop) -> Hold | None:
+def _find_throttle_wait(loop: _LoopState) -> ThrottleWait | None:
     reading = loop.watch.worst
     if reading and reading.level is Level.PAUSE:
-        return Hold(reading.told)
+        return ThrottleWait(reading.told)
     if loop.throttle == Throttle():
         return None
-    return hold(loop.throttle, loop.job.desk.ledger.pace(loop.job.run.run_id))
+    return check_throttle(loop.throttle, loop.job.desk.ledger.pace(loop.job.run.run_id))
 
 
-def _say(loop: _Loop, text: str) -> None:
+def _narrate_once(loop: _LoopState, text: str) -> None:
     if text != loop.said:
         loop.said = text
         loop.job.desk.narrate(text)
 
 
-def _is_over(loop: _Loop) -> bool:
+def _is_finished(loop: _LoopState) -> bool:
     """Whether an idle worker may leave; a finished canary is judged first."""
     if loop.max_chunks is not None and loop.taken >= loop.max_chunks:
         return True
     ledger, run_id = loop.job.desk.ledger, loop.job.run.run_id
-    state, counts = _patiently(loop, lambda: (ledger.run(run_id).state, ledger.counts(run_id)))
+    state, counts = _retry_ledger(loop, lambda: (ledger.run(run_id).state, ledger.counts(run_id)))
     if state is RunState.PAUSED:
-        _say(loop, f"the run is paused; errata resume {run_id}")
+        _narrate_once(loop, f"the run is paused; errata resume {run_id}")
         loop.paused_since = loop.paused_since or time.monotonic()
-        return time.monotonic() - loop.paused_since > PAUSED_SECONDS
+        return time.monotonic() - loop.paused_since > MAX_PAUSED_SECONDS
     loop.paused_since = None
     if state is not RunState.RUNNING or not (counts.pending or counts.running):
         return True
     if counts.running:
         if not loop.is_held:
-            _say(loop, f"{counts.running} chunks are in other hands; waiting for them")
+            _narrate_once(loop, f"{counts.running} chunks are in other hands; waiting for them")
         return False
     # else a chunk waits for its backoff or for a hold to end
-    return _patiently(loop, lambda: not judge_canary(loop.job) and is_blocked(loop.job))
+    return _retry_ledger(loop, lambda: not judge_canary(loop.job) and is_blocked(loop.job))
 
 
-def is_blocked(job: Job) -> bool:
+def is_blocked(job: RunJob) -> bool:
     """Whether what waits stands behind a chunk that only a person can put back in line."""
     chunks = job.desk.ledger.chunks(job.run.run_id)
     behind_all = job.manifest.order == "sequential"

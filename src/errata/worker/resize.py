@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from errata.model.manifest import Chunk
 from errata.model.run import ChunkState
-from errata.planning.estimate import cores_for
-from errata.planning.repack import resize
-from errata.worker.attempt import Job
-from errata.worker.canary import taken_by
+from errata.planning.estimate import count_worker_cores
+from errata.planning.repack import resize_chunks
+from errata.worker.attempt import RunJob
+from errata.worker.canary import measure_done_chunks
 
-LOOKS = (2, 6, 18, 54, 162)
+RESIZE_AFTER_CHUNKS = (2, 6, 18, 54, 162)
 """After so many chunks the size is looked at: often at first, rarely later."""
 
 
-def resize_waiting(job: Job) -> None:
+def resize_waiting(job: RunJob) -> None:
     """Look, and pack anew what waits if it is far from its target."""
     desk, run_id = job.desk, job.run.run_id
     if desk.project.chunk_bytes is not None or any(pin.own for pin in job.manifest.inputs):
         return
-    if desk.ledger.counts(run_id).done not in LOOKS:
+    if desk.ledger.counts(run_id).done not in RESIZE_AFTER_CHUNKS:
         return
     chunks = desk.ledger.chunks(run_id)
     done = [chunk for chunk in chunks if chunk.state is ChunkState.DONE]
@@ -32,8 +32,11 @@ def resize_waiting(job: Job) -> None:
         if chunk.state is ChunkState.PENDING and chunk.fence == 0 and chunk.wave != 0 and not chunk.losses
     ]
     product = desk.product(job.manifest.product)
-    packed = resize(
-        waiting, taken_by(job, done), seconds=desk.project.chunk_seconds, cores=cores_for(desk.project, product)
+    packed = resize_chunks(
+        waiting,
+        measure_done_chunks(job, done),
+        seconds=desk.project.chunk_seconds,
+        cores=count_worker_cores(desk.project, product),
     )
     if packed is not None:
         why = f"towards {desk.project.chunk_seconds} s a chunk, from what {len(done)} took"

@@ -12,16 +12,16 @@ import random
 from collections.abc import Callable
 
 from errata.errors import ErrataError, OutOfMemory, WorkerDied
-from errata.model.chunk_outcome import Fate, Loss
+from errata.model.chunk_outcome import ChunkOutcome, FailedAttempt
 from errata.model.run import ChunkState
-from errata.planning.repack import split
+from errata.planning.repack import split_chunk
 
 FIRST_WAIT = 5.0
 LONGEST_WAIT = 600.0
-PIECES = 8
-AS_IT_IS = 2
+SPLIT_PIECES = 8
+LOSSES_BEFORE_SPLIT = 2
 """Lost workers from which on a chunk is cut; out of memory cuts at once."""
-ALONE = 3
+LOSSES_BEFORE_QUARANTINE = 3
 """Lost workers from which on a single partition is quarantined."""
 
 
@@ -34,35 +34,39 @@ def backoff_seconds(tries: int, jitter: float = 1.0) -> float:
     return min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** (tries - 1)) * jitter
 
 
-def after_loss(cap: int) -> Callable[[Loss], Fate]:
+def loss_policy(cap: int) -> Callable[[FailedAttempt], ChunkOutcome]:
     """For a chunk whose worker died or was not heard of."""
 
-    def decide(loss: Loss) -> Fate:
-        return _smaller(loss, cap, cut_from=AS_IT_IS)
+    def decide(loss: FailedAttempt) -> ChunkOutcome:
+        return _split_or_quarantine(loss, cap, cut_from=LOSSES_BEFORE_SPLIT)
 
     return decide
 
 
-def after_error(error: ErrataError, cap: int) -> Callable[[Loss], Fate]:
+def error_policy(error: ErrataError, cap: int) -> Callable[[FailedAttempt], ChunkOutcome]:
     """For a chunk whose attempt ended with this error."""
 
-    def decide(loss: Loss) -> Fate:
+    def decide(loss: FailedAttempt) -> ChunkOutcome:
         if isinstance(error, (OutOfMemory, WorkerDied)):
-            return _smaller(loss, cap, cut_from=1 if loss.reason == OutOfMemory.code else AS_IT_IS)
+            return _split_or_quarantine(
+                loss, cap, cut_from=1 if loss.reason == OutOfMemory.code else LOSSES_BEFORE_SPLIT
+            )
         if not error.retryable:
-            return Fate(ChunkState.FAILED)
+            return ChunkOutcome(ChunkState.FAILED)
         if loss.tries >= cap:
-            return Fate(ChunkState.QUARANTINED, why=f"{loss.tries} attempts in a row failed, the last by {error.code}")
-        return Fate(ChunkState.PENDING, backoff_seconds(loss.tries, random.uniform(0.8, 1.2)))  # noqa: S311
+            return ChunkOutcome(
+                ChunkState.QUARANTINED, why=f"{loss.tries} attempts in a row failed, the last by {error.code}"
+            )
+        return ChunkOutcome(ChunkState.PENDING, backoff_seconds(loss.tries, random.uniform(0.8, 1.2)))  # noqa: S311
 
     return decide
 
 
-def _smaller(loss: Loss, cap: int, cut_from: int) -> Fate:
-    if loss.losses >= cut_from and (pieces := split(loss.chunk, PIECES)):
+def _split_or_quarantine(loss: FailedAttempt, cap: int, cut_from: int) -> ChunkOutcome:
+    if loss.losses >= cut_from and (pieces := split_chunk(loss.chunk, SPLIT_PIECES)):
         why = f"{loss.chunk.chunk_id} lost {loss.losses} worker{'s'[: loss.losses > 1]} ({loss.reason}): smaller"
-        return Fate(ChunkState.REPLACED, pieces=tuple(piece.partitions for piece in pieces), why=why)
-    if loss.losses >= ALONE or loss.tries >= cap:
+        return ChunkOutcome(ChunkState.REPLACED, pieces=tuple(piece.partitions for piece in pieces), why=why)
+    if loss.losses >= LOSSES_BEFORE_QUARANTINE or loss.tries >= cap:
         why = f"{loss.losses} workers were lost with it, the last by {loss.reason}"
-        return Fate(ChunkState.QUARANTINED, why=why)
-    return Fate(ChunkState.PENDING)
+        return ChunkOutcome(ChunkState.QUARANTINED, why=why)
+    return ChunkOutcome(ChunkState.PENDING)

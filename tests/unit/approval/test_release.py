@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from errata.approval.authorization import Warrant, warrant
-from errata.approval.release import released_by
-from errata.cli.render.approval import released_lines
+from errata.approval.authorization import Authorization, authorize_publication
+from errata.approval.release import name_releaser
+from errata.cli.render.approval import render_released
 from errata.errors import ApprovalRefused, PermissionRefused, StateRefused
-from errata.model.approval import Approval
+from errata.model.approval import ApprovalRules
 from errata.model.audit import Actor
 from errata.model.product import Person, Role
 from errata.model.run import RunState
@@ -57,10 +57,10 @@ def digest(desk: Office) -> str:
     return found
 
 
-def warranted(desk: Office, person: str, **options: Any) -> Warrant:
+def warranted(desk: Office, person: str, **options: Any) -> Authorization:
     single = desk.desk.project.single_user
     run = desk.ledger.run(desk.run.run_id)
-    return warrant(desk.desk, Actor(person, "u", "h", single), run, desk.manifest, **options)
+    return authorize_publication(desk.desk, Actor(person, "u", "h", single), run, desk.manifest, **options)
 
 
 class TestRelease:
@@ -136,7 +136,7 @@ class TestWarrant:
             settle(ready.ledger, intend(ready.ledger, run, ready.run.partitions, release=told), outcome)
             release = ready.client.show(run).release
             assert release.published_by == publisher
-            assert text in " ".join(released_lines(None, release, 200))
+            assert text in " ".join(render_released(None, release, 200))
 
     def test_a_service_account_needs_a_person_s_release(self, ready: Office):
         """Without one it is refused with the command for a person; with one it goes."""
@@ -283,7 +283,7 @@ class TestByItself:
     def test_a_clean_gate_lets_a_service_account_publish(self, make: Make):
         """No person; the record says that it was the gate."""
         found = warranted(self.ready(make, OK), "airflow")
-        assert (found.release.kind, released_by(found.release)) == ("automatic", "clean gate")
+        assert (found.release.kind, name_releaser(found.release)) == ("automatic", "clean gate")
 
     def test_a_warning_needs_a_person_though_it_was_accepted(self, make: Make):
         """Clean means that nothing was found."""
@@ -334,7 +334,7 @@ class TestBreakGlass:
 
     def test_it_stands_for_release_and_approvals(self, make: Make):
         """The requester alone, with an approval that no longer counts."""
-        desk = make(requester="dana", rules=Approval(valid="1d"))
+        desk = make(requester="dana", rules=ApprovalRules(valid="1d"))
         desk.approve("bo")
         desk.judged(OK)
         with desk.later(days=2):

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from errata.approval.release import Accepted, Holders, Subject, is_clean, void
+from errata.approval.release import Releasers, ReleaseScope, SignedWarning, find_void_reason, is_clean
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-SUBJECT = Subject("m", 1, "c", 7, "v", (Accepted("moved", "f", "known", "bo"),), ("2026-01-01",))
-HOLDERS = Holders(frozenset({"bo", "airflow"}), frozenset({"dana"}), frozenset({"airflow"}), "ana")
+SUBJECT = ReleaseScope("m", 1, "c", 7, "v", (SignedWarning("moved", "f", "known", "bo"),), ("2026-01-01",))
+HOLDERS = Releasers(frozenset({"bo", "airflow"}), frozenset({"dana"}), frozenset({"airflow"}), "ana")
 
 
-def why(subject: Subject = SUBJECT, holders: Holders = HOLDERS, *, automatic: bool = False, **row: Any) -> str:
+def why(subject: ReleaseScope = SUBJECT, holders: Releasers = HOLDERS, *, automatic: bool = False, **row: Any) -> str:
     release = {"subject": SUBJECT.content, "person": "bo", "at": "2026-02-20T00:00:00+00:00", "kind": "release",
                "break_glass": ""}  # fmt: skip
-    return void(release | row, subject, holders, valid="30d", now=NOW, automatic=automatic)
+    return find_void_reason(release | row, subject, holders, valid="30d", now=NOW, automatic=automatic)
 
 
 def test_a_release_of_exactly_this_counts():
@@ -36,8 +36,8 @@ def test_a_release_of_exactly_this_counts():
         ({"verdict": 9}, "the candidate was judged again"),
         ({"verdict_digest": "v2"}, "the candidate was judged again"),
         ({"accepted": ()}, "the accepted warnings are others"),
-        ({"accepted": (Accepted("moved", "f2", "known", "bo"),)}, "the accepted warnings are others"),
-        ({"accepted": (Accepted("moved", "f", "known", "cy"),)}, "the accepted warnings are others"),
+        ({"accepted": (SignedWarning("moved", "f2", "known", "bo"),)}, "the accepted warnings are others"),
+        ({"accepted": (SignedWarning("moved", "f", "known", "cy"),)}, "the accepted warnings are others"),
     ],
 )
 def test_each_part_of_the_subject_is_signed(change: dict[str, Any], told: str):

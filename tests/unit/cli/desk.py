@@ -9,10 +9,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from errata.cli.app.session import World
+from errata.cli.app.session import CliEnvironment
 from errata.cli.main import main
 from errata.client import DoctorCheck
-from errata.project import Problem
+from errata.project import ProjectProblem
 from unit.cli import samples
 
 
@@ -56,7 +56,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "erase_person": samples.erased,
     "evidence": lambda: (samples.evidence(), b"PK\x03\x04 bundle"),
     "cleanup": samples.cleanup,
-    "check": lambda: (Problem("products/a.yaml", 7, 3, 'unknown key "ownr" (nearest: "owner")', "ownr"),),
+    "check": lambda: (ProjectProblem("products/a.yaml", 7, 3, 'unknown key "ownr" (nearest: "owner")', "ownr"),),
     "doctor": lambda: (
         DoctorCheck("java", ok=True, found="Java 17"),
         DoctorCheck("jars", ok=False, found="none", hint="fetch"),
@@ -120,7 +120,7 @@ def errata(
 ) -> Result:
     """Run one command, 80 columns wide; ``answer`` is what a person at a terminal types."""
     out, err = io.StringIO(), io.StringIO()
-    world = World(
+    world = CliEnvironment(
         open_project=(client or FakeClient()).open,
         out=out,
         err=err,

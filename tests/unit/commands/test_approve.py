@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from errata.commands.compute.run import _start
+from errata.commands.compute.run import _start_run
 from errata.errors import ApprovalRefused, PermissionRefused, StateRefused, UsageError
 from errata.failpoints import arm
-from errata.model.approval import Approval
+from errata.model.approval import ApprovalRules
 from errata.model.product import Person, Role
 from support.office import ANA, NO_TEAMS, PEOPLE, Office, office
 from unit.ledger.steps import publish
@@ -44,7 +44,7 @@ def test_one_approval_by_someone_else_is_enough_where_nothing_is_configured(make
 
 def test_a_run_is_approved_by_the_approval_that_fills_the_quorum(make: Make):
     """Before it the run stays planned, and status and show say how many of how many."""
-    desk = make(rules=Approval(quorum=2))
+    desk = make(rules=ApprovalRules(quorum=2))
     first = desk.approve("bo")
     assert (first.state, first.quorum.told, first.quorum.may) == ("planned", "1 of 2 approvals", ("cy", "dana"))
     assert desk.approve("bo").already, "the same person counts once"
@@ -58,10 +58,10 @@ def test_a_run_is_approved_by_the_approval_that_fills_the_quorum(make: Make):
 
 def test_a_planned_run_does_not_start_before_its_quorum(make: Make):
     """The state machine holds it, whatever the approvals say."""
-    desk = make(rules=Approval(quorum=2))
+    desk = make(rules=ApprovalRules(quorum=2))
     desk.approve("bo")
     with pytest.raises(StateRefused, match=r"^run of bf-\S+ was refused; expected state approved, found planned") as no:
-        _start(desk.desk, ANA, desk.ledger.run(desk.run.run_id), desk.manifest)
+        _start_run(desk.desk, ANA, desk.ledger.run(desk.run.run_id), desk.manifest)
     assert f"errata approve {desk.run.run_id} --digest {desk.run.manifest_digest}" in (no.value.hint or "")
 
 
@@ -79,7 +79,7 @@ def test_a_run_that_is_out_in_part_is_rolled_back_and_not_cancelled(make: Make):
 @pytest.mark.parametrize("name", ["BO", "Bo", "bO"])
 def test_another_letter_case_is_refused_with_the_right_spelling(make: Make, name: str):
     """Two spellings would be two people to a rule that counts them."""
-    desk = make(rules=Approval(quorum=2))
+    desk = make(rules=ApprovalRules(quorum=2))
     desk.approve("bo")
     with pytest.raises(PermissionRefused, match=f"{name} is not how bo is spelt") as refused:
         desk.approve(name)
@@ -89,7 +89,7 @@ def test_another_letter_case_is_refused_with_the_right_spelling(make: Make, name
 
 def test_an_alias_is_the_same_person(make: Make):
     """An alias acts under the listed name, so it neither counts twice nor gets round the requester's rule."""
-    desk = make({**NO_TEAMS, "bo": replace(NO_TEAMS["bo"], aliases=("b.olsen",))}, rules=Approval(quorum=2))
+    desk = make({**NO_TEAMS, "bo": replace(NO_TEAMS["bo"], aliases=("b.olsen",))}, rules=ApprovalRules(quorum=2))
     desk.approve("bo")
     assert desk.approve("b.olsen").already
     assert [one.person for one in desk.ledger.approvals(desk.run.run_id)] == ["bo"]
@@ -133,7 +133,7 @@ def test_one_approval_comes_from_the_team_that_owns_the_product(make: Make):
 
 def test_with_a_larger_quorum_others_take_the_other_seats(make: Make):
     """bo's approval counts; cy's would leave no seat for the owner."""
-    desk = make(PEOPLE, rules=Approval(quorum=2))
+    desk = make(PEOPLE, rules=ApprovalRules(quorum=2))
     first = desk.approve("bo").quorum
     assert (first.told, first.may) == ("1 of 2 approvals, one of finance-data is missing", ("dana",))
     with pytest.raises(ApprovalRefused, match="found bo, cy"):
@@ -142,7 +142,7 @@ def test_with_a_larger_quorum_others_take_the_other_seats(make: Make):
 
 
 @pytest.mark.parametrize(
-    "change", [{"rules": Approval(owner=False)}, {"people": NO_TEAMS}], ids=["owner: false", "no such team"]
+    "change", [{"rules": ApprovalRules(owner=False)}, {"people": NO_TEAMS}], ids=["owner: false", "no such team"]
 )
 def test_the_owner_is_asked_only_where_the_project_says_so(make: Make, change: dict[str, Any]):
     """Without the rule, or without anyone in that team, any other approver will do."""
@@ -152,19 +152,19 @@ def test_the_owner_is_asked_only_where_the_project_says_so(make: Make, change: d
 
 def test_an_approval_grows_old(make: Make):
     """At the start of a run it no longer counts; the refusal says what to do, and that mends it."""
-    desk = make(rules=Approval(valid="7d"))
+    desk = make(rules=ApprovalRules(valid="7d"))
     desk.approve("bo")
     with desk.later(days=8):
         run = desk.ledger.run(desk.run.run_id)
         with pytest.raises(ApprovalRefused, match=r"0 of 1 approval; that of bo is of .* and counts for 7d") as refused:
-            _start(desk.desk, ANA, run, desk.manifest)
+            _start_run(desk.desk, ANA, run, desk.manifest)
         assert f"approve again: errata approve {run.run_id} --digest {run.manifest_digest}" in refused.value.hint
         shown = desk.client.show(run.run_id).quorum
         assert not shown.met
         assert list(shown.void) == ["bo"]
         again = desk.approve("bo")
         assert (again.state, again.already, again.quorum.met) == ("approved", False, True)
-        assert _start(desk.desk, ANA, desk.ledger.run(run.run_id), desk.manifest).state.value == "running"
+        assert _start_run(desk.desk, ANA, desk.ledger.run(run.run_id), desk.manifest).state.value == "running"
     assert desk.actions()[-2:] == ["approval.recorded", "run.running"]
 
 
@@ -174,7 +174,7 @@ def test_an_approver_who_lost_the_role_no_longer_counts(make: Make):
     desk.approve("bo")
     desk.staff(bo=Person("bo", (Role.PUBLISHER,)))
     with pytest.raises(ApprovalRefused, match="that of bo needs the role approver, now gone"):
-        _start(desk.desk, ANA, desk.ledger.run(desk.run.run_id), desk.manifest)
+        _start_run(desk.desk, ANA, desk.ledger.run(desk.run.run_id), desk.manifest)
     assert desk.approve("cy").quorum.people == ("cy",)
 
 
@@ -193,7 +193,7 @@ class TestBreakGlass:
         """Even for the requester and an owner's seat; it is an entry of its own, and rings the alarm."""
         people = {**PEOPLE, "dana": replace(PEOPLE["dana"], teams=())}
         desk = make({**people, "bo": replace(PEOPLE["bo"], teams=("finance-data",))}, requester="dana",
-                    rules=Approval(quorum=3))  # fmt: skip
+                    rules=ApprovalRules(quorum=3))  # fmt: skip
         view = desk.approve("dana", break_glass="market opens in 10 min")
         assert view.state == "approved"
         assert (view.break_glass.person, view.break_glass.why) == ("dana", "market opens in 10 min")
@@ -229,7 +229,7 @@ class TestBreakGlass:
         desk.approve("dana", break_glass="now")
         desk.staff(dana=None)
         with pytest.raises(ApprovalRefused, match="needs the role break_glass, now gone"):
-            _start(desk.desk, ANA, desk.ledger.run(desk.run.run_id), desk.manifest)
+            _start_run(desk.desk, ANA, desk.ledger.run(desk.run.run_id), desk.manifest)
 
     def test_an_alarm_that_does_not_work_is_seen_and_undoes_nothing(self, make: Make):
         """The decision stands; the failure is told, audited and shown."""
@@ -257,7 +257,7 @@ class TestBreakGlass:
             desk.approve("dana", break_glass="now")
         assert (desk.state, desk.bell.heard) == ("approved", [])
         assert desk.client.show(desk.run.run_id).break_glass.alarm == "not rung yet"
-        _start(desk.desk, ANA, desk.ledger.run(desk.run.run_id), desk.manifest)
+        _start_run(desk.desk, ANA, desk.ledger.run(desk.run.run_id), desk.manifest)
         assert len(desk.bell.heard) == 1
         desk.approve("dana", break_glass="now")
         assert len(desk.bell.heard) == 1

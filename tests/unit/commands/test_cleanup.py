@@ -6,10 +6,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from errata.canonical import canonical_bytes, plain, sha256
+from errata.canonical import canonical_bytes, sha256, to_plain
 from errata.model.manifest import Chunk, InputPin
 from errata.model.run import RunState
-from errata.publishing.leftovers import _waiting_rows
+from errata.publishing.leftovers import _find_side_branches
 from support.office import ANA, DAYS, office
 
 PAID, OWED = "errata_bf-1-p1_rows1_0a1b2c3d", "errata_bf-1-r2_rows1_4e5f6a7b"
@@ -19,14 +19,14 @@ RAW = InputPin("raw", "table", "lake.raw.sales", None, None, 0, 0, (), {}, 0, 0,
 def test_rows_of_a_debt_that_someone_may_be_paying_are_left_alone():
     """Whoever pays writes to such a branch at this moment; an append to a dropped one brings it back from main."""
     ledger = SimpleNamespace(
-        debts=lambda _table: (("bf-1", "bf-1-r2", {}), ("bf-2", "bf-2-p1", {})),
+        list_outbox=lambda _table: (("bf-1", "bf-1-r2", {}), ("bf-2", "bf-2-p1", {})),
         publications=lambda _run: (SimpleNamespace(pub_id="bf-1-p1"), SimpleNamespace(pub_id="bf-1-r2")),
     )
     pins = SimpleNamespace(refs=lambda _table: {"main": "1", PAID: "2", OWED: "3", "errata_bf-2-p1_rows1_00": "4"})
     desk = SimpleNamespace(ledger=ledger, engines=SimpleNamespace(pins=pins))
     publish = SimpleNamespace(corrections="lake.c", versions=None)
     run, manifest = SimpleNamespace(run_id="bf-1", table="lake.t"), SimpleNamespace(publish=publish)
-    assert _waiting_rows(desk, run, manifest) == [("lake.c", PAID)]  # type: ignore[arg-type]
+    assert _find_side_branches(desk, run, manifest) == [("lake.c", PAID)]  # type: ignore[arg-type]
 
 
 def test_cleanup_drops_the_tags_of_a_rebase_with_the_rest_of_a_finished_run(tmp_path: Path):
@@ -34,7 +34,7 @@ def test_cleanup_drops_the_tags_of_a_rebase_with_the_rest_of_a_finished_run(tmp_
     desk = office(tmp_path)
     run_id, table = desk.run.run_id, desk.run.table
     desk.judged()
-    expected, pins = b"{}", canonical_bytes([plain(RAW)])
+    expected, pins = b"{}", canonical_bytes([to_plain(RAW)])
     rebase = {
         "partitions": [DAYS[1]], "written": [DAYS[1]], "snapshots": ["9"], "base_snapshot_id": "9",
         "expected_part": sha256(expected), "pins_part": sha256(pins),

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from errata.cli.render.history import commits_lines
+from errata.cli.render.history import render_commits
 from errata.errors import NotFound, UsageError
 from errata.model.table import Commit, History, Touch
 from support.office import DAYS, Office, office
@@ -138,5 +138,5 @@ def test_a_rollback_is_told_by_what_its_commit_says(desk: Office):
     desk.desk.engines.history = SimpleNamespace(commits=lambda *_: found)  # type: ignore[misc,assignment]
     view = desk.client.history(PRODUCT, DAYS[0])
     assert [one.kind for one in view.commits] == ["rollback", "publish"]
-    told = "\n".join(commits_lines(view, 80))
+    told = "\n".join(render_commits(view, 80))
     assert told.count("errata rollback of bf-1") == 1

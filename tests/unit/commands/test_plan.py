@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from errata.commands.plan.plan import _set_aside, make_plan
+from errata.commands.plan.plan import _override_hint, make_plan
 from errata.ledger import Ledger
 from errata.model.audit import Actor
 from errata.model.partition import Grain
 from errata.model.product import Input, Person, Product, Project, Role, Target, Transform
-from errata.planning.guardrail_result import Verdict
+from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.request import Request
 from errata.workspace import Desk
 
@@ -89,7 +89,7 @@ def test_own_output_is_known_from_the_target_and_never_read_again(tmp_path: Path
 
 def test_a_refused_plan_says_which_rules_can_be_set_aside():
     """By name, and none where no override helps."""
-    overlap, cost = (Verdict(rule, "refuse", "no") for rule in ("overlap", "cost"))
-    append = Verdict("append", "refuse", "no", final=True)
-    assert _set_aside([overlap, cost]).endswith('--override overlap="WHY" --override cost="WHY"')
-    assert _set_aside([overlap, append]) == "no override sets aside append: ask for something else"
+    overlap, cost = (GuardrailResult(rule, "refuse", "no") for rule in ("overlap", "cost"))
+    append = GuardrailResult("append", "refuse", "no", final=True)
+    assert _override_hint([overlap, cost]).endswith('--override overlap="WHY" --override cost="WHY"')
+    assert _override_hint([overlap, append]) == "no override sets aside append: ask for something else"

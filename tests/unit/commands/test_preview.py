@@ -10,13 +10,18 @@ from typing import Any
 
 import pytest
 
-from errata.commands.publish.preview import follow_verdict, publish_dark
+from errata.commands.publish.preview import publish_preview, update_previews
 from errata.errors import ApprovalRefused, EngineError, PermissionRefused, RunExpired, StateRefused, UsageError
 from errata.failpoints import arm
 from errata.ledger import REBASE
 from errata.model.audit import Actor
 from errata.model.run import RunState
-from errata.publishing.preview_state import dark_of, dark_refs, dark_views, owner_of
+from errata.publishing.preview_state import (
+    find_preview_owner,
+    find_preview_refs,
+    find_preview_views,
+    read_newest_preview,
+)
 from errata.views import DarkView
 from support.office import ANA, OK, WARNED, Office, office
 
@@ -86,7 +91,7 @@ class Place:
         newest, run = self.house.ledger.latest_candidate(self.run), self.house.ledger.run(self.run)
         assert newest is not None
         manifest = self.house.ledger.manifest(self.run)
-        follow_verdict(self.house.desk, ANA, run, manifest, newest, passed=passed)
+        update_previews(self.house.desk, ANA, run, manifest, newest, passed=passed)
 
 
 @pytest.fixture
@@ -120,7 +125,7 @@ def test_a_candidate_is_readable_by_name_and_main_stays(place: Place):
     assert place.dark().already
     assert place.house.actions() == before
     assert [action for action in before if action.startswith("dark.")] == ["dark.intended", "dark.published"]
-    shown = dark_of(place.house.desk, place.house.run)
+    shown = read_newest_preview(place.house.desk, place.house.run)
     assert shown is not None
     assert (shown["name"], shown["person"]) == (name, "bo")
 
@@ -197,7 +202,7 @@ def test_the_name_goes_with_the_candidate_when_that_is_made_anew(place: Place):
     assert place.tags.held[TABLE][made.name] == "902"
     assert made.view in place.views.made
     assert place.dark(compare=True).already
-    assert dark_refs(place.house.desk, place.house.run, place.house.manifest) == [
+    assert find_preview_refs(place.house.desk, place.house.run, place.house.manifest) == [
         (TABLE, made.name), (TABLE, f"{made.name}_before"),
     ]  # fmt: skip
 
@@ -219,8 +224,8 @@ def test_a_name_that_says_otherwise_than_the_gate_is_withdrawn(place: Place, pas
     place.judged_again(passed=passed)
     assert place.tags.held[TABLE] == {"main": "800"}
     assert place.views.made == {}
-    assert dark_of(place.house.desk, place.house.run) is None
-    assert dark_views(place.house.desk, place.house.run) == []
+    assert read_newest_preview(place.house.desk, place.house.run) is None
+    assert find_preview_views(place.house.desk, place.house.run) == []
     assert any(made.name in line for line in place.house.said)
 
 
@@ -228,11 +233,11 @@ def test_cleanup_takes_names_and_views_but_not_what_another_run_took_over(place:
     """By what the name stands for now: its snapshot is ours, or it is someone else's."""
     desk, run = place.house.desk, place.house.run
     place.dark(name="preview", compare=True)
-    assert dark_refs(desk, run, place.house.manifest) == [(TABLE, "preview"), (TABLE, "preview_before")]
-    assert dark_views(desk, run) == ["lake.fin.errata_compare_daily_revenue_preview"]
+    assert find_preview_refs(desk, run, place.house.manifest) == [(TABLE, "preview"), (TABLE, "preview_before")]
+    assert find_preview_views(desk, run) == ["lake.fin.errata_compare_daily_revenue_preview"]
     place.tags.held[TABLE]["preview"] = "7777"
-    assert dark_refs(desk, run, place.house.manifest) == []
-    assert owner_of(desk, run, "preview", "7777") is None
+    assert find_preview_refs(desk, run, place.house.manifest) == []
+    assert find_preview_owner(desk, run, "preview", "7777") is None
 
 
 def test_a_name_may_be_taken_over_by_another_run_which_is_said_to_both(place: Place, tmp_path: Path):
@@ -248,13 +253,13 @@ def test_a_name_may_be_taken_over_by_another_run_which_is_said_to_both(place: Pl
     made = other.ledger.intend_candidate(other.run.run_id, "d" * 64, ANA)
     other.ledger.record_candidate(other.run.run_id, made.n, None, "1901", ANA, {"rows": {}})
     other.verdict(OK)
-    view = publish_dark(other.desk, BO, other.run.run_id, "preview", compare=True, rejected=False)
+    view = publish_preview(other.desk, BO, other.run.run_id, "preview", compare=True, rejected=False)
     assert view.warnings == (f"preview stood for the candidate of {place.run} until now",)
     assert place.tags.held[TABLE]["preview"] == "1901"
-    assert dark_of(place.house.desk, place.house.run) is None
-    assert dark_refs(place.house.desk, place.house.run, place.house.manifest) == []
-    assert dark_views(place.house.desk, place.house.run) == []
-    assert dark_views(other.desk, other.run) == ["lake.fin.errata_compare_daily_revenue_preview"]
+    assert read_newest_preview(place.house.desk, place.house.run) is None
+    assert find_preview_refs(place.house.desk, place.house.run, place.house.manifest) == []
+    assert find_preview_views(place.house.desk, place.house.run) == []
+    assert find_preview_views(other.desk, other.run) == ["lake.fin.errata_compare_daily_revenue_preview"]
     other.ledger.close()
 
 
@@ -277,9 +282,9 @@ def test_an_error_at_any_boundary_leaves_a_state_from_which_the_command_goes_on(
 
     with arm(point, fail), pytest.raises(EngineError, match="raised here"):
         place.dark(compare=True)
-    names = {ref for _, ref in dark_refs(place.house.desk, place.house.run, place.house.manifest)}
+    names = {ref for _, ref in find_preview_refs(place.house.desk, place.house.run, place.house.manifest)}
     assert set(place.tags.held[TABLE]) - {"main"} <= names
-    assert set(place.views.made) <= set(dark_views(place.house.desk, place.house.run))
+    assert set(place.views.made) <= set(find_preview_views(place.house.desk, place.house.run))
     view = place.dark(compare=True)
     assert (view.already, view.warnings, list(place.views.made)) == (False, (), [view.view])
     assert place.dark(compare=True).already

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from errata.cli.render.publish import rollback_lines
+from errata.cli.render.publish import render_rollback
 from errata.commands.publish import rollback as undoing
 from errata.errors import PermissionRefused, StateRefused
 from errata.model.audit import Actor
@@ -49,7 +49,7 @@ def test_taking_back_all_of_it_twice_is_taking_it_back_once(desk: Office, monkey
     """Also when a part of the run never went out."""
     publish(desk.ledger, desk.run.run_id, DAYS[:1])
     roll_back(desk.ledger, desk.run.run_id, DAYS[:1])
-    monkeypatch.setattr(undoing, "settle_open", lambda *_: None)  # looks at tables
+    monkeypatch.setattr(undoing, "recover_open_intents", lambda *_: None)  # looks at tables
     view = desk.client.rollback(desk.run.run_id, reason="wrong", as_="bo")
     assert (view.already, view.partitions, view.state) == (True, DAYS[:1], "rolled_back")
     assert "errata status" in (refusal(desk, DAYS[1]).hint or "")
@@ -65,7 +65,7 @@ def test_a_repeated_rollback_names_the_run_that_is_on_top_by_now(desk: Office, t
     publish(other.ledger, other.run.run_id, DAYS[:1])
     again = desk.client.rollback(run, reason="wrong", as_="bo")
     assert (again.already, again.later) == (True, {other.run.run_id: DAYS[:1]})
-    text = " ".join(rollback_lines(again, 200))
+    text = " ".join(render_rollback(again, 200))
     assert f"{other.run.run_id} has published {DAYS[0]} since" in text
     assert "readers see" not in text
     taken_back(desk, other.run.run_id, DAYS[:1])
@@ -80,8 +80,8 @@ def test_a_rollback_holds_each_partition_against_its_own_publication(desk: Offic
     refs = {undo_branch(one.pub_id): f"undo of {one.n}" for one in (first, second)}
     inner.engines.pins.refs = lambda _table: refs  # type: ignore[method-assign]
     run, manifest = desk.ledger.run(desk.run.run_id), desk.ledger.manifest(desk.run.run_id)
-    order = undoing._undo(inner, run, manifest, DAYS[:2])
-    assert order.by_base(DAYS[:2]) == {
+    order = undoing._build_undo(inner, run, manifest, DAYS[:2])
+    assert order.group_by_base(DAYS[:2]) == {
         desk.ledger.publication(one.pub_id).result_snapshot_id: [day]
         for one, day in zip((first, second), DAYS[:2], strict=True)
     }
@@ -112,8 +112,8 @@ def test_what_was_named_and_never_went_out_is_said_to_stay(desk: Office, monkeyp
     def stop(*_: object) -> None:
         raise RuntimeError("up to here")
 
-    monkeypatch.setattr(undoing, "settle_open", lambda *_: None)  # looks at tables
-    monkeypatch.setattr(undoing, "owed_by", stop)
+    monkeypatch.setattr(undoing, "recover_open_intents", lambda *_: None)  # looks at tables
+    monkeypatch.setattr(undoing, "build_outbox", stop)
     with pytest.raises(RuntimeError, match="up to here"):
         desk.client.rollback(desk.run.run_id, partitions=",".join(DAYS), reason="wrong", as_="bo")
     assert desk.said[-1] == f"{DAYS[1]} is not published and stays as it is"

@@ -24,7 +24,7 @@ from errata.model.diff import Diff, MetricMoves, Movement
 from errata.planning.request import RULES
 from errata.project import load_project
 from errata.views.diff import DiffView
-from errata.views.report import AcceptedWarning, Release, ReportView
+from errata.views.report import AcceptedWarning, ReportedPublication, ReportView
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
@@ -140,10 +140,10 @@ class TestReference:
     @pytest.mark.parametrize(
         "section, kinds",
         [
-            ("DiffView", (diffs.ColumnChange, diffs.PartitionDiff, diffs.SampleRow, diffs.Together)),
+            ("DiffView", (diffs.ColumnChange, diffs.PartitionDiff, diffs.SampleRow, diffs.ChangePattern)),
             ("Distribution", (diffs.Distribution, diffs.Profile, diffs.TopValue)),
             ("MetricMoves", (MetricMoves, Movement)),
-            ("ReportView", (ReportView, AcceptedWarning, Release)),
+            ("ReportView", (ReportView, AcceptedWarning, ReportedPublication)),
         ],
     )
     def test_every_field_within_a_diff_or_report_is_documented(self, section: str, kinds: tuple[type, ...]):

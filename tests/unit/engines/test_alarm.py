@@ -9,32 +9,32 @@ from pathlib import Path
 
 import pytest
 
-from errata.engines.hooks.alarm import CommandBell
+from errata.engines.hooks.alarm import CommandAlarm
 from errata.errors import EngineError
 from errata.model.product import Alarm
 
 
-def bell(root: Path, code: str, timeout: int = 10) -> CommandBell:
-    return CommandBell(root, Alarm((sys.executable, "-c", code, "s3cret"), timeout))
+def bell(root: Path, code: str, timeout: int = 10) -> CommandAlarm:
+    return CommandAlarm(root, Alarm((sys.executable, "-c", code, "s3cret"), timeout))
 
 
 def test_the_command_reads_what_happened_in_the_project_s_directory(tmp_path: Path):
     """One JSON document on stdin."""
-    bell(tmp_path, "import sys; open('heard.json', 'w').write(sys.stdin.read())").ring({"why": "Börse öffnet"})
+    bell(tmp_path, "import sys; open('heard.json', 'w').write(sys.stdin.read())").send_alarm({"why": "Börse öffnet"})
     assert json.loads((tmp_path / "heard.json").read_text("utf-8")) == {"why": "Börse öffnet"}
 
 
 def test_a_command_that_fails_is_told_without_what_it_said(tmp_path: Path):
     """Its output and its arguments may hold a secret."""
     with pytest.raises(EngineError) as failed:
-        bell(tmp_path, "import sys; sys.exit(sys.argv[1])").ring({})
+        bell(tmp_path, "import sys; sys.exit(sys.argv[1])").send_alarm({})
     assert failed.value.message == "the alarm command ended with 1"
 
 
 def test_a_command_that_is_not_there_is_told(tmp_path: Path):
     """By the kind of error alone."""
     with pytest.raises(EngineError, match=r"^the alarm command cannot be started: FileNotFoundError$"):
-        CommandBell(tmp_path, Alarm(("./no-such-s3cret",))).ring({})
+        CommandAlarm(tmp_path, Alarm(("./no-such-s3cret",))).send_alarm({})
 
 
 def test_a_command_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path):
@@ -45,7 +45,7 @@ def test_a_command_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path):
     )
     started = time.monotonic()
     with pytest.raises(EngineError, match="did not end within 1 s"):
-        bell(tmp_path, code, timeout=1).ring({})
+        bell(tmp_path, code, timeout=1).send_alarm({})
     assert time.monotonic() - started < 30
     state = Path(f"/proc/{(tmp_path / 'pid').read_text()}/stat")
     until = time.monotonic() + 10
@@ -56,11 +56,11 @@ def test_a_command_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path):
 
 def test_a_command_that_does_not_read_is_no_failure(tmp_path: Path):
     """It may know all it needs."""
-    bell(tmp_path, "pass").ring({"why": "x" * 1_000_000})
+    bell(tmp_path, "pass").send_alarm({"why": "x" * 1_000_000})
 
 
 def test_a_project_without_an_alarm_has_none(tmp_path: Path):
     """And ringing it does nothing."""
-    none = CommandBell(tmp_path, None)
+    none = CommandAlarm(tmp_path, None)
     assert not none.is_there
-    none.ring({})
+    none.send_alarm({})

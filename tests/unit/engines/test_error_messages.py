@@ -7,7 +7,7 @@ import traceback
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 
-from errata.engines.spark.measure.aggregates import blaming_the_rules
+from errata.engines.spark.measure.aggregates import translate_spark_errors
 from errata.errors import EngineError, ErrataError, SourceChanged, UsageError
 
 SECRET = "DE89370400440532013000"
@@ -88,7 +88,7 @@ OTHER = Thrown(f"[FAILED_EXECUTE_UDF] {SECRET}", "FAILED_EXECUTE_UDF", "39000", 
 )
 def test_a_failed_measurement_tells_types_and_no_value(thrown: Thrown, kind: type[ErrataError], said: str) -> None:
     """Spark quotes the value that it could not take; that value may be classified."""
-    with pytest.raises(kind) as refusal, blaming_the_rules("candidate"):
+    with pytest.raises(kind) as refusal, translate_spark_errors("candidate"):
         raise thrown
     assert refusal.value.message.endswith(said)
     assert SECRET not in repr((refusal.value.message, refusal.value.fields, refusal.value.hint))
@@ -99,7 +99,7 @@ def test_a_failed_measurement_tells_types_and_no_value(thrown: Thrown, kind: typ
 def test_what_was_said_before_any_row_was_read_is_told_whole() -> None:
     """A wrong expression and a missing file are found by name."""
     text = '[DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES] Cannot resolve "(a = b)"'
-    with pytest.raises(UsageError, match="Cannot resolve"), blaming_the_rules("candidate"):
+    with pytest.raises(UsageError, match="Cannot resolve"), translate_spark_errors("candidate"):
         raise Refused(text, "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES", "42K09")
-    with pytest.raises(SourceChanged, match="reading file s3://b/x"), blaming_the_rules("input:raw"):
+    with pytest.raises(SourceChanged, match="reading file s3://b/x"), translate_spark_errors("input:raw"):
         raise Thrown("[FAILED_READ_FILE.NO_HINT] reading file s3://b/x", "FAILED_READ_FILE.NO_HINT", "KD001")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from py4j.protocol import Py4JNetworkError
 
-from errata.engines.failures import cause_of, chain, meaning
+from errata.engines.failures import cause_of, classify_error, iterate_causes
 from errata.errors import EngineError, OutOfMemory, StorageRefused, WorkerDied
 
 
@@ -69,7 +69,7 @@ STAGE = "org.apache.spark.SparkException: Job aborted due to stage failure"
 )
 def test_the_innermost_cause_decides(cause: str, kind: type[EngineError]) -> None:
     """Wrapped as deep as Spark likes."""
-    found = meaning(FromJava(STAGE, "java.lang.RuntimeException: task failed", cause), "chunk c001", None)
+    found = classify_error(FromJava(STAGE, "java.lang.RuntimeException: task failed", cause), "chunk c001", None)
     assert type(found) is kind
     assert "chunk c001" in found.message
     assert found.retryable
@@ -78,7 +78,7 @@ def test_the_innermost_cause_decides(cause: str, kind: type[EngineError]) -> Non
 @pytest.mark.parametrize("text", ["org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO]", "ValueError: bad day"])
 def test_what_is_none_of_these_is_the_transforms_own(text: str) -> None:
     """It is not tried again."""
-    assert meaning(FromJava(STAGE, text), "chunk c001", None) is None
+    assert classify_error(FromJava(STAGE, text), "chunk c001", None) is None
 
 
 SCAN = ["java.util.Objects", "org.apache.iceberg.expressions.Evaluator", "org.apache.spark.sql.Dataset"]
@@ -97,7 +97,7 @@ PYTHON = "org.apache.spark.api.python.PythonException: Traceback\nValueError: ba
 )
 def test_what_iceberg_or_a_driver_throws_is_never_blamed_on_the_transform(error: FromJava) -> None:
     """By where it was thrown, whatever its type; the cause is told."""
-    found = meaning(error, "chunk c001", None)
+    found = classify_error(error, "chunk c001", None)
     assert type(found) is EngineError
     assert "failed in the engine and not in the transform" in found.message
     assert cause_of(error) in found.message
@@ -116,7 +116,7 @@ def test_what_iceberg_or_a_driver_throws_is_never_blamed_on_the_transform(error:
 )
 def test_what_the_transforms_own_code_or_expressions_throw_stays_its_own(error: Exception) -> None:
     """A Python worker, a wrong value, a function in Java, an expression: the engine only carried it."""
-    assert meaning(error, "chunk c001", None) is None
+    assert classify_error(error, "chunk c001", None) is None
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EDQUOT])
@@ -124,23 +124,25 @@ def test_the_operating_system_says_no_room(number: int) -> None:
     """Python's own errors count as well, also as the cause of another."""
     error = RuntimeError("could not unpack the code")
     error.__cause__ = OSError(number, "refused")
-    assert isinstance(meaning(error, "chunk c001", None), StorageRefused)
+    assert isinstance(classify_error(error, "chunk c001", None), StorageRefused)
 
 
 @pytest.mark.parametrize("exit_code, is_memory", [(52, True), (137, True), (-9, True), (3, True), (1, None)])
 def test_a_dead_jvm_tells_by_its_exit(exit_code: int, is_memory: bool | None) -> None:
     """Out of memory is told from other ends."""
-    found = meaning(ValueError("Answer from Java side is empty"), "chunk c001", exit_code)
+    found = classify_error(ValueError("Answer from Java side is empty"), "chunk c001", exit_code)
     assert isinstance(found, WorkerDied)
     assert found.fields.get("memory") == is_memory
 
 
 def test_a_broken_connection_to_the_jvm_is_a_dead_worker() -> None:
     """Even while its exit is not known yet."""
-    assert isinstance(meaning(Py4JNetworkError("Answer from Java side is empty"), "chunk c001", None), WorkerDied)
+    assert isinstance(
+        classify_error(Py4JNetworkError("Answer from Java side is empty"), "chunk c001", None), WorkerDied
+    )
     with pytest.raises(ConnectionRefusedError) as refused:
         exec("raise ConnectionRefusedError(111, 'refused')", {"__name__": "py4j.clientserver"})  # noqa: S102
-    assert isinstance(meaning(refused.value, "chunk c001", None), WorkerDied)
+    assert isinstance(classify_error(refused.value, "chunk c001", None), WorkerDied)
 
 
 @pytest.mark.parametrize(
@@ -156,11 +158,11 @@ def test_a_broken_connection_to_the_jvm_is_a_dead_worker() -> None:
 )
 def test_words_that_sound_like_trouble_are_not_trouble(error: Exception) -> None:
     """What the transform raises by itself, here or in a Python worker, neither parks the run nor is tried again."""
-    assert meaning(error, "chunk c001", None) is None
+    assert classify_error(error, "chunk c001", None) is None
 
 
 def test_the_chain_has_python_and_java() -> None:
     """Outermost first."""
-    assert list(chain(FromJava("a", "b"))) == ["FromJava: a", "a", "b"]
+    assert list(iterate_causes(FromJava("a", "b"))) == ["FromJava: a", "a", "b"]
     assert cause_of(FromJava("a", "b: said\n\tat somewhere")) == "b: said"
     assert cause_of(ValueError()) == "ValueError"

@@ -6,7 +6,7 @@ import pytest
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
-from errata.engines.iceberg.metadata.erasure_list import IcebergErased
+from errata.engines.iceberg.metadata.erasure_list import IcebergErasureList
 from errata.engines.iceberg.metadata.tables import TableLoader
 from unit.engines.conftest import Lake, on
 
@@ -14,7 +14,7 @@ from unit.engines.conftest import Lake, on
 def test_who_was_added_by_a_try_without_an_answer_is_counted_once(lake: Lake, monkeypatch: pytest.MonkeyPatch):
     """The second try finds them listed; they were not there before, so they are not told as known already."""
     lake.create("t", ("day", IdentityTransform()), rows=[on("2026-01-01")])
-    erased = IcebergErased(TableLoader({"lake": lake.catalog}), "lake.fin.erased", lambda: b"k" * 32)
+    erased = IcebergErasureList(TableLoader({"lake": lake.catalog}), "lake.fin.erased", lambda: b"k" * 32)
     assert erased.add(["ana"]) == 1
     append, lost = Table.append, []
 

@@ -29,7 +29,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from errata.engines.iceberg.metadata.key_values import equal_to, shown
+from errata.engines.iceberg.metadata.key_values import build_equality, to_key_text
 from errata.errors import UsageError
 
 NAME = UUID("12345678-1234-5678-1234-567812345678")
@@ -64,17 +64,17 @@ def column(kind: IcebergType) -> Schema:
 )
 def test_what_is_printed_is_read_again(kind: IcebergType, value: Any, texts: list[str]):
     """Every way in which a value is shown stands for that value, and so does the text of a row that was read."""
-    for text in (*texts, shown(value) or ""):
-        assert equal_to(column(kind), "k", text) == EqualTo("k", value), text  # type: ignore[call-arg]
+    for text in (*texts, to_key_text(value) or ""):
+        assert build_equality(column(kind), "k", text) == EqualTo("k", value), text  # type: ignore[call-arg]
 
 
 def test_null_is_what_is_not_there_and_in_text_also_the_word():
     """Rows are shown one by one, so a word that may mean both mixes nothing."""
     nothing = IsNull("k")  # type: ignore[call-arg]
-    assert equal_to(column(DateType()), "k", "null") == nothing
-    assert equal_to(column(StringType()), "k", None) == nothing
-    assert equal_to(column(StringType()), "k", "null") == Or(nothing, EqualTo("k", "null"))  # type: ignore[call-arg]
-    assert shown(None) is None
+    assert build_equality(column(DateType()), "k", "null") == nothing
+    assert build_equality(column(StringType()), "k", None) == nothing
+    assert build_equality(column(StringType()), "k", "null") == Or(nothing, EqualTo("k", "null"))  # type: ignore[call-arg]
+    assert to_key_text(None) is None
 
 
 @pytest.mark.parametrize(
@@ -102,4 +102,4 @@ def test_null_is_what_is_not_there_and_in_text_also_the_word():
 def test_what_does_not_fit_the_type_is_a_usage_error(kind: IcebergType, text: str):
     """One sentence that names the column and its type."""
     with pytest.raises(UsageError, match=r"^--key k.* was refused; .*(column is|column of type) "):
-        equal_to(column(kind), "k", text)
+        build_equality(column(kind), "k", text)

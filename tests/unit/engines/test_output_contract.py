@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from errata.engines.spark.compute.output_contract import fits, null_in_required, spark_type
+from errata.engines.spark.compute.output_contract import find_null_violation, is_assignable, to_spark_type
 
 
 @pytest.mark.parametrize(
@@ -23,13 +23,13 @@ from errata.engines.spark.compute.output_contract import fits, null_in_required,
 )
 def test_only_what_loses_nothing_fits(found: str, wanted: str, yes: bool):
     """Iceberg's promotions and no others; a narrower type is never filled by a cast."""
-    assert fits(found, wanted) is yes
+    assert is_assignable(found, wanted) is yes
 
 
 def test_plain_types_are_spelt_as_spark_spells_them():
     """Zones are the trap: Spark's timestamp is Iceberg's timestamptz."""
     kinds = ("long", "timestamp", "timestamptz", "decimal(9, 4)", "string", "list<int>")
-    assert [spark_type(kind) for kind in kinds] == [
+    assert [to_spark_type(kind) for kind in kinds] == [
         "bigint", "timestamp_ntz", "timestamp", "decimal(9,4)", "string", None,
     ]  # fmt: skip
 
@@ -37,10 +37,10 @@ def test_plain_types_are_spelt_as_spark_spells_them():
 def test_a_null_in_a_required_column_is_told_from_other_failures():
     """The column is named; whatever else Spark says stays the transform's own."""
     raised = RuntimeError("[USER_RAISED_EXCEPTION] errata: column n of lake.fin.sales is required SQLSTATE: P0001")
-    found = null_in_required(raised, "chunk c001")
+    found = find_null_violation(raised, "chunk c001")
     assert found is not None
     assert (
         found.message
         == "chunk c001: column n of lake.fin.sales is required, and the transform's output holds NULL in it"
     )
-    assert null_in_required(RuntimeError("NullPointerException"), "chunk c001") is None
+    assert find_null_violation(RuntimeError("NullPointerException"), "chunk c001") is None

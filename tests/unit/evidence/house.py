@@ -10,15 +10,24 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from errata.approval.release import judged
+from errata.approval.release import load_judged_candidate
 from errata.canonical import digest_of
-from errata.commands.upkeep.evidence import EvidenceView, export
+from errata.commands.upkeep.evidence import EvidenceView, export_evidence
 from errata.errors import RunExpired
-from errata.evidence.keys import SigningKey, generate, load_signing_key
-from errata.gate.candidate import candidate_bytes
-from errata.ledger import Ledger, Measurement, Owner, PublicationRecord
+from errata.evidence.keys import SigningKey, generate_key_pair, load_signing_key
+from errata.gate.candidate import encode_candidate
+from errata.ledger import Ledger, MeasurementRecord, Owner, PublicationRecord
 from errata.model.audit import Actor
-from errata.model.diff import ColumnChange, Diff, Distribution, Outside, PartitionDiff, Profile, SampleRow, SchemaDiff
+from errata.model.diff import (
+    ColumnChange,
+    Diff,
+    Distribution,
+    OutsideScope,
+    PartitionDiff,
+    Profile,
+    SampleRow,
+    SchemaDiff,
+)
 from errata.model.manifest import Manifest
 from errata.model.product import Comparison, Person, Product, Project, Role
 from errata.model.product.project import EvidenceSettings
@@ -85,7 +94,7 @@ class House:
     @classmethod
     def build(cls, root: Path, empty: Path, *, single_user: bool = False) -> House:
         root.mkdir(parents=True, exist_ok=True)
-        generate(root / "errata.key")
+        generate_key_pair(root / "errata.key")
         ledger = Ledger.open(f"sqlite:///{shutil.copy(empty, root / 'ledger.db')}")
         product = replace(
             PRODUCT, compare=(Comparison("moved", "sum(gross)", warn="5%", block="60%"),), classified=("account_id",)
@@ -96,7 +105,7 @@ class House:
             secrets={"LAKE_PASSWORD": "hunter2-hunter2"},
         )  # fmt: skip
         measurer = Measurer()
-        outside = SimpleNamespace(outside=lambda *_: Outside(28))
+        outside = SimpleNamespace(outside=lambda *_: OutsideScope(28))
         engines = SimpleNamespace(measurer=measurer, outside=outside)
         desk = Desk(project, ledger, engines, lambda: datetime.now(UTC), lambda _: None, lambda *_: None)  # type: ignore[arg-type,return-value]
         return cls(root, ledger, desk, load_signing_key("errata.key", root), measurer)
@@ -179,13 +188,13 @@ class House:
     def judge(self, run_id: str, checks: Sequence[Mapping[str, Any]], *, keep_files: bool = True) -> None:
         """A new candidate with its numbers and a verdict."""
         manifest, actor = self.plans[run_id], self.actor("ana")
-        content = candidate_bytes(manifest, self.files(run_id))
+        content = encode_candidate(manifest, self.files(run_id))
         digest = self.ledger.put_part(content) if keep_files else digest_of(run_id)
         rows = dict.fromkeys(manifest.partitions, 11)
         n = self.ledger.intend_candidate(run_id, digest, actor, {"rows": rows}).n
         self.ledger.record_candidate(run_id, n, "7719", f"55{n:02d}", actor)
         numbers = [
-            Measurement(scope, name, measure, value)
+            MeasurementRecord(scope, name, measure, value)
             for name in manifest.partitions
             for scope, measure, value in (
                 ("prior", "rowCount", "10"), ("candidate", "rowCount", "11"),
@@ -238,7 +247,7 @@ class House:
         )  # fmt: skip
 
     def release(self, run_id: str, person: str, break_glass: str) -> dict[str, Any]:
-        found = judged(self.desk, self.ledger.run(run_id))
+        found = load_judged_candidate(self.desk, self.ledger.run(run_id))
         assert found is not None
         record, _ = self.ledger.record_release(
             run_id, found.subject.content, candidate_n=found.candidate.n, person=person, kind="publish",
@@ -270,7 +279,7 @@ class House:
         return self.exported(run_id, with_diff=with_diff)[1]
 
     def exported(self, run_id: str, *, with_diff: bool = True) -> tuple[EvidenceView, bytes]:
-        return export(self.desk, self.actor("bo"), run_id, with_diff=with_diff)
+        return export_evidence(self.desk, self.actor("bo"), run_id, with_diff=with_diff)
 
     def cases(self) -> dict[str, str]:
         """A run in every state there is, all in one ledger, so that each meets entries of the others."""

@@ -16,11 +16,11 @@ from types import SimpleNamespace
 import pytest
 
 import errata.evidence.verifier as module
-from errata.commands.upkeep.evidence import _no_secrets
+from errata.commands.upkeep.evidence import _refuse_secrets
 from errata.errors import AuditBroken, KeyRefused, Refused
-from errata.evidence.members import verifier_source
+from errata.evidence.members import read_verifier_source
 from errata.evidence.verifier import INDEX, MOVES, Report, lines, verify
-from errata.ledger.audit.chain import older_hash
+from errata.ledger.audit.chain import legacy_hash
 from errata.model.audit import GENESIS
 from errata.model.product import Groups, Publish
 from errata.model.product.project import EvidenceSettings
@@ -142,7 +142,7 @@ def test_entries_of_an_older_release_are_whole_or_vouched_for(new_house: NewHous
     statements, previous = ["DROP TRIGGER audit_no_update", "DROP TRIGGER audit_head_rule"], GENESIS
     for entry in house.ledger.audit_entries():
         moved = replace(entry, previous=previous)
-        made = older_hash(moved)
+        made = legacy_hash(moved)
         statements.append(f"UPDATE audit SET previous = '{previous}', hash = '{made}' WHERE seq = {entry.seq}")
         previous = made
     statements.append(f"UPDATE audit_head SET hash = '{previous}'")
@@ -291,7 +291,7 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def test_the_script_in_the_bundle_is_the_verifier_of_errata(bundles: dict[str, bytes]):
     """One implementation: the member is the module, byte for byte."""
-    assert unpacked(bundles["published"])["verify.py"] == verifier_source() == Path(module.__file__).read_bytes()
+    assert unpacked(bundles["published"])["verify.py"] == read_verifier_source() == Path(module.__file__).read_bytes()
 
 
 def test_the_script_runs_without_errata(
@@ -329,7 +329,7 @@ def test_the_script_runs_without_errata(
 
 def test_the_script_is_written_for_older_pythons():
     """It imports the standard library and cryptography only, and parses as Python 3.9."""
-    tree = ast.parse(verifier_source(), feature_version=(3, 9))
+    tree = ast.parse(read_verifier_source(), feature_version=(3, 9))
     names = {
         (node.module or "").split(".")[0] if isinstance(node, ast.ImportFrom) else alias.name.split(".")[0]
         for node in ast.walk(tree)
@@ -421,7 +421,7 @@ def test_a_secret_is_found_in_whatever_form_it_is_written(name: str, value: str,
     """By the variable's name in any letter case, as a password in an address, as a line of a key; in JSON and HTML."""
     project = SimpleNamespace(secrets={name: value}, credentials=())
     with pytest.raises(Refused, match=name) as refused:
-        _no_secrets(SimpleNamespace(project=project), {"cover.html": f"x {written} y".encode()})  # type: ignore[arg-type]
+        _refuse_secrets(SimpleNamespace(project=project), {"cover.html": f"x {written} y".encode()})  # type: ignore[arg-type]
     assert "c4nary" not in refused.value.message
 
 
@@ -429,7 +429,7 @@ def test_values_that_are_no_secrets_may_be_in_evidence():
     """A bucket, a region, a host: they are in paths and settings."""
     project = SimpleNamespace(secrets={"BUCKET": "finance-lake", "LAKE": "https://lake.example"}, credentials=())
     content = b"s3://finance-lake/x https://lake.example"
-    _no_secrets(SimpleNamespace(project=project), {"manifest.json": content})  # type: ignore[arg-type]
+    _refuse_secrets(SimpleNamespace(project=project), {"manifest.json": content})  # type: ignore[arg-type]
 
 
 def test_nothing_in_a_bundle_is_obeyed_by_the_terminal_of_whoever_verifies_it():

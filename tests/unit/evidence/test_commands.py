@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from errata.evidence import verifier
-from errata.evidence.heads import signed_head
-from errata.evidence.keys import generate, load_signing_key
+from errata.evidence.heads import sign_head
+from errata.evidence.keys import generate_key_pair, load_signing_key
 from errata.model.audit import Head
 from unit.cli import samples
 from unit.cli.desk import FakeClient, errata
@@ -141,9 +141,9 @@ def test_a_head_that_was_printed_into_a_file_agrees(desk: Path, house: House):
 
 def test_a_head_by_another_key_is_told_as_the_heads_fault(desk: Path):
     """Whoever reads it knows which file to look at."""
-    generate(desk / "another")
+    generate_key_pair(desk / "another")
     known = Head("0123456789abcdef", "finsight", 1, "ab" * 32, "2026-02-14T09:12:33.000Z")
-    (desk / "head.json").write_bytes(signed_head(known, load_signing_key("another", desk)))
+    (desk / "head.json").write_bytes(sign_head(known, load_signing_key("another", desk)))
     done = errata("-C", str(desk), "evidence", "verify", "run.errata", "--key", "errata.pub", "--head", "head.json")
     assert done.code == 1
     assert "the kept head: expected a signature by" in done.out

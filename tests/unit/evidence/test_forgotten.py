@@ -43,5 +43,5 @@ def test_evidence_of_erased_people_verifies_and_names_nobody(new_house: NewHouse
     after = verify(house.exported(accepted)[1], [house.public])
     assert after.problems == []
     assert ERASED not in str(after.run)
-    (warning,) = house.ledger.acceptances_of_warnings(accepted)
+    (warning,) = house.ledger.warning_acceptances(accepted)
     assert warning.why == ERASED

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from errata.errors import AuditBroken, KeyRefused, NotFound, PermissionRefused, StateRefused, UsageError
-from errata.evidence.head_export import lag_of
+from errata.evidence.head_export import measure_lag
 from errata.evidence.heads import read_heads
-from errata.evidence.keys import generate
+from errata.evidence.keys import generate_key_pair
 from errata.ledger import Ledger
 from errata.model.audit import Actor
 from errata.model.product.project import EvidenceSettings
@@ -27,7 +27,7 @@ def here(tmp_path: Path) -> Office:
     """A project whose heads go to a directory of their own."""
     made = office(tmp_path)
     (tmp_path / "worm").mkdir()
-    generate(tmp_path / "signing")
+    generate_key_pair(tmp_path / "signing")
     made.use(replace(made.desk.project, evidence=EvidenceSettings("signing", str(tmp_path / "worm"), 3600)))
     return made
 
@@ -40,7 +40,7 @@ def published(here: Office, kind: str = "publish") -> None:
     if kind == "publish" and here.state == "planned":
         here.judged()
     log = LedgerLog(here.desk, BO, here.run.run_id, kind, "lake.fin.daily_revenue", DAYS, "because", {})
-    log.committed(log.intend(DETAIL), f"s-{kind}")
+    log.record_committed(log.open_intent(DETAIL), f"s-{kind}")
 
 
 def heads(here: Office) -> list[int]:
@@ -88,11 +88,11 @@ def test_an_export_that_fails_is_told_and_takes_nothing_back(here: Office, broke
     assert says in said
     assert "errata audit head" in said
     here.use(replace(here.desk.project, evidence=good))
-    lag = lag_of(here.desk.project, here.ledger)
+    lag = measure_lag(here.desk.project, here.ledger)
     assert (lag.newest, lag.behind, lag.late) == (0, entries(here), False)
     here.client.audit_head()
     assert heads(here) == [entries(here)]
-    assert lag_of(here.desk.project, here.ledger).behind == 0
+    assert measure_lag(here.desk.project, here.ledger).behind == 0
 
 
 def test_the_lag_is_bounded_because_the_next_publication_is_refused(here: Office):
@@ -101,7 +101,7 @@ def test_the_lag_is_bounded_because_the_next_publication_is_refused(here: Office
     log = LedgerLog(here.desk, BO, here.run.run_id, "publish", "lake.fin.daily_revenue", DAYS[:1], "because", {})
     settings(here, key="nowhere")
     log = replace(log, desk=here.desk)
-    log.committed(log.intend(DETAIL), "s1")
+    log.record_committed(log.open_intent(DETAIL), "s1")
     rest = replace(log, partitions=DAYS[1:])
     with here.later(hours=2):
         view = here.client.audit_verify()
@@ -109,12 +109,12 @@ def test_the_lag_is_bounded_because_the_next_publication_is_refused(here: Office
         assert (view.heads.late, view.heads.newest) == (True, None)
         assert 7000 < view.heads.lag_seconds < 7400
         with pytest.raises(StateRefused, match="covers what was published") as refused:
-            rest.intend(DETAIL)
+            rest.open_intent(DETAIL)
         assert refused.value.state == "nothing was published"
         back = replace(log, kind="rollback")
-        back.abandoned(back.intend(DETAIL), "only asked whether it may")
+        back.record_abandoned(back.open_intent(DETAIL), "only asked whether it may")
         settings(here, key="signing")
-        replace(rest, desk=here.desk).intend(DETAIL)
+        replace(rest, desk=here.desk).open_intent(DETAIL)
         assert heads(here) == [entries(here) - 1]
 
 
@@ -140,7 +140,7 @@ def test_signatures_that_cannot_be_checked_are_said_to_be_unchecked(here: Office
     assert view.ok
     assert view.heads is not None
     assert (view.heads.checked, view.heads.signatures, view.heads.signed_by) == (1, "not checked", ())
-    generate(tmp_path / "other")
+    generate_key_pair(tmp_path / "other")
     wrong = here.client.audit_verify(keys=[tmp_path / "other.pub"])
     assert not wrong.ok
     assert "expected a signature by" in (wrong.reason or "")
@@ -208,7 +208,7 @@ def test_a_rebuilt_log_stops_publication_before_anyone_asks(here: Office, tmp_pa
         raw.execute("UPDATE audit SET hash = ? WHERE seq = 1", ("0f" * 32,))
     log = LedgerLog(here.desk, BO, here.run.run_id, "publish", "lake.fin.daily_revenue", DAYS, "because", {})
     with pytest.raises(AuditBroken, match="cut, rebuilt or forked"):
-        log.intend(DETAIL)
+        log.open_intent(DETAIL)
     with pytest.raises(AuditBroken, match="cut, rebuilt or forked"):
         here.client.audit_head()
     assert here.state == "validated"

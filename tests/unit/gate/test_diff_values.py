@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errata.model.diff import ColumnChange, PartitionDiff, total_by_column
+from errata.model.diff import ColumnChange, PartitionDiff, sum_by_column
 
 
 def _part(**columns: ColumnChange) -> PartitionDiff:
@@ -16,7 +16,7 @@ def test_totals_are_exact_and_missing_where_one_is_missing() -> None:
         _part(amount=ColumnChange(1, big, "1"), name=ColumnChange(2)),
         _part(amount=ColumnChange(3, "0.02", "2"), name=ColumnChange(1), late=ColumnChange(1, "1", "2")),
     ]
-    assert total_by_column(parts) == {
+    assert sum_by_column(parts) == {
         "amount": ColumnChange(4, "9" * 36 + ".03", "3"),
         "name": ColumnChange(3),
         "late": ColumnChange(1, "1", "2"),

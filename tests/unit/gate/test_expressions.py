@@ -6,7 +6,7 @@ import pytest
 
 from errata.errors import UsageError
 from errata.gate.rules import functions
-from errata.gate.rules.expressions import MOST_CHARACTERS, aggregate, row_condition, row_value
+from errata.gate.rules.expressions import MAX_CHARACTERS, parse_aggregate, parse_row_condition, parse_row_value
 from unit.gate.manifests import COLUMNS
 
 ROW = {
@@ -121,20 +121,20 @@ REFUSED_AGGREGATES = {
 @pytest.mark.parametrize("text", ROW)
 def test_row_conditions_are_written_out_with_quoted_names(text: str) -> None:
     """The engine gets the normal form, not what was typed."""
-    assert row_condition(text, where="check c", types=COLUMNS).sql("spark") == ROW[text]
+    assert parse_row_condition(text, where="check c", types=COLUMNS).sql("spark") == ROW[text]
 
 
 @pytest.mark.parametrize("text", AGGREGATES)
 def test_aggregates_are_total_and_exact(text: str) -> None:
     """Sums over nothing are 0, sums of integers are decimals, division by zero is NULL."""
-    assert aggregate(text, where="compare c", types=COLUMNS).sql("spark") == AGGREGATES[text]
+    assert parse_aggregate(text, where="compare c", types=COLUMNS).sql("spark") == AGGREGATES[text]
 
 
 @pytest.mark.parametrize("text", REFUSED_ROWS)
 def test_what_is_not_a_row_condition_is_refused_with_the_reason(text: str) -> None:
     """A check speaks about one row, gives the same answer every time, and runs nothing."""
     with pytest.raises(UsageError, match=REFUSED_ROWS[text]) as refusal:
-        row_condition(text, where="check c", types=COLUMNS)
+        parse_row_condition(text, where="check c", types=COLUMNS)
     assert refusal.value.message.startswith("check c: expression")
 
 
@@ -142,27 +142,27 @@ def test_what_is_not_a_row_condition_is_refused_with_the_reason(text: str) -> No
 def test_what_is_not_an_aggregate_is_refused_with_the_reason(text: str) -> None:
     """A reconciliation or comparison is one number per partition."""
     with pytest.raises(UsageError, match=REFUSED_AGGREGATES[text]):
-        aggregate(text, where="compare c", types=COLUMNS)
+        parse_aggregate(text, where="compare c", types=COLUMNS)
 
 
 def test_columns_are_not_checked_where_they_are_not_known() -> None:
     """An input's columns are known to the engine only; integers stay as they are."""
-    assert aggregate("sum(amount)", where="reconcile r", types=None).sql("spark") == "COALESCE(SUM(`amount`), 0)"
+    assert parse_aggregate("sum(amount)", where="reconcile r", types=None).sql("spark") == "COALESCE(SUM(`amount`), 0)"
 
 
 def test_a_value_of_one_row_has_neither_aggregate_nor_star() -> None:
     """What rows are grouped by is known from each row alone."""
-    assert row_value("upper(currency)", where="by", types=COLUMNS).sql("spark") == "UPPER(`currency`)"
+    assert parse_row_value("upper(currency)", where="by", types=COLUMNS).sql("spark") == "UPPER(`currency`)"
     with pytest.raises(UsageError, match=r"a value of one row, found the aggregate sum\(\)"):
-        row_value("sum(gross)", where="by", types=COLUMNS)
+        parse_row_value("sum(gross)", where="by", types=COLUMNS)
     with pytest.raises(UsageError, match=r"found \*"):
-        row_value("struct(*)", where="by", types=COLUMNS)
+        parse_row_value("struct(*)", where="by", types=COLUMNS)
 
 
 def test_a_refusal_says_which_key_and_does_not_repeat_a_long_text() -> None:
     """The line can be found by its key, and the message stays readable."""
     with pytest.raises(UsageError) as refusal:
-        aggregate("x" * (MOST_CHARACTERS + 1), where="compare c", types=None, key="metric")
+        parse_aggregate("x" * (MAX_CHARACTERS + 1), where="compare c", types=None, key="metric")
     assert refusal.value.fields["key"] == "metric"
     assert len(refusal.value.message) < 300
 
@@ -182,9 +182,9 @@ MOVING = [
 def test_text_that_spark_takes_for_the_current_time_is_refused(text: str) -> None:
     """What was measured is evidence, so it may not depend on the day it was measured."""
     with pytest.raises(UsageError, match="the same answer every time"):
-        row_condition(text, where="check c", types=COLUMNS)
+        parse_row_condition(text, where="check c", types=COLUMNS)
     with pytest.raises(UsageError, match="the same answer every time"):
-        aggregate(f"count_if({text})", where="compare c", types=None)
+        parse_aggregate(f"count_if({text})", where="compare c", types=None)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_text_that_spark_takes_for_the_current_time_is_refused(text: str) -> Non
 def test_constant_text_is_written_out(text: str) -> None:
     """Text that is put together from constants could be made to say today where nobody sees it."""
     with pytest.raises(UsageError, match="text written out as one literal"):
-        row_condition(text, where="check c", types=COLUMNS)
+        parse_row_condition(text, where="check c", types=COLUMNS)
 
 
 TYPES = COLUMNS | {"at": "timestamptz", "local": "timestamp", "rate": "double", "tags": "list<string>", "raw": "binary"}
@@ -243,16 +243,16 @@ FITTING = [
 def test_a_column_is_compared_with_constants_of_its_type(text: str) -> None:
     """Spark would fail on the first row, after the work is done."""
     with pytest.raises(UsageError) as refusal:
-        row_condition(text, where="check c", types=TYPES)
+        parse_row_condition(text, where="check c", types=TYPES)
     assert MISFITS[text] in refusal.value.message
     with pytest.raises(UsageError, match="compared with"):
-        aggregate(f"count_if({text})", where="compare c", types=TYPES)
+        parse_aggregate(f"count_if({text})", where="compare c", types=TYPES)
 
 
 @pytest.mark.parametrize("text", FITTING)
 def test_constants_that_become_values_of_the_column_are_fine(text: str) -> None:
     """Wider numbers, text that is a value of the type, and names of a lambda that only sound like a column."""
-    row_condition(text, where="check c", types=TYPES)
+    parse_row_condition(text, where="check c", types=TYPES)
 
 
 def test_the_lists_of_functions_agree() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from errata.errors import UsageError
-from errata.gate.verdict.findings import CandidateFacts
-from errata.gate.verdict.judge import Acceptance, Verdict, judge
+from errata.gate.verdict.findings import CandidateSummary
+from errata.gate.verdict.judge import Acceptance, Verdict, judge_candidate
 from errata.model.product import Check, Comparison, Metric, Reconciliation, Threshold
 from errata.ports.measure import Measurement
 from errata.views.checks import CheckResult
@@ -33,8 +33,8 @@ def _judged(
     run = manifest(partitions=(DAY,), inputs=(RAW,), **rules)
     measured = [Measurement(scope, DAY, name, value) for (scope, name), value in {**GOOD, **numbers}.items()]
     rows = int({**GOOD, **numbers}["candidate", "rowCount"] or 0)
-    facts = CandidateFacts({DAY: rows} if adopted is None else adopted, columns)
-    return judge(run, measured, facts, [Acceptance(name, "because", "bo") for name in accept])
+    facts = CandidateSummary({DAY: rows} if adopted is None else adopted, columns)
+    return judge_candidate(run, measured, facts, [Acceptance(name, "because", "bo") for name in accept])
 
 
 def _one(verdict: Verdict, name: str) -> CheckResult:
@@ -139,7 +139,7 @@ def test_what_was_not_measured_blocks() -> None:
     assert _one(_judged({("candidate", "reconcile.r"): "1"}, reconcile=(rule,)), "r").level == "block"
     comparison = Comparison("v", "sum(gross)", "5%")
     assert _one(_judged({("candidate", "compare.v"): "1"}, compare=(comparison,)), "v").level == "block"
-    unmeasured = judge(manifest(partitions=(DAY,)), [], CandidateFacts({DAY: 0}, COLUMNS))
+    unmeasured = judge_candidate(manifest(partitions=(DAY,)), [], CandidateSummary({DAY: 0}, COLUMNS))
     assert {c.name for c in unmeasured.problems} == {"adopted", "empty"}
 
 
@@ -289,7 +289,7 @@ def test_rows_of_a_partition_nobody_asked_for_block() -> None:
         Measurement("candidate", DAY, "rowCount", "1"),
         Measurement("input:transactions", "2026-03-01", "rowCount", "2"),
     ]
-    verdict = judge(run, numbers, CandidateFacts({DAY: 1}, COLUMNS))
+    verdict = judge_candidate(run, numbers, CandidateSummary({DAY: 1}, COLUMNS))
     assert not verdict.passed
     assert _one(verdict, "foreign").message == "input:transactions has 2 rows of 2026-03-01, which was not asked for"
 
@@ -303,7 +303,7 @@ def test_inexact_sums_say_so() -> None:
         Measurement("candidate", DAY, "reconcile.r", "1e-05", exact=False),
         Measurement("input:transactions", DAY, "reconcile.r", "0"),
     ]
-    verdict = judge(run, numbers, CandidateFacts({DAY: 1}, COLUMNS))
+    verdict = judge_candidate(run, numbers, CandidateSummary({DAY: 1}, COLUMNS))
     assert verdict.passed
     assert "0.00001 (floating point, not exact)" in _one(verdict, "r").message
 

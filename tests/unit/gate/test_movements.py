@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from errata.gate.diff.movements import column_moves, extremes, metric_moves, move
-from errata.model.diff import MASK, ColumnChange, Movement, PartitionDiff, masked_pair
+from errata.gate.diff.movements import build_column_moves, build_metric_moves, build_movement, find_extremes
+from errata.model.diff import MASK, ColumnChange, Movement, PartitionDiff, mask_pair
 from errata.model.product import Comparison, Reconciliation
 from errata.ports.measure import CANDIDATE, PRIOR, Measurement
 from unit.gate.manifests import manifest
@@ -29,7 +29,7 @@ def test_comparisons_move_from_prior_to_candidate_and_balances_from_source_to_ou
         *_measured("reconcile.in and out", "input:raw", "90.05", "7.00"),
         *_measured("reconcile.in and out", CANDIDATE, "90.05", "7.10"),
     ]
-    gross, people, balance = metric_moves(manifest(**RULES), stored, DAYS)
+    gross, people, balance = build_metric_moves(manifest(**RULES), stored, DAYS)
     assert gross.partitions == (
         Movement(DAYS[0], "100.00", "90.05", "-9.95", "-9.95"),
         Movement(DAYS[1], None, "7.10"),
@@ -48,23 +48,23 @@ def test_what_was_not_measured_by_partition_is_left_out():
         Measurement(CANDIDATE, "", "compare.gross", "1"),
         Measurement(CANDIDATE, DAYS[0], 'reconcile.x ["EUR"]', "1"),
     ]
-    assert metric_moves(manifest(**RULES), stored, DAYS) == ()
+    assert build_metric_moves(manifest(**RULES), stored, DAYS) == ()
 
 
 def test_a_change_from_zero_or_of_what_is_no_number_has_no_percentage():
     """And takes no part in the ranking, as what did not move does not."""
     moves = [
-        move("a", "0", "5"),
-        move("b", "nan", "1"),
-        move("c", "7", "7"),
-        move("d", "-4", "-3"),
-        move("e", "10", "30"),
+        build_movement("a", "0", "5"),
+        build_movement("b", "nan", "1"),
+        build_movement("c", "7", "7"),
+        build_movement("d", "-4", "-3"),
+        build_movement("e", "10", "30"),
     ]
     assert [(one.change, one.percent) for one in moves] == [
         ("5", None), (None, None), ("0", "0.00"), ("1", "25.00"), ("20", "200.00"),
     ]  # fmt: skip
-    assert extremes(moves) == (("e", "d"), ("d", "e"))
-    assert extremes(moves, 1) == (("e",), ("d",))
+    assert find_extremes(moves) == (("e", "d"), ("d", "e"))
+    assert find_extremes(moves, 1) == (("e",), ("d",))
 
 
 def test_where_nothing_is_declared_sums_of_a_column_say_how_partitions_moved():
@@ -73,8 +73,8 @@ def test_where_nothing_is_declared_sums_of_a_column_say_how_partitions_moved():
         PartitionDiff("a", 1, 1, 0, 0, 1, 0, columns={"x": ColumnChange(1, "2", "3"), "t": ColumnChange(1)}),
         PartitionDiff("b", 1, 1, 1, 1, 0, 0, method="rows"),
     ]
-    assert column_moves("x", parts).partitions == (Movement("a", "2", "3", "1", "50.00"),)
-    assert column_moves("t", parts).partitions == ()
+    assert build_column_moves("x", parts).partitions == (Movement("a", "2", "3", "1", "50.00"),)
+    assert build_column_moves("t", parts).partitions == ()
 
 
 def test_a_masked_row_says_that_it_changed_not_what_it_is():
@@ -84,10 +84,10 @@ def test_a_masked_row_says_that_it_changed_not_what_it_is():
         {"iban": "DE2", "name": "x", "city": "Bonn", "n": 2},
     )
     hidden = ("iban", "name", "city", "gone")
-    assert masked_pair(before, after, hidden) == (
+    assert mask_pair(before, after, hidden) == (
         {"iban": MASK, "name": None, "city": MASK, "n": 1},
         {"iban": f"{MASK} (changed)", "name": f"{MASK} (changed)", "city": MASK, "n": 2},
     )
-    assert masked_pair(None, after, ["iban"])[0] is None
-    assert masked_pair(None, after, ["iban"])[1] == {**after, "iban": MASK}
-    assert masked_pair({}, None, ["iban"]) == ({}, None)
+    assert mask_pair(None, after, ["iban"])[0] is None
+    assert mask_pair(None, after, ["iban"])[1] == {**after, "iban": MASK}
+    assert mask_pair({}, None, ["iban"]) == ({}, None)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from errata.errors import UsageError
-from errata.gate.rules.patterns import MOST_CHARACTERS, PII_PATTERNS, pattern_flaw, refuse_pattern
+from errata.gate.rules.patterns import MAX_PATTERN_LENGTH, PII_PATTERNS, find_pattern_flaw, refuse_pattern
 from errata.gate.rules.regex_tree import Alternatives, Node, Repeat, Sequence, Symbol, parse_pattern
 from errata.model.product import PII_KINDS
 
@@ -109,7 +109,7 @@ UNREADABLE = {
     r"\R": "not supported",
     r"\xZZ": "hexadecimal",
     "": "empty",
-    "a" * (MOST_CHARACTERS + 1): "at most 500",
+    "a" * (MAX_PATTERN_LENGTH + 1): "at most 500",
     "(" * 240 + "a" + ")" * 240: "",
 }
 
@@ -117,43 +117,43 @@ UNREADABLE = {
 @pytest.mark.parametrize("pattern", SAFE)
 def test_patterns_that_people_write_may_run(pattern: str) -> None:
     """Repeats whose parts cannot be told apart in two ways are fine, within bounded groups too."""
-    assert pattern_flaw(pattern) is None
+    assert find_pattern_flaw(pattern) is None
 
 
 @pytest.mark.parametrize("pattern", CATASTROPHES)
 def test_patterns_whose_time_doubles_with_every_character_are_refused(pattern: str) -> None:
     """Nested repeats and overlapping alternatives under a repeat, also behind a look-ahead or a flag."""
-    assert "two ways" in str(pattern_flaw(pattern))
+    assert "two ways" in str(find_pattern_flaw(pattern))
 
 
 @pytest.mark.parametrize("pattern", POLYNOMIAL)
 def test_long_repeats_of_the_same_characters_do_not_pile_up(pattern: str) -> None:
     """Not next to each other, and not more than two that can hand the same text on, the search for a place included."""
-    assert "long repeats" in str(pattern_flaw(pattern))
+    assert "long repeats" in str(find_pattern_flaw(pattern))
 
 
 @pytest.mark.parametrize("pattern", DEEP)
 def test_groups_repeat_a_bounded_number_of_times(pattern: str) -> None:
     """Java goes one call deeper with every round, and a text of a few thousand characters would exhaust its stack."""
-    assert "exhaust Java's stack" in str(pattern_flaw(pattern))
+    assert "exhaust Java's stack" in str(find_pattern_flaw(pattern))
 
 
 def test_only_a_pattern_that_may_begin_anywhere_is_told_of_the_beginning() -> None:
     """The advice is given where it helps."""
-    assert "does not begin with ^" in str(pattern_flaw(".*a.*b"))
-    assert "does not begin with ^" not in str(pattern_flaw("^.*a.*b.*c"))
+    assert "does not begin with ^" in str(find_pattern_flaw(".*a.*b"))
+    assert "does not begin with ^" not in str(find_pattern_flaw("^.*a.*b.*c"))
 
 
 def test_flags_fold_characters_into_those_beyond_ascii() -> None:
     """With i and u together a k is also the sign of Kelvin, so two repeats may meet there."""
-    assert pattern_flaw(r"^k*\W*x") is None
-    assert "next to each other" in str(pattern_flaw(r"(?iu)^k*\W*x"))
+    assert find_pattern_flaw(r"^k*\W*x") is None
+    assert "next to each other" in str(find_pattern_flaw(r"(?iu)^k*\W*x"))
 
 
 @pytest.mark.parametrize("pattern", UNREADABLE)
 def test_what_java_does_not_read_as_meant_is_refused_by_name(pattern: str) -> None:
     """Python's own syntax, back-references, and what is no pattern at all."""
-    flaw = pattern_flaw(pattern)
+    flaw = find_pattern_flaw(pattern)
     if UNREADABLE[pattern]:
         assert UNREADABLE[pattern] in str(flaw)
 
@@ -212,7 +212,7 @@ def _ways(node: Node, text: str, at: int, budget: list[int]) -> list[int]:
 @given(_PATTERNS)
 def test_an_accepted_pattern_never_doubles(pattern: str) -> None:
     """A naive backtracking matcher takes a number of steps that grows as a power of the text, and not faster."""
-    if pattern_flaw(pattern) is not None:
+    if find_pattern_flaw(pattern) is not None:
         return
     tree = parse_pattern(pattern)
     for text in ("a" * 24, "ab" * 12, "b" * 24):
@@ -225,7 +225,7 @@ def test_an_accepted_pattern_never_doubles(pattern: str) -> None:
 @given(st.text(alphabet=string.printable, max_size=40))
 def test_any_text_is_judged(text: str) -> None:
     """Whatever is written, the answer is yes or a reason in words, and it comes soon."""
-    flaw = pattern_flaw(text)
+    flaw = find_pattern_flaw(text)
     assert flaw is None or flaw.strip()
 
 
@@ -251,4 +251,4 @@ def test_each_kind_of_personal_data_finds_what_it_should(kind: str) -> None:
 def test_the_kinds_are_those_of_the_product_file_and_safe_together() -> None:
     """What a product file may name is what there is a pattern for, and our own patterns pass the judgement."""
     assert tuple(PII_PATTERNS) == PII_KINDS
-    assert {kind: pattern_flaw(pattern) for kind, pattern in PII_PATTERNS.items()} == dict.fromkeys(PII_KINDS)
+    assert {kind: find_pattern_flaw(pattern) for kind, pattern in PII_PATTERNS.items()} == dict.fromkeys(PII_KINDS)

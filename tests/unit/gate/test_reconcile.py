@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from errata.errors import UsageError
 from errata.gate.measure.scan_plan import compile_plan
-from errata.gate.verdict.findings import CandidateFacts
-from errata.gate.verdict.judge import judge
+from errata.gate.verdict.findings import CandidateSummary
+from errata.gate.verdict.judge import judge_candidate
 from errata.model.product import GroupKey, Reconciliation
 from errata.ports.measure import CANDIDATE, Measurement, group_measure
 from errata.views.checks import CheckResult
@@ -36,7 +36,9 @@ def _judged(source: Totals, target: Totals, *, rule: Reconciliation = RULE, **mo
     run = manifest(partitions=(DAY,), inputs=(RAW,), reconcile=(rule,))
     rows = Measurement(CANDIDATE, DAY, "rowCount", "3")
     measured = [*_measured("input:tx", place, source, **more), *_measured(CANDIDATE, place, target), rows]
-    (found,) = (c for c in judge(run, measured, CandidateFacts({DAY: 3}, COLUMNS)).checks if c.name == "gross")
+    (found,) = (
+        c for c in judge_candidate(run, measured, CandidateSummary({DAY: 3}, COLUMNS)).checks if c.name == "gross"
+    )
     return found
 
 
@@ -111,7 +113,7 @@ def test_a_group_that_got_lost_blocks() -> None:
     """The number of groups was measured too; a ledger that lacks one of them is no measurement."""
     assert _judged({("EUR",): "1"}, {("EUR",): "1"}, groups=2).message == "was not measured"
     run = manifest(partitions=(DAY,), inputs=(RAW,), reconcile=(RULE,))
-    (found,) = (c for c in judge(run, [], CandidateFacts({DAY: 0}, COLUMNS)).checks if c.name == "gross")
+    (found,) = (c for c in judge_candidate(run, [], CandidateSummary({DAY: 0}, COLUMNS)).checks if c.name == "gross")
     assert (found.level, found.message) == ("block", "was not measured")
 
 

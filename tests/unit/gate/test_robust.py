@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errata.gate.measure.scan_plan import compile_plan
-from errata.gate.verdict.findings import CandidateFacts
-from errata.gate.verdict.judge import Verdict, judge
-from errata.gate.verdict.robust import median, spread_of
-from errata.model.partition import Grain, comparable, ordinal, parse
+from errata.gate.verdict.findings import CandidateSummary
+from errata.gate.verdict.judge import Verdict, judge_candidate
+from errata.gate.verdict.robust import measure_spread, median
+from errata.model.partition import Grain, list_comparable, parse_partition, to_ordinal
 from errata.model.product import Control
 from errata.ports.measure import CANDIDATE, CONTROL, Measurement
 from errata.views.checks import CheckResult
 from unit.gate.manifests import COLUMNS, manifest
 
 DAY = "2026-03-02"
-MONDAYS = comparable(Grain.DAY, DAY, 4)
+MONDAYS = list_comparable(Grain.DAY, DAY, 4)
 RULE = Control("usual", "sum(gross)")
 _NUMBERS = st.lists(st.decimals(-(10**9), 10**9, places=2), min_size=1, max_size=12)
 
@@ -39,7 +39,7 @@ def test_the_score_is_the_distance_in_median_absolute_deviations(numbers: list[D
     middle = statistics.median(numbers)
     typical = statistics.median([abs(number - middle) for number in numbers])
     mean = sum(abs(number - middle) for number in numbers) / len(numbers)
-    score = spread_of(numbers).score(value)
+    score = measure_spread(numbers).score(value)
     if not mean:
         assert score == (None if value != middle else 0)
     else:
@@ -51,7 +51,7 @@ def test_the_score_is_the_distance_in_median_absolute_deviations(numbers: list[D
 def test_one_odd_control_of_many_does_not_hide_another(numbers: list[Decimal]) -> None:
     """The unit does not grow with how far a single control is out."""
     with localcontext(prec=50):
-        far, farther = (spread_of([*numbers, *numbers, Decimal(10) ** n]) for n in (12, 20))
+        far, farther = (measure_spread([*numbers, *numbers, Decimal(10) ** n]) for n in (12, 20))
     assert far.unit == farther.unit or not far.is_robust
 
 
@@ -63,8 +63,8 @@ def test_comparable_partitions_share_weekday_and_hour_or_month(at: Any, reach: i
         (Grain.DAY, f"{at:%Y-%m-%d}", 7),
         (Grain.MONTH, f"{at:%Y-%m}", 12),
     ):
-        here = ordinal(grain, parse(grain, text))
-        away = [ordinal(grain, other) - here for other in comparable(grain, text, reach)]
+        here = to_ordinal(grain, parse_partition(grain, text))
+        away = [to_ordinal(grain, other) - here for other in list_comparable(grain, text, reach)]
         assert away == [n * step for n in range(-reach, reach + 1) if n][: len(away)]
         assert len(away) == 2 * reach or at.year >= 9990
 
@@ -72,7 +72,10 @@ def test_comparable_partitions_share_weekday_and_hour_or_month(at: Any, reach: i
 def test_nothing_is_comparable_with_years_values_and_null() -> None:
     """They share no season and no order."""
     assert (
-        comparable(Grain.YEAR, "2026", 4) == comparable(Grain.VALUE, "EU", 4) == comparable(Grain.DAY, "null", 4) == ()
+        list_comparable(Grain.YEAR, "2026", 4)
+        == list_comparable(Grain.VALUE, "EU", 4)
+        == list_comparable(Grain.DAY, "null", 4)
+        == ()
     )
 
 
@@ -88,7 +91,7 @@ def _verdict(
         measured.append(Measurement(CONTROL, name, "control.usual", number))
         measured.append(Measurement(CONTROL, name, "rowCount", "0" if number == "0" else "5"))
     run = _run(rule, sealed or tuple(controls))
-    return judge(run, measured, CandidateFacts({DAY: 3}, COLUMNS))
+    return judge_candidate(run, measured, CandidateSummary({DAY: 3}, COLUMNS))
 
 
 def _judged(value: str | None, controls: dict[str, str | None], rule: Control = RULE, **more: Any) -> CheckResult:

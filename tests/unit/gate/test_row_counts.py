@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from errata.errors import UsageError
 from errata.gate.measure.scan_plan import compile_plan
 from errata.gate.rules.row_rules import row_rule_sql
-from errata.gate.verdict.findings import CandidateFacts, Numbers
+from errata.gate.verdict.findings import CandidateSummary, MeasurementIndex
 from errata.gate.verdict.row_counts import judge_rows
 from errata.model.product.eras import RowLimits, RowRule
 from errata.ports.measure import Measurement
@@ -47,7 +47,7 @@ def _judged(
         numbers.append(Measurement("input:raw", DAY, "chunk", "c1"))
         numbers += [Measurement("input:raw", "", f'{what} ["c1"]', str(count)) for what, count in ran.items()]
     by_place = {(m.scope, m.partition, m.name): m for m in (*numbers, *also)}
-    return list(judge_rows(run, Numbers(by_place), CandidateFacts({}, {}, is_trial=trial)))
+    return list(judge_rows(run, MeasurementIndex(by_place), CandidateSummary({}, {}, is_trial=trial)))
 
 
 def _blocks(results: list[CheckResult]) -> list[tuple[str, str | None, str]]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from errata.gate.rules.expressions import row_condition
-from errata.gate.rules.rule_check import _is_plain_condition, flaws_of
+from errata.gate.rules.expressions import parse_row_condition
+from errata.gate.rules.rule_check import _is_plain_condition, find_flaws
 from errata.model.product import Check, Comparison, Metric, Reconciliation, References, Threshold
 from unit.gate.manifests import COLUMNS, input_pin, manifest
 
@@ -39,7 +39,7 @@ def test_every_flaw_is_found_with_its_place_and_key() -> None:
         ),
         compare=(Comparison("text", "sum(currency)", "5%"), Comparison("fine too", "SUM( gross )", "5%")),
     )
-    found = [(flaw.section, flaw.position, flaw.key, flaw.message) for flaw in flaws_of(run)]
+    found = [(flaw.section, flaw.position, flaw.key, flaw.message) for flaw in find_flaws(run)]
     assert [(section, position, key) for section, position, key, _ in found] == [
         ("checks", 1, "column"),
         ("checks", 2, "pattern"),
@@ -67,7 +67,7 @@ PLAIN = """
 import sys
 sys.path.insert(0, {tests!r})
 from errata.model.product import Check, Comparison, Metric, Reconciliation, Threshold
-from errata.gate.rules.rule_check import flaws_of
+from errata.gate.rules.rule_check import find_flaws
 from unit.gate.manifests import input_pin, manifest
 zero = Threshold("mustBe", "0")
 checks = [
@@ -82,14 +82,14 @@ rules = dict(
     ),
     compare=(Comparison("c", "sum(gross)", "5%"),),
 )
-assert flaws_of(manifest(checks=tuple(checks), **rules)) == ()
+assert find_flaws(manifest(checks=tuple(checks), **rules)) == ()
 assert "sqlglot" not in sys.modules
 plain = "gross < 0 or Gross > event_count AND currency = 'EUR' or account_id is not null"
 checks.append(Check("c", Metric.EXPRESSION, zero, expression=plain))
-assert flaws_of(manifest(checks=tuple(checks), **rules)) == ()
+assert find_flaws(manifest(checks=tuple(checks), **rules)) == ()
 assert "sqlglot" not in sys.modules
 checks.append(Check("d", Metric.EXPRESSION, zero, expression="abs(gross) < 0"))
-assert flaws_of(manifest(checks=tuple(checks), **rules)) == ()
+assert find_flaws(manifest(checks=tuple(checks), **rules)) == ()
 assert "sqlglot" in sys.modules
 """
 
@@ -108,7 +108,7 @@ def test_the_shortcut_knows_constants_as_the_parser_does() -> None:
     wrong = ["event_count < 'abc'", "gross > 0 or is_open = 3", "business_date < 5", "business_date < 'today'"]
     checks = [Check(str(n), Metric.EXPRESSION, ZERO, expression=text) for n, text in enumerate(wrong)]
     fine = Check("fine", Metric.EXPRESSION, ZERO, expression="event_count < '5' and business_date < '2026-01-31'")
-    found = flaws_of(manifest(checks=(*checks, fine)))
+    found = find_flaws(manifest(checks=(*checks, fine)))
     assert [(flaw.position, flaw.key) for flaw in found] == [(n, "expression") for n in range(len(wrong))]
     assert _is_plain_condition(fine.expression or "", COLUMNS)
     assert not any(_is_plain_condition(text, COLUMNS) for text in wrong)
@@ -150,4 +150,4 @@ def test_what_is_waved_through_the_parser_accepts(text: str) -> None:
     """A shortcut that is more generous than the gate would only move the refusal behind hours of work."""
     columns = {**COLUMNS, "current_date": "date", "date": "date"}
     if _is_plain_condition(text, columns):
-        row_condition(text, where="test", types=columns)
+        parse_row_condition(text, where="test", types=columns)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from errata.gate.threshold_changes import change_thresholds, changed_thresholds
+from errata.gate.threshold_changes import change_thresholds, read_threshold_changes
 from errata.ledger import Ledger
 from errata.model.audit import Actor
 from errata.model.product import Comparison
@@ -43,7 +43,7 @@ def test_a_change_that_was_overtaken_is_made_on_what_the_other_left(tmp_path: Pa
     )
     after = change_thresholds(desk, BO, made.run, sealed, "known campaign")
     assert after.compare[0].warn == "9%"
-    kept = changed_thresholds(made.desk, made.run)
+    kept = read_threshold_changes(made.desk, made.run)
     assert [(one["person"], one["rules"]["compare"][0]["warn"]) for one in kept] == [("dana", "7%"), ("bo", "9%")]
     assert kept[1]["changes"] == [{"name": "gross", "before": {"warn": "7%"}, "after": {"warn": "9%"}}]
     made.ledger.close()

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from errata.errors import UsageError
-from errata.gate.threshold_changes import changes_between, with_rules_of
+from errata.gate.threshold_changes import apply_thresholds, list_threshold_changes
 from errata.model.product import Check, Comparison, Metric, Product, Reconciliation, Threshold
 from unit.gate.manifests import manifest
 
@@ -27,7 +27,7 @@ def product(**sections: Any) -> Product:
 def test_thresholds_of_every_kind_of_rule_may_change_and_each_change_is_named() -> None:
     """What decides about a number is replaced; the record says from what to what."""
     nulls = replace(NULLS, threshold=Threshold("mustBeLessThan", "3"), severity="warn")
-    after = with_rules_of(
+    after = apply_thresholds(
         SEALED,
         product(
             checks=(nulls,),
@@ -36,7 +36,7 @@ def test_thresholds_of_every_kind_of_rule_may_change_and_each_change_is_named() 
         ),
     )
     assert after == replace(SEALED, checks=(nulls,), reconcile=after.reconcile, compare=after.compare)
-    changed = {change.name: (change.before, change.after) for change in changes_between(SEALED, after)}
+    changed = {change.name: (change.before, change.after) for change in list_threshold_changes(SEALED, after)}
     assert changed["gross"] == ({"tolerance": "0"}, {"tolerance": "1%"})
     assert changed["moved"] == ({"block": "60%", "warn": "5%"}, {"block": None, "warn": "10%"})
     assert set(changed["no nulls"][0]) == {"severity", "threshold"}
@@ -44,8 +44,8 @@ def test_thresholds_of_every_kind_of_rule_may_change_and_each_change_is_named() 
 
 def test_the_same_thresholds_are_no_change() -> None:
     """A product file that was not touched changes nothing."""
-    assert with_rules_of(SEALED, product()) == SEALED
-    assert changes_between(SEALED, SEALED) == ()
+    assert apply_thresholds(SEALED, product()) == SEALED
+    assert list_threshold_changes(SEALED, SEALED) == ()
 
 
 @pytest.mark.parametrize(
@@ -61,5 +61,5 @@ def test_the_same_thresholds_are_no_change() -> None:
 def test_a_rule_that_would_need_another_number_is_refused(sections: dict[str, Any], found: str) -> None:
     """Rules neither come nor go nor measure something else after the scan."""
     with pytest.raises(UsageError) as refused:
-        with_rules_of(SEALED, product(**sections))
+        apply_thresholds(SEALED, product(**sections))
     assert found in refused.value.message

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errata.gate.verdict.checks import judge_check
-from errata.gate.verdict.findings import Numbers
-from errata.gate.verdict.thresholds import holds
+from errata.gate.verdict.findings import MeasurementIndex
+from errata.gate.verdict.thresholds import meets_threshold
 from errata.model.manifest import Manifest
 from errata.model.partition import Grain
 from errata.model.product import Check, Metric, Threshold
@@ -24,10 +24,10 @@ FEW = Threshold("mustBeLessOrEqualTo", "2")
 NULLS = Check("nulls", Metric.NULL_VALUES, FEW, ("currency",))
 
 
-def _numbers(name: str, values: dict[str, Any], rows: int = 10) -> Numbers:
+def _numbers(name: str, values: dict[str, Any], rows: int = 10) -> MeasurementIndex:
     found = [Measurement("candidate", day, "rowCount", str(rows)) for day in DAYS]
     found += [Measurement("candidate", day, name, None if v is None else str(v)) for day, v in values.items()]
-    return Numbers({(m.scope, m.partition, m.name): m for m in found})
+    return MeasurementIndex({(m.scope, m.partition, m.name): m for m in found})
 
 
 def _judged(check: Check, partition: str | None, values: dict[str, Any], **changes: Any) -> CheckResult:
@@ -60,7 +60,7 @@ def test_the_run_is_judged_as_one_large_partition(counts: list[int], unit: str, 
     check = Check("nulls", Metric.NULL_VALUES, threshold, ("currency",), per="run", unit=unit)
     value = Decimal(sum(counts)) if unit == "rows" else Decimal(sum(counts)) * 100 / 30
     found = _judged(check, None, dict(zip(DAYS, counts, strict=True)))
-    assert (found.level == "ok") == holds(threshold, value)
+    assert (found.level == "ok") == meets_threshold(threshold, value)
 
 
 def test_a_partition_that_was_not_measured_blocks_the_run() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from errata.canonical import digest_of
-from errata.gate.warnings import accepted_in_verdict
+from errata.gate.warnings import find_verdict_acceptances
 from errata.model.audit import Actor
 from support.office import WARNED, office
 
@@ -19,5 +19,5 @@ def test_a_verdict_rests_on_the_acceptance_of_its_own_findings(tmp_path: Path):
     for why, findings in (("known campaign", found), ("the other numbers, too", "f" * 64)):
         made.ledger.accept_warning(made.run.run_id, "moved", why, "bo", BO, findings)
     made.judged({**WARNED, "accepted_by": "bo"})
-    assert [one.why for one in accepted_in_verdict(made.desk, made.run)] == ["known campaign"]
+    assert [one.why for one in find_verdict_acceptances(made.desk, made.run)] == ["known campaign"]
     made.ledger.close()

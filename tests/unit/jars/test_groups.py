@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from errata.errors import SetupError
-from errata.jars import groups, groups_for, listed, require
+from errata.jars import find_required_groups, list_jars, load_jar_groups, require_jars
 from errata.model.partition import Grain
 from errata.model.product import S3, Catalog, Input, Product, Project, Target, Transform
 
@@ -39,22 +39,22 @@ def project(catalog: Catalog = SQLITE, files: str = "/lake/raw/{d}/*.parquet", *
 )
 def test_catalogs_and_places_decide_the_groups(given: Project, expected: tuple[str, ...]):
     """PostgreSQL needs its driver; S3 anywhere, and Glue, need the AWS jars; nothing else does."""
-    assert groups_for(given) == expected
+    assert find_required_groups(given) == expected
 
 
 def test_a_missing_group_is_one_sentence_with_its_command(tmp_path: Path):
     """The hint names exactly the groups whose jars are missing."""
     with pytest.raises(SetupError, match=r"iceberg-aws-bundle:1\.11\.0") as missing:
-        require(tmp_path, jars=listed("s3"))
+        require_jars(tmp_path, jars=list_jars("s3"))
     assert missing.value.hint == "errata jars fetch --group s3"
     with pytest.raises(SetupError) as both:
-        require(tmp_path, jars=listed("spark", "postgres"))
+        require_jars(tmp_path, jars=list_jars("spark", "postgres"))
     assert both.value.hint == "errata jars fetch --group spark --group postgres"
     with pytest.raises(SetupError) as usual:
-        require(tmp_path)
+        require_jars(tmp_path)
     assert usual.value.hint == "errata jars fetch"
 
 
 def test_the_shipped_groups_are_those_that_projects_can_need():
     """No group is in the list for nothing."""
-    assert set(groups()) == {"spark", "postgres", "s3"}
+    assert set(load_jar_groups()) == {"spark", "postgres", "s3"}

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from errata.errors import SetupError
-from errata.jars import Jar, default_cache_dir, fetch, groups, listed, require
+from errata.jars import Jar, default_cache_dir, fetch_jars, list_jars, load_jar_groups, require_jars
 from errata.jars.__main__ import main
-from errata.jars.fetch import ivy_module, resolve_with_ivy
-from errata.jars.store import parse
+from errata.jars.fetch import render_ivy_module, resolve_with_ivy
+from errata.jars.store import parse_jar_list
 
 CONTENT = {"a": b"archive a", "b": b"archive b"}
 
@@ -54,13 +54,13 @@ def truncated(path: Path) -> None:
 
 def test_every_shipped_jar_is_pinned_by_version_and_digest_and_names_no_address():
     """The shipped list parses (each entry a full coordinate with a SHA-256) and holds no address."""
-    assert {"iceberg-spark-runtime-4.1_2.13", "sqlite-jdbc"} <= {jar.artifact for jar in listed("spark")}
+    assert {"iceberg-spark-runtime-4.1_2.13", "sqlite-jdbc"} <= {jar.artifact for jar in list_jars("spark")}
     assert "://" not in files("errata.jars").joinpath("jars.toml").read_text(encoding="utf-8")
 
 
 def test_a_file_name_in_the_cache_means_one_jar():
     """No two different jars of the list, in whatever groups, share a file name."""
-    jars = {jar for group in groups().values() for jar in group}
+    jars = {jar for group in load_jar_groups().values() for jar in group}
     assert len({jar.file_name for jar in jars}) == len(jars)
 
 
@@ -77,31 +77,31 @@ def test_a_file_name_in_the_cache_means_one_jar():
 def test_an_entry_that_could_not_be_verified_is_refused(entry: str):
     """A list entry without a full plain coordinate or a whole SHA-256 is an error when the list is read."""
     with pytest.raises(SetupError, match="jar list"):
-        parse(f"[spark]\n{entry}\n")
+        parse_jar_list(f"[spark]\n{entry}\n")
 
 
 def test_an_unknown_group_is_refused_by_name():
     """Asking for a group that is not in the list names the groups that are."""
     with pytest.raises(SetupError, match=r"there are: .*spark"):
-        listed("sparc")
+        list_jars("sparc")
 
 
 def test_fetch_puts_every_listed_jar_into_the_cache(tmp_path: Path):
     """After ``fetch`` the cache holds exactly the listed contents and nothing half-done."""
     cache = tmp_path / "new" / "jars"
-    assert fetch(cache, jars=JARS, resolve=Repository()) == list(JARS)
-    assert [path.read_bytes() for path in require(cache, jars=JARS)] == [b"archive a", b"archive b"]
+    assert fetch_jars(cache, jars=JARS, resolve=Repository()) == list(JARS)
+    assert [path.read_bytes() for path in require_jars(cache, jars=JARS)] == [b"archive a", b"archive b"]
     assert not list(cache.glob(".*"))
 
 
 def test_fetch_downloads_only_what_is_missing_or_wrong(tmp_path: Path):
     """A verified jar is not downloaded again; a damaged one is replaced."""
-    fetch(tmp_path, jars=JARS, resolve=Repository())
+    fetch_jars(tmp_path, jars=JARS, resolve=Repository())
     again = Repository()
-    fetch(tmp_path, jars=JARS, resolve=again)
+    fetch_jars(tmp_path, jars=JARS, resolve=again)
     assert again.asked == []
     truncated(JARS[1].path(tmp_path))
-    fetch(tmp_path, jars=JARS, resolve=again)
+    fetch_jars(tmp_path, jars=JARS, resolve=again)
     assert again.asked == ["b"]
     assert JARS[1].path(tmp_path).read_bytes() == b"archive b"
 
@@ -110,7 +110,7 @@ def test_a_download_with_another_digest_is_refused_and_removed(tmp_path: Path):
     """The error names jar, expected and found digest, and the file never reaches the cache."""
     wrong = Repository({"a": b"something else", "b": b"archive b"})
     with pytest.raises(SetupError) as caught:
-        fetch(tmp_path, jars=JARS, resolve=wrong)
+        fetch_jars(tmp_path, jars=JARS, resolve=wrong)
     found = hashlib.sha256(b"something else").hexdigest()
     assert caught.value.message == f"org.example:a:1.0: expected SHA-256 {JARS[0].sha256}, found {found}"
     assert caught.value.fields == {"jar": "org.example:a:1.0", "expected": JARS[0].sha256, "found": found}
@@ -121,13 +121,13 @@ def test_a_download_with_another_digest_is_refused_and_removed(tmp_path: Path):
 def test_a_jar_no_repository_has_is_named(tmp_path: Path):
     """When the download brings nothing for a coordinate, the error says which."""
     with pytest.raises(SetupError, match=r"org\.example:b:1\.0 was not found"):
-        fetch(tmp_path, jars=JARS, resolve=Repository({"a": b"archive a"}))
+        fetch_jars(tmp_path, jars=JARS, resolve=Repository({"a": b"archive a"}))
 
 
 def test_require_names_all_missing_jars_and_the_command_and_never_downloads(tmp_path: Path):
     """``require`` on an empty cache is an error with all missing jars and the fetch command; it creates nothing."""
     with pytest.raises(SetupError) as caught:
-        require(tmp_path / "none", jars=JARS)
+        require_jars(tmp_path / "none", jars=JARS)
     assert caught.value.fields["missing"] == ["org.example:a:1.0", "org.example:b:1.0"]
     assert caught.value.hint == "errata jars fetch"
     assert not (tmp_path / "none").exists()
@@ -136,35 +136,35 @@ def test_require_names_all_missing_jars_and_the_command_and_never_downloads(tmp_
 @pytest.mark.parametrize("damage", [truncated, same_size_other_content])
 def test_require_refuses_a_jar_that_changed_after_it_was_verified(tmp_path: Path, damage: Callable[[Path], None]):
     """A changed size or modification time makes ``require`` hash again, refuse, and leave the file for a look."""
-    fetch(tmp_path, jars=JARS, resolve=Repository())
+    fetch_jars(tmp_path, jars=JARS, resolve=Repository())
     damage(JARS[0].path(tmp_path))
     with pytest.raises(SetupError, match=r"org\.example:a:1\.0: expected SHA-256") as caught:
-        require(tmp_path, jars=JARS)
+        require_jars(tmp_path, jars=JARS)
     assert caught.value.hint == "errata jars fetch"
     assert JARS[0].path(tmp_path).exists()
 
 
 def test_a_touched_jar_with_the_right_content_is_accepted(tmp_path: Path):
     """A new modification time alone costs one hash, not an error."""
-    fetch(tmp_path, jars=JARS, resolve=Repository())
+    fetch_jars(tmp_path, jars=JARS, resolve=Repository())
     os.utime(JARS[0].path(tmp_path), (1, 1))
-    assert require(tmp_path, jars=JARS) == [jar.path(tmp_path) for jar in JARS]
+    assert require_jars(tmp_path, jars=JARS) == [jar.path(tmp_path) for jar in JARS]
 
 
 def test_a_stamp_speaks_only_for_the_digest_it_was_written_for(tmp_path: Path):
     """When the list asks for another digest, an old stamp does not vouch for the old file."""
-    fetch(tmp_path, jars=JARS, resolve=Repository())
+    fetch_jars(tmp_path, jars=JARS, resolve=Repository())
     moved_on = Jar("org.example", "a", "1.0", "0" * 64)
     with pytest.raises(SetupError, match="expected SHA-256 0000"):
-        require(tmp_path, jars=[moved_on])
+        require_jars(tmp_path, jars=[moved_on])
 
 
 @pytest.mark.parametrize("stamp", [b"", b"{", b"[]", b"null"])
 def test_a_damaged_stamp_means_hash_again(tmp_path: Path, stamp: bytes):
     """An unreadable stamp is as good as none: the file is hashed and accepted on its content."""
-    fetch(tmp_path, jars=JARS, resolve=Repository())
+    fetch_jars(tmp_path, jars=JARS, resolve=Repository())
     (tmp_path / f"{JARS[0].file_name}.verified").write_bytes(stamp)
-    assert require(tmp_path, jars=JARS)
+    assert require_jars(tmp_path, jars=JARS)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_the_cache_is_where_the_user_says(environment: dict[str, str], expected:
 
 def test_ivy_is_asked_for_exactly_the_list_without_dependencies():
     """Every listed coordinate, and nothing transitive, is in the module that Ivy gets."""
-    asked = ET.fromstring(ivy_module(JARS)).findall("dependencies/dependency")  # noqa: S314 - our own text
+    asked = ET.fromstring(render_ivy_module(JARS)).findall("dependencies/dependency")  # noqa: S314 - our own text
     assert [(d.get("org"), d.get("name"), d.get("rev")) for d in asked] == [
         ("org.example", "a", "1.0"),
         ("org.example", "b", "1.0"),
@@ -198,10 +198,10 @@ def test_ivy_is_asked_for_exactly_the_list_without_dependencies():
 
 def test_a_classifier_names_another_file_of_the_module():
     """Both files of one module are asked for by name, and have names of their own in the cache."""
-    both = parse(f'[g]\n"org.example:a:1.0" = "{"0" * 64}"\n"org.example:a:1.0:tests" = "{"1" * 64}"\n')["g"]
+    both = parse_jar_list(f'[g]\n"org.example:a:1.0" = "{"0" * 64}"\n"org.example:a:1.0:tests" = "{"1" * 64}"\n')["g"]
     assert [one.file_name for one in both] == ["a-1.0.jar", "a-1.0-tests.jar"]
     assert [one.coordinate for one in both] == ["org.example:a:1.0", "org.example:a:1.0:tests"]
-    (asked,) = ET.fromstring(ivy_module(both)).findall("dependencies/dependency")  # noqa: S314 - our own text
+    (asked,) = ET.fromstring(render_ivy_module(both)).findall("dependencies/dependency")  # noqa: S314 - our own text
     classifier = "{http://ant.apache.org/ivy/maven}classifier"
     assert [artifact.get(classifier) for artifact in asked.findall("artifact")] == [None, "tests"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from errata.errors import ErrataError
-from errata.ledger import Ledger, this_owner
+from errata.ledger import Ledger, current_owner
 from unit.ledger.steps import ANA, BO, adopt, intend, manifest_bytes, settle
 
 
@@ -15,7 +15,7 @@ def work(url: str, start: Barrier, results: Any) -> None:
     """Claim and finish chunks until none is left."""
     taken: list[str] = []
     with Ledger.open(url) as ledger:
-        owner = this_owner()
+        owner = current_owner()
         start.wait(60)
         while (attempt := ledger.claim("bf-1", owner, lease_seconds=600, actor=ANA)) is not None:
             taken.append(attempt.attempt_id)
@@ -27,7 +27,7 @@ def reap(url: str, start: Barrier, results: Any) -> None:
     """Take over what somebody lost; says the fence that was got, if any."""
     with Ledger.open(url) as ledger:
         start.wait(60)
-        attempt = ledger.claim("bf-1", this_owner(), lease_seconds=600, actor=ANA)
+        attempt = ledger.claim("bf-1", current_owner(), lease_seconds=600, actor=ANA)
         results.put(attempt and attempt.fence)
         # Whoever got it must not be found dead by a slower one.
         start.wait(60)
@@ -61,7 +61,7 @@ def publish(url: str, start: Barrier, results: Any) -> None:
 def claim_and_hang(path: Path, url: str) -> None:
     """Claim, say so, and wait to be killed."""
     with Ledger.open(url) as ledger:
-        attempt = ledger.claim("bf-1", this_owner(), lease_seconds=600, actor=BO)
+        attempt = ledger.claim("bf-1", current_owner(), lease_seconds=600, actor=BO)
         assert attempt is not None
         path.write_text(attempt.attempt_id)
         while True:

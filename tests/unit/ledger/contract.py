@@ -18,8 +18,8 @@ from errata.errors import (
     StateRefused,
     UsageError,
 )
-from errata.ledger import AttemptRecord, Ledger, Measurement, Owner, PartitionState
-from errata.model.chunk_outcome import Fate, Loss
+from errata.ledger import AttemptRecord, Ledger, MeasurementRecord, Owner, PartitionState
+from errata.model.chunk_outcome import ChunkOutcome, FailedAttempt
 from errata.model.manifest import Chunk
 from errata.model.run import RUN_MOVES, ChunkState, PublicationState, RunState
 from support.clock import set_clock
@@ -143,7 +143,7 @@ class RunContract:
     def test_refusals_and_notes_from_elsewhere_are_audited(self, ledger: Ledger):
         """What other rules refuse or report is on the record under the person's name."""
         plan(ledger)
-        ledger.refuse("bf-1", BO, "approve", "bo planned it", {"rule": "four-eyes"})
+        ledger.record_refusal("bf-1", BO, "approve", "bo planned it", {"rule": "four-eyes"})
         ledger.note("bf-1", ANA, "pins.created", {"tags": ["a"]})
         refused, noted = ledger.audit_log("bf-1")[-2:]
         assert refused.body == {"attempted": "approve", "reason": "bo planned it", "rule": "four-eyes"}
@@ -279,11 +279,13 @@ class ChunkContract:
         plan(ledger, chunks=2)
         bring(ledger, "bf-1", S.RUNNING)
         healthy = must_claim(ledger)
-        seen: list[Loss] = []
+        seen: list[FailedAttempt] = []
 
-        def third_time_quarantines(loss: Loss) -> Fate:
+        def third_time_quarantines(loss: FailedAttempt) -> ChunkOutcome:
             seen.append(loss)
-            return Fate(ChunkState.QUARANTINED if loss.tries >= 3 else ChunkState.PENDING, why="killed them all")
+            return ChunkOutcome(
+                ChunkState.QUARANTINED if loss.tries >= 3 else ChunkState.PENDING, why="killed them all"
+            )
 
         def take() -> AttemptRecord | None:
             return ledger.claim(
@@ -308,7 +310,7 @@ class ChunkContract:
         bring(ledger, "bf-1", S.RUNNING)
         first = must_claim(ledger)
         pieces = tuple((name,) for name in first.partitions) * 2
-        fate = Fate(ChunkState.REPLACED, pieces=pieces, why="smaller")
+        fate = ChunkOutcome(ChunkState.REPLACED, pieces=pieces, why="smaller")
         ledger.fail(first, error_code="memory", message="heap", actor=ANA, fate=lambda _: fate, lost_worker=True)
         found = ledger.chunks("bf-1")
         assert [chunk.chunk_id for chunk in found] == ["c003", "c004", "c0001"]
@@ -330,7 +332,7 @@ class ChunkContract:
         """The wait counts on the database's clock."""
         plan(ledger, chunks=1)
         bring(ledger, "bf-1", S.RUNNING)
-        later = Fate(ChunkState.PENDING, wait_seconds=3600)
+        later = ChunkOutcome(ChunkState.PENDING, wait_seconds=3600)
         ledger.fail(must_claim(ledger), error_code="engine", message="flaky", actor=ANA, fate=lambda _: later)
         assert claim(ledger) is None
         assert ledger.counts("bf-1").pending == 1
@@ -383,7 +385,7 @@ class ChunkContract:
         ledger.move("bf-1", S.CANCELLED, actor=ANA)
         assert claim(ledger) is None
         adopt(ledger, attempt)
-        assert ledger.release_all("bf-1", actor=ANA, reason="cancelled") == 1
+        assert ledger.reclaim_chunks("bf-1", actor=ANA, reason="cancelled") == 1
         assert not ledger.heartbeat(other, 60)
         with pytest.raises(AttemptLost):
             adopt(ledger, other)
@@ -411,7 +413,7 @@ class ChunkContract:
         adopt(ledger, must_claim(ledger, "bf-2"), rows=5)
         said: list[str] = []
         listen(ledger._database.engine, "before_cursor_execute", lambda *args: said.append(args[2]))
-        counts = ledger.all_counts()
+        counts = ledger.counts_by_run()
         assert [sql.split()[0] for sql in said] == ["BEGIN", "SELECT"]
         assert counts == {name: ledger.counts(name) for name in ("bf-1", "bf-2")}
         assert ledger.counts("bf-3").total == 0
@@ -439,21 +441,21 @@ class CandidateContract:
         run_in(ledger, S.STAGED)
         for n in (1, 2):
             ledger.intend_candidate("bf-1", "d" * 64, ANA)
-            ledger.record_measurements("bf-1", n, [Measurement("candidate", None, "rows", str(n))], ANA)
+            ledger.record_measurements("bf-1", n, [MeasurementRecord("candidate", None, "rows", str(n))], ANA)
         again = [
-            Measurement("partition", DAYS[0], "sum(x)", "0.10", exact=False),
-            Measurement("partition", DAYS[1], "sum(x)", None),
+            MeasurementRecord("partition", DAYS[0], "sum(x)", "0.10", exact=False),
+            MeasurementRecord("partition", DAYS[1], "sum(x)", None),
         ]
         assert ledger.record_measurements("bf-1", 1, again, ANA) == 2
         assert ledger.measurements("bf-1", 1) == tuple(again)
-        assert ledger.measurements("bf-1", 2) == (Measurement("candidate", None, "rows", "2"),)
+        assert ledger.measurements("bf-1", 2) == (MeasurementRecord("candidate", None, "rows", "2"),)
 
     def test_judged_numbers_stay(self, ledger: Ledger):
         """After a verdict other numbers are refused, and the same ones again are no news."""
         run_in(ledger, S.STAGED)
         ledger.intend_candidate("bf-1", "d" * 64, ANA)
         ledger.record_candidate("bf-1", 1, None, "11", ANA)
-        numbers = [Measurement("candidate", day, "rows", "1") for day in DAYS]
+        numbers = [MeasurementRecord("candidate", day, "rows", "1") for day in DAYS]
         ledger.record_measurements("bf-1", 1, numbers, ANA)
         judge(ledger, passed=False)
         before = actions(ledger)
@@ -479,7 +481,7 @@ class CandidateContract:
         judge(ledger, [], "u" * 64, passed=False)
         accepted = ledger.accept_warning("bf-1", "drift", "known", "bo", BO)
         assert ledger.accept_warning("bf-1", "drift", "known", "bo", BO) == accepted
-        assert ledger.acceptances_of_warnings("bf-1") == (accepted,)
+        assert ledger.warning_acceptances("bf-1") == (accepted,)
         judge(ledger, [{"name": "drift", "level": "accepted"}], "t" * 64, passed=True)
         assert ledger.run("bf-1").state is S.VALIDATED
         latest = ledger.latest_verdict("bf-1")
@@ -747,12 +749,12 @@ class PublicationContract:
         ledger.record_fact("bf-1", f"owed.{lost.pub_id}", {"corrections": "c"}, ANA)
         pub = intend(ledger, "bf-1", DAYS)
         ledger.record_fact("bf-1", f"owed.{pub.pub_id}", {"corrections": "c"}, ANA)
-        assert ledger.debts() == ()
+        assert ledger.list_outbox() == ()
         settle(ledger, pub)
-        assert ledger.debts() == ledger.debts(TABLE) == (("bf-1", pub.pub_id, {"corrections": "c"}),)
-        assert ledger.debts("lake.another") == ()
+        assert ledger.list_outbox() == ledger.list_outbox(TABLE) == (("bf-1", pub.pub_id, {"corrections": "c"}),)
+        assert ledger.list_outbox("lake.another") == ()
         ledger.record_fact("bf-1", f"done.{pub.pub_id}", {}, ANA)
-        assert ledger.debts() == ()
+        assert ledger.list_outbox() == ()
 
     def test_publications_of_a_partition_are_counted_over_all_runs(self, ledger: Ledger):
         """Versions are numbered by it; a rollback is not a publication, and what was abandoned counts for nothing."""
@@ -762,8 +764,8 @@ class PublicationContract:
         run_in(ledger, S.VALIDATED, "bf-2", DAYS[:1])
         settle(ledger, intend(ledger, "bf-2", DAYS[:1]), "abandoned")
         publish(ledger, "bf-2", DAYS[:1])
-        assert ledger.times_published(TABLE, DAYS) == {DAYS[0]: 2, DAYS[1]: 1}
-        assert ledger.times_published(TABLE, DAYS[1:]) == {DAYS[1]: 1}
+        assert ledger.count_publications(TABLE, DAYS) == {DAYS[0]: 2, DAYS[1]: 1}
+        assert ledger.count_publications(TABLE, DAYS[1:]) == {DAYS[1]: 1}
 
     def test_a_rollback_opens_a_hazard_until_it_is_closed(self, ledger: Ledger):
         """Closing says why, once."""

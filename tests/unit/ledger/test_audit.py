@@ -23,9 +23,9 @@ from sqlalchemy import Connection, text
 
 from errata.canonical import canonical_bytes, sha256
 from errata.errors import EngineError, ManifestTampered, StateRefused
-from errata.ledger import Ledger, Measurement, entry_hash
-from errata.ledger.audit.chain import link_bytes, older_hash, verify
-from errata.ledger.audit.measurement_digest import measured_digest
+from errata.ledger import Ledger, MeasurementRecord, entry_hash
+from errata.ledger.audit.chain import legacy_hash, link_bytes, verify_chain
+from errata.ledger.audit.measurement_digest import digest_measurements
 from errata.ledger.schema.definition import manifest, part
 from errata.model.audit import GENESIS
 from errata.model.run import RunState
@@ -36,10 +36,10 @@ from unit.ledger.steps import ANA, BO, adopt, bring, judge, manifest_bytes, must
 FIELDS = ("previous", "hash", "at", "person", "os_user", "host", "single_user", "action", "run_id", "body")
 AGAIN = "INSERT INTO measurement SELECT 1000 + id, run_id, candidate_n, scope, partition, name, value, exact"
 NUMBERS = (
-    Measurement("prior", "2026-01-01", "rows", "2"),
-    Measurement("candidate", "2026-01-01", "rows", "3"),
-    Measurement("candidate", "2026-01-01", "mean", "0.1", exact=False),
-    Measurement("candidate", None, "note", None),
+    MeasurementRecord("prior", "2026-01-01", "rows", "2"),
+    MeasurementRecord("candidate", "2026-01-01", "rows", "3"),
+    MeasurementRecord("candidate", "2026-01-01", "mean", "0.1", exact=False),
+    MeasurementRecord("candidate", None, "note", None),
 )
 
 
@@ -136,13 +136,13 @@ def test_entries_of_older_ledgers_still_verify(ledger: Ledger, log: Connection):
     statements, previous = [], GENESIS
     for entry in ledger.audit_entries():
         moved = replace(entry, previous=previous)
-        made = older_hash(moved) if entry.seq <= 5 else entry_hash(moved)
+        made = legacy_hash(moved) if entry.seq <= 5 else entry_hash(moved)
         statements.append(f"UPDATE audit SET previous = '{previous}', hash = '{made}' WHERE seq = {entry.seq}")
         previous = made
     with Tampered(log, *statements, f"UPDATE audit_head SET hash = '{previous}'"):
-        assert verify(log).ok
+        assert verify_chain(log).ok
     with Tampered(log, *statements, f"UPDATE audit_head SET hash = '{previous}'", "UPDATE audit SET at = at || ' '"):
-        assert verify(log).first_bad == 1
+        assert verify_chain(log).first_bad == 1
 
 
 def test_every_edit_of_every_field_is_found(log: Connection):
@@ -153,16 +153,16 @@ def test_every_edit_of_every_field_is_found(log: Connection):
                 field, f"{field} || ' '"
             )
             with Tampered(log, f"UPDATE audit SET {field} = {value} WHERE seq = {seq}"):
-                found = verify(log)
+                found = verify_chain(log)
                 assert (found.ok, found.first_bad) == (False, seq), (seq, field)
 
 
 def test_an_edit_that_keeps_the_meaning_is_found(log: Connection):
     """The same JSON in other bytes, and a number a driver would read as true, are not what was written."""
     with Tampered(log, "UPDATE audit SET body = '{ ' || substr(body, 2) WHERE seq = 3"):
-        assert verify(log).first_bad == 3
+        assert verify_chain(log).first_bad == 3
     with Tampered(log, "UPDATE audit SET body = '[]' WHERE seq = 5"):
-        assert verify(log).first_bad == 5
+        assert verify_chain(log).first_bad == 5
 
 
 @sqlite_only
@@ -170,16 +170,16 @@ def test_an_edit_that_other_databases_would_not_take_is_found(log: Connection):
     """SQLite keeps whatever it is given once its checks are switched off."""
     outside(log, "PRAGMA ignore_check_constraints = ON")
     with Tampered(log, "UPDATE audit SET single_user = 2 WHERE seq = 3"):
-        assert verify(log).first_bad == 3
+        assert verify_chain(log).first_bad == 3
     with Tampered(log, "UPDATE audit SET body = x'00ff' WHERE seq = 4"):
-        assert verify(log).first_bad == 4
+        assert verify_chain(log).first_bad == 4
 
 
 def test_every_deletion_is_found(log: Connection):
     """The first missing number is named, the last one included."""
     for seq in range(1, length(log) + 1):
         with Tampered(log, f"DELETE FROM audit WHERE seq = {seq}"):
-            found = verify(log)
+            found = verify_chain(log)
             assert (found.ok, found.first_bad) == (False, seq)
 
 
@@ -190,7 +190,7 @@ def test_a_deletion_that_is_closed_up_is_found(log: Connection):
             log, f"DELETE FROM audit WHERE seq = {seq}", f"UPDATE audit SET seq = -seq WHERE seq > {seq}",
             "UPDATE audit SET seq = -seq - 1 WHERE seq < 0",
         ):  # fmt: skip
-            assert verify(log).first_bad == seq
+            assert verify_chain(log).first_bad == seq
 
 
 def test_every_swap_of_neighbours_is_found(log: Connection):
@@ -200,14 +200,14 @@ def test_every_swap_of_neighbours_is_found(log: Connection):
             log, f"UPDATE audit SET seq = -1 WHERE seq = {seq}", f"UPDATE audit SET seq = {seq} WHERE seq = {seq + 1}",
             f"UPDATE audit SET seq = {seq + 1} WHERE seq = -1",
         ):  # fmt: skip
-            assert verify(log).first_bad == seq
+            assert verify_chain(log).first_bad == seq
 
 
 def test_every_cut_tail_is_found(log: Connection):
     """However much is cut off, the first missing entry is named."""
     for keep in range(length(log)):
         with Tampered(log, f"DELETE FROM audit WHERE seq > {keep}"):
-            assert verify(log).first_bad == keep + 1
+            assert verify_chain(log).first_bad == keep + 1
 
 
 def test_a_cut_tail_is_found_by_the_rows_that_name_it(log: Connection):
@@ -220,7 +220,7 @@ def test_a_cut_tail_is_found_by_the_rows_that_name_it(log: Connection):
         with Tampered(
             log, f"DELETE FROM audit WHERE seq > {keep}", f"UPDATE audit_head SET seq = {keep}, hash = {head}"
         ):
-            found = verify(log)
+            found = verify_chain(log)
             assert not found.ok
             named += found.first_bad == keep + 1
     assert named == entries - unnamed
@@ -229,12 +229,12 @@ def test_a_cut_tail_is_found_by_the_rows_that_name_it(log: Connection):
 def test_a_change_that_was_not_logged_is_named(log: Connection):
     """A state without its entry is found, and the run is named; so is another manifest, and a run that is gone."""
     with Tampered(log, "UPDATE run SET state = 'published' WHERE run_id = 'bf-2'"):
-        found = verify(log)
+        found = verify_chain(log)
         assert (found.ok, found.first_bad) == (False, None)
         assert "bf-2 is published, but its last audited state is running" in str(found.reason)
     swap = "INSERT INTO manifest SELECT 'm', content, at FROM manifest LIMIT 1"
     with Tampered(log, swap, "UPDATE run SET manifest_digest = 'm' WHERE run_id = 'bf-2'"):
-        assert "planned with" in str(verify(log).reason)
+        assert "planned with" in str(verify_chain(log).reason)
 
 
 def test_a_run_that_is_gone_is_named(ledger: Ledger, log: Connection):
@@ -248,7 +248,7 @@ def test_a_run_that_is_gone_is_named(ledger: Ledger, log: Connection):
     else:
         outside(log, "PRAGMA foreign_keys = OFF")
     with Tampered(log, "DELETE FROM run WHERE run_id = 'bf-2'"):
-        assert "bf-2 is not there" in str(verify(log).reason)
+        assert "bf-2 is not there" in str(verify_chain(log).reason)
 
 
 @pytest.fixture
@@ -258,7 +258,7 @@ def measured(ledger: Ledger) -> Iterator[Connection]:
     for n in (1, 2):
         ledger.intend_candidate("bf-1", "d", ANA)
         ledger.record_candidate("bf-1", n, None, str(n), ANA)
-    ledger.record_measurements("bf-1", 1, [Measurement("candidate", "2026-01-01", "rows", "0")], ANA)
+    ledger.record_measurements("bf-1", 1, [MeasurementRecord("candidate", "2026-01-01", "rows", "0")], ANA)
     ledger.record_measurements("bf-1", 1, NUMBERS, ANA)
     ledger.record_measurements("bf-1", 2, NUMBERS, ANA)
     judge(ledger, passed=True)
@@ -308,7 +308,7 @@ def test_every_change_of_a_number_is_found(ledger: Ledger, measured: Connection)
         entry = told(ledger)[n]
         for change in CHANGES:
             with Tampered(measured, f"{change} AND candidate_n = {n}"):
-                found = verify(measured)
+                found = verify_chain(measured)
                 assert (found.ok, found.first_bad) == (False, entry), change
                 assert f"entry {entry}: candidate {n} of bf-1 was recorded with" in str(found.reason)
 
@@ -317,20 +317,20 @@ def test_every_change_of_a_number_is_found(ledger: Ledger, measured: Connection)
 def test_a_number_that_became_bytes_is_found(ledger: Ledger, measured: Connection):
     """SQLite keeps a blob in a column of texts."""
     with Tampered(measured, "UPDATE measurement SET value = x'33' WHERE value = '3' AND candidate_n = 1"):
-        assert verify(measured).first_bad == told(ledger)[1]
+        assert verify_chain(measured).first_bad == told(ledger)[1]
 
 
 def test_the_first_entry_with_other_numbers_is_named(ledger: Ledger, measured: Connection):
     """With several candidates changed, the earliest entry comes first."""
     with Tampered(measured, "UPDATE measurement SET value = '9'"):
-        assert verify(measured).first_bad == told(ledger)[1]
+        assert verify_chain(measured).first_bad == told(ledger)[1]
 
 
 def test_numbers_that_were_never_logged_are_named(ledger: Ledger, measured: Connection):
     """Rows of a candidate that was not measured belong to no entry."""
     ledger.intend_candidate("bf-1", "d", ANA)
     with Tampered(measured, "INSERT INTO measurement SELECT 1000, run_id, 3, 's', NULL, 'n', '1', 1 = 1 FROM run"):
-        found = verify(measured)
+        found = verify_chain(measured)
         assert (found.ok, found.first_bad) == (False, None)
         assert found.reason == "candidate 3 of bf-1 has measurements that were not logged"
 
@@ -339,10 +339,10 @@ def test_numbers_that_were_never_logged_are_named(ledger: Ledger, measured: Conn
 def test_a_digest_is_of_the_numbers_and_not_of_their_order(draw: DataObject):
     """Shuffled numbers have the same digest; any other collection of numbers has another."""
     texts = sampled_from(["", "a", "b"])
-    one = builds(Measurement, texts, none() | texts, texts, none() | texts, booleans())
+    one = builds(MeasurementRecord, texts, none() | texts, texts, none() | texts, booleans())
     numbers, others = draw.draw(lists(one, max_size=4)), draw.draw(lists(one, max_size=4))
-    assert measured_digest(draw.draw(permutations(numbers))) == measured_digest(numbers)
-    assert (measured_digest(numbers) == measured_digest(others)) == (Counter(numbers) == Counter(others))
+    assert digest_measurements(draw.draw(permutations(numbers))) == digest_measurements(numbers)
+    assert (digest_measurements(numbers) == digest_measurements(others)) == (Counter(numbers) == Counter(others))
 
 
 def test_a_tampered_manifest_stops_the_run(ledger: Ledger):

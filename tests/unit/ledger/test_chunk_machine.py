@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from errata.errors import AttemptLost
 from errata.ledger import AttemptRecord, Ledger, Owner
-from errata.model.chunk_outcome import Fate, Loss
+from errata.model.chunk_outcome import ChunkOutcome, FailedAttempt
 from errata.model.run import AttemptState, ChunkState, RunState
 from support.memory import in_memory
 from unit.ledger.machines import SIZES, follow
@@ -25,9 +25,9 @@ OWNERS = [Owner(f"w{n}", "host", n, "s") for n in range(3)]
 LEASES = st.sampled_from([0.0, 3600.0])
 
 
-def capped(loss: Loss) -> Fate:
+def capped(loss: FailedAttempt) -> ChunkOutcome:
     """Again, up to a cap."""
-    return Fate(C.PENDING if loss.tries < CAP else C.QUARANTINED)
+    return ChunkOutcome(C.PENDING if loss.tries < CAP else C.QUARANTINED)
 
 
 @dataclass

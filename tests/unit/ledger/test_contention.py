@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from errata.errors import EngineError
-from errata.ledger import Ledger, owner_is_dead, this_owner
+from errata.ledger import Ledger, current_owner, is_owner_dead
 from errata.ledger.db import database, postgres, sqlite
 from errata.model.run import AttemptState, RunState
 from support.chaos import amount
@@ -106,13 +106,13 @@ def test_a_killed_worker_is_taken_over_at_once(ledger: Ledger, url: str, tmp_pat
     while not said.exists() or not said.read_text():
         assert time.monotonic() < until
         time.sleep(0.02)
-    assert ledger.claim("bf-1", this_owner(), lease_seconds=60, actor=ANA) is None
+    assert ledger.claim("bf-1", current_owner(), lease_seconds=60, actor=ANA) is None
     process.kill()
     process.join(60)
-    attempt = ledger.claim("bf-1", this_owner(), lease_seconds=60, actor=ANA)
+    attempt = ledger.claim("bf-1", current_owner(), lease_seconds=60, actor=ANA)
     assert attempt is not None
     assert attempt.fence == 2
-    assert not owner_is_dead(attempt.owner)
+    assert not is_owner_dead(attempt.owner)
     adopt(ledger, attempt)
 
 

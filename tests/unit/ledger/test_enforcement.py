@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from errata.ledger import CandidateState, Ledger, Measurement
-from errata.ledger.audit.chain import append
+from errata.ledger import CandidateState, Ledger, MeasurementRecord
+from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
-from errata.ledger.schema.constraints import APPEND_ONLY, CANDIDATE_MOVES, KEPT, REMEASURED
+from errata.ledger.schema.constraints import APPEND_ONLY, CANDIDATE_MOVES, NEVER_DELETED, REMEASURED
 from errata.ledger.schema.definition import metadata
-from errata.model.chunk_outcome import Fate
+from errata.model.chunk_outcome import ChunkOutcome
 from errata.model.run import (
     ATTEMPT_MOVES,
     CHUNK_MOVES,
@@ -57,7 +57,7 @@ def full(ledger: Ledger) -> Ledger:
     ledger.move("bf-1", RunState.STAGED, actor=ANA)
     ledger.intend_candidate("bf-1", "d", ANA)
     ledger.record_candidate("bf-1", 1, None, "5", ANA)
-    ledger.record_measurements("bf-1", 1, [Measurement("c", None, "rows", "1")], ANA)
+    ledger.record_measurements("bf-1", 1, [MeasurementRecord("c", None, "rows", "1")], ANA)
     ledger.accept_warning("bf-1", "drift", "known", "bo", BO)
     judge(ledger, passed=True)
     ledger.record_release("bf-1", {"of": "s"}, candidate_n=1, person="bo", kind="release", actor=BO)
@@ -82,7 +82,7 @@ def test_the_full_ledger_has_rows_everywhere(raw: Shell):
     """The tests below prove something about every table."""
     for table in metadata.tables:
         assert raw.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > 0, table
-    assert {*APPEND_ONLY, *KEPT, *REMEASURED, "scope_lock", "live_write"} == set(metadata.tables)
+    assert {*APPEND_ONLY, *NEVER_DELETED, *REMEASURED, "scope_lock", "live_write"} == set(metadata.tables)
 
 
 def test_evidence_is_not_updated(raw: Shell):
@@ -95,7 +95,7 @@ def test_evidence_is_not_updated(raw: Shell):
 
 def test_rows_are_not_removed_or_replaced(raw: Shell):
     """DELETE is refused, and so is every way to put a row in the place of another one."""
-    for table in (*APPEND_ONLY, *KEPT, *REMEASURED):
+    for table in (*APPEND_ONLY, *NEVER_DELETED, *REMEASURED):
         why = "the numbers stay" if table in REMEASURED else f"{table}: delete refused"
         refused(lambda table=table: raw.execute(f"DELETE FROM {table}"), why)
         key = ", ".join(column.name for column in metadata.tables[table].primary_key)
@@ -106,7 +106,7 @@ def test_rows_are_not_removed_or_replaced(raw: Shell):
 @sqlite_only
 def test_a_row_that_exists_is_not_ignored_either(raw: Shell):
     """What SQLite would skip in silence is refused, too."""
-    for table in (*APPEND_ONLY, *KEPT, *REMEASURED):
+    for table in (*APPEND_ONLY, *NEVER_DELETED, *REMEASURED):
         refused(lambda table=table: raw.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM {table} LIMIT 1"), ".")
 
 
@@ -153,7 +153,7 @@ def test_numbers_without_a_verdict_are_removed_but_never_changed_or_replaced(led
     """Measuring again removes the old numbers; no other way leads to different ones under the same row."""
     run_in(ledger, RunState.STAGED)
     ledger.intend_candidate("bf-1", "d", ANA)
-    ledger.record_measurements("bf-1", 1, [Measurement("candidate", DAYS[0], "rows", "1")], ANA)
+    ledger.record_measurements("bf-1", 1, [MeasurementRecord("candidate", DAYS[0], "rows", "1")], ANA)
     refused(lambda: shell.execute("UPDATE measurement SET value = '2'"), "kept as written")
     refused(lambda: shell.execute(shell.replace("measurement", "id")), "never replaced|kept as written")
     if not shell.is_postgres:
@@ -172,7 +172,7 @@ def test_an_illegal_run_move_is_refused_even_with_an_audit_entry(ledger: Ledger,
     run_in(ledger, a)
 
     def act(tx: Tx, b: RunState) -> None:
-        entry = append(tx, ANA, "forged", "bf-1", {}, move=(a.value, b.value))
+        entry = append_entry(tx, ANA, "forged", "bf-1", {}, move=(a.value, b.value))
         tx.conn.execute(text("UPDATE run SET state = :b, audit_seq = :s"), {"b": b.value, "s": entry.seq})
 
     for b in (b for x, b in ILLEGAL_RUN_MOVES if x is a):
@@ -187,9 +187,9 @@ def test_a_run_move_needs_its_own_new_audit_entry(ledger: Ledger):
     move = text("UPDATE run SET state = 'running', audit_seq = :s WHERE run_id = 'bf-1'")
 
     def forged(tx: Tx, run_id: str, pair: tuple[str, str], *, late: bool = False) -> None:
-        entry = append(tx, ANA, "forged", run_id, {}, move=pair)
+        entry = append_entry(tx, ANA, "forged", run_id, {}, move=pair)
         if late:
-            append(tx, ANA, "noise", None)
+            append_entry(tx, ANA, "noise", None)
         tx.conn.execute(move, {"s": entry.seq})
 
     good = ("approved", "running")
@@ -212,7 +212,7 @@ def test_a_run_starts_as_planned(ledger: Ledger, shell: Shell):
 
     def act(state: str) -> None:
         def work(tx: Tx) -> None:
-            seq = append(tx, ANA, "forged", "bf-9", {}, move=(None, state)).seq
+            seq = append_entry(tx, ANA, "forged", "bf-9", {}, move=(None, state)).seq
             rest = f" '{state}', updated_at, {seq} FROM run"
             tx.conn.execute(text(copy + rest), {"digest": "m"})
 
@@ -250,7 +250,7 @@ def chunk_in(ledger: Ledger, state: ChunkState) -> None:
         adopt(ledger, attempt)
     elif state is not ChunkState.RUNNING:
         pieces = (attempt.partitions,) if state is ChunkState.REPLACED else ()
-        ledger.fail(attempt, error_code="x", message="y", actor=ANA, fate=lambda _: Fate(state, pieces=pieces))
+        ledger.fail(attempt, error_code="x", message="y", actor=ANA, fate=lambda _: ChunkOutcome(state, pieces=pieces))
 
 
 @pytest.mark.parametrize("a", ChunkState)

@@ -33,7 +33,7 @@ def two_runs(ledger: Ledger) -> None:
 def test_a_segment_hashes_from_the_first_entry_to_the_head(ledger: Ledger):
     """Every line gives its hash from what it shows; what other runs say is not shown."""
     two_runs(ledger)
-    found = ledger.audit_segment("bf-1")
+    found = ledger.audit_excerpt("bf-1")
     start, *lines = [json.loads(line) for line in found.text().splitlines()]
     entries = {entry.seq: entry for entry in ledger.audit_entries()}
     first = min(seq for seq, entry in entries.items() if entry.run_id == "bf-1")
@@ -60,9 +60,9 @@ def test_a_segment_of_a_log_that_does_not_link_up_is_refused(ledger: Ledger, she
     shell.drop_rule("audit", "audit_no_update")
     shell.execute(f"UPDATE audit SET at = 'never' WHERE seq = {last - 1}")
     with pytest.raises(AuditBroken, match=f"entry {last - 1} does not"):
-        ledger.audit_segment("bf-1")
+        ledger.audit_excerpt("bf-1")
     with pytest.raises(NotFound):
-        ledger.audit_segment("bf-9")
+        ledger.audit_excerpt("bf-9")
 
 
 def test_every_verdict_is_kept_in_order(ledger: Ledger):

@@ -13,9 +13,9 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Connection, text
 
-from errata.canonical import canonical_bytes, plain
+from errata.canonical import canonical_bytes, to_plain
 from errata.ledger import AuditCheck, Ledger, entry_hash
-from errata.ledger.audit.chain import verify
+from errata.ledger.audit.chain import verify_chain
 from errata.ledger.schema.definition import audit
 from errata.model.audit import GENESIS, Actor, AuditEntry, Head
 from unit.ledger.shell import Shell
@@ -40,13 +40,13 @@ class Forger:
             last = entries[-1] if entries else None
             head = {"seq": last.seq if last else 0, "hash": last.hash if last else GENESIS}
             self.conn.execute(text("UPDATE audit_head SET seq = :seq, hash = :hash"), head)
-            found = verify(self.conn, self.heads if heads else ())
+            found = verify_chain(self.conn, self.heads if heads else ())
             outer.rollback()
         return found
 
 
 def _row(entry: AuditEntry) -> dict[str, object]:
-    fields = plain(entry)
+    fields = to_plain(entry)
     actor = fields.pop("actor")
     return fields | actor | {"single_user": int(actor["single_user"]), "body": canonical_bytes(entry.body).decode()}
 
@@ -194,5 +194,5 @@ def test_when_the_audit_cannot_be_written_nothing_happens(ledger: Ledger, url: s
             act()
     assert ledger.audit_entries() == before
     assert ledger.runs() == (run,)
-    assert (ledger.approvals("bf-1"), ledger.acceptances_of_warnings("bf-1")) == ((), ())
+    assert (ledger.approvals("bf-1"), ledger.warning_acceptances("bf-1")) == ((), ())
     assert set(ledger.people().values()) == {"ana", "ana-os"}

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from sqlalchemy import text
 
 from errata.errors import StateRefused
-from errata.ledger import FreezeRecord, Ledger, Owner, this_owner
+from errata.ledger import FreezeRecord, Ledger, Owner, current_owner
 from errata.model.run import RunState
 from support.memory import in_memory
 from unit.ledger.machines import SIZES, follow
@@ -65,7 +65,7 @@ class TestFreezes:
         assert [one.run_id for one in begun(ledger, "b", ())] == ["bf-1"]
         assert begun(ledger, "c", DAYS[2:]) == ()
         assert ledger.begin_live_write("d", "lake.other", DAYS, ALIVE, 60) == ()
-        assert [one.run_id for one in ledger.freezes_on(TABLE, DAYS[1:])] == ["bf-1"]
+        assert [one.run_id for one in ledger.find_freezes(TABLE, DAYS[1:])] == ["bf-1"]
         assert actions(ledger)[-2:] == ["freeze.opened", "freeze.granted"]
         assert ledger.verify_audit().ok
 
@@ -81,14 +81,14 @@ class TestFreezes:
         assert [one.token for one in ledger.grant_freeze("bf-1", ANA)] == ["b"]
         ledger.end_live_write("b")
         assert ledger.grant_freeze("bf-1", ANA) == ()
-        granted = ledger.freeze_of("bf-1")
+        granted = ledger.find_freeze("bf-1")
         assert granted is not None
         assert granted.granted_at is not None
 
     def test_a_live_job_that_is_silent_or_gone_is_not_waited_for(self, ledger: Ledger):
         """Its lease is taken back, so that it learns it; without a freeze a lease that ran out goes on."""
         run_in(ledger, S.APPROVED)
-        gone = Owner("w", this_owner().host, 2**22 + 1, this_owner().started.rpartition("/")[0] + "/1")
+        gone = Owner("w", current_owner().host, 2**22 + 1, current_owner().started.rpartition("/")[0] + "/1")
         begun(ledger, "silent", lease=0)
         assert ledger.renew_live_write("silent", 0), "nobody wants it"
         begun(ledger, "dead", owner=gone)
@@ -155,7 +155,7 @@ class TestFreezes:
         opened(ledger)
         ledger.grant_freeze("bf-1", ANA)
         with later(ledger, IDLE + 1):
-            assert ledger.freezes_on(TABLE, DAYS) == ()
+            assert ledger.find_freezes(TABLE, DAYS) == ()
             assert not ledger.renew_freeze("bf-1", IDLE)
             assert begun(ledger, "a") == ()
             again = opened(ledger)
@@ -197,7 +197,7 @@ class TestFreezes:
         for run in ("bf-1", "bf-2"):
             with pytest.raises(StateRefused):
                 opened(ledger, run)
-        assert ledger.freezes_on(TABLE) == ()
+        assert ledger.find_freezes(TABLE) == ()
 
     def test_taking_a_lease_twice_is_taking_it_once(self, ledger: Ledger):
         """An answer that was lost is asked for again."""
@@ -299,7 +299,7 @@ class LeaseMachine(RuleBasedStateMachine):
     @rule(name=st.sampled_from(RUNS))
     def grant(self, name: str) -> None:
         waits = self.ledger.grant_freeze(name, ANA)
-        record = self.ledger.freeze_of(name)
+        record = self.ledger.find_freeze(name)
         if record and record.is_open and not waits:
             self.granted[name] = record.partitions
 

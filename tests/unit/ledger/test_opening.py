@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, MetaData, Table, inspect, text
 
-from errata.canonical import canonical_bytes, plain
+from errata.canonical import canonical_bytes, to_plain
 from errata.errors import NotFound, SetupError, UsageError
-from errata.ledger import Ledger, owner_is_dead, this_owner
-from errata.ledger.audit.chain import older_hash
+from errata.ledger import Ledger, current_owner, is_owner_dead
+from errata.ledger.audit.chain import legacy_hash
 from errata.ledger.db import migrate
 from errata.ledger.db.database import Database
 from errata.ledger.db.dialect import Dialect
-from errata.ledger.db.filesystem import file_system_of, refuse_network
+from errata.ledger.db.filesystem import find_file_system, refuse_network
 from errata.ledger.records import Owner
 from errata.ledger.schema import definition as schema
 from errata.model.audit import GENESIS, AuditEntry
@@ -99,10 +99,10 @@ def test_a_commit_survives_power_loss(ledger: Ledger):
 
 def test_a_network_file_system_is_refused():
     """The file system of the nearest mount decides; a later mount on the same point hides the earlier one."""
-    assert file_system_of(Path("/home/team/x/ledger.db"), MOUNTS) == "nfs4"
-    assert file_system_of(Path("/home/team/my disk/ledger.db"), MOUNTS) == "xfs"
-    assert file_system_of(Path("/home/teamwork/ledger.db"), MOUNTS) == "ext4"
-    assert file_system_of(Path("/data/ledger.db"), MOUNTS) == "fuse.s3fs"
+    assert find_file_system(Path("/home/team/x/ledger.db"), MOUNTS) == "nfs4"
+    assert find_file_system(Path("/home/team/my disk/ledger.db"), MOUNTS) == "xfs"
+    assert find_file_system(Path("/home/teamwork/ledger.db"), MOUNTS) == "ext4"
+    assert find_file_system(Path("/data/ledger.db"), MOUNTS) == "fuse.s3fs"
     refuse_network(Path("/home/teamwork"), MOUNTS)
     with pytest.raises(SetupError, match="nfs4"):
         refuse_network(Path("/home/team"), MOUNTS)
@@ -132,14 +132,14 @@ def test_the_migrations_make_the_declared_schema(ledger: Ledger):
     from alembic.migration import MigrationContext
 
     def compare(conn: object) -> list[object]:
-        options = {"include_name": lambda name, kind, _: kind != "index" or name not in schema.PARTIAL}
+        options = {"include_name": lambda name, kind, _: kind != "index" or name not in schema.PARTIAL_INDEXES}
         return list(compare_metadata(MigrationContext.configure(conn, opts=options), schema.metadata))  # type: ignore[arg-type]
 
     assert ledger._read(compare) == []
     sqlite = "SELECT sql FROM sqlite_master WHERE name = :name AND tbl_name = :table"
     postgres = "SELECT indexdef FROM pg_indexes WHERE indexname = :name AND tablename = :table"
     query = text(sqlite if ledger._database.engine.name == "sqlite" else postgres)
-    for name, (table, _, where) in schema.PARTIAL.items():
+    for name, (table, _, where) in schema.PARTIAL_INDEXES.items():
         made = ledger._read(lambda conn, wanted={"name": name, "table": table}: conn.execute(query, wanted).scalar())
         assert "UNIQUE" in made
         assert where in made.replace("::text", "")
@@ -149,8 +149,8 @@ def test_the_newest_migration_is_the_one_the_code_expects():
     """``KNOWN`` lists the migrations in order."""
     from alembic.script import ScriptDirectory
 
-    scripts = ScriptDirectory.from_config(migrate.alembic_config())
-    assert [script.revision for script in scripts.walk_revisions()] == list(reversed(schema.KNOWN))
+    scripts = ScriptDirectory.from_config(migrate.build_alembic_config())
+    assert [script.revision for script in scripts.walk_revisions()] == list(reversed(schema.KNOWN_VERSIONS))
 
 
 def test_a_migration_that_dies_leaves_nothing_half_made(new_url: str, monkeypatch: pytest.MonkeyPatch):
@@ -193,7 +193,7 @@ def _as_first_errata(source: Ledger, conn: Connection, dialect: Dialect) -> None
     """The rows of ``source`` as the first schema has them, with the triggers it can have."""
     from alembic import command
 
-    config = migrate.alembic_config(conn)
+    config = migrate.build_alembic_config(conn)
     command.upgrade(config, "0001")
     for table in schema.metadata.sorted_tables:
         if not inspect(conn).has_table(table.name):
@@ -209,7 +209,7 @@ def _as_first_errata(source: Ledger, conn: Connection, dialect: Dialect) -> None
         if older:
             conn.execute(there.insert(), older)
     later = tuple(f"{name}_" for name in schema.metadata.tables if not inspect(conn).has_table(name))
-    for trigger in dialect.triggers(conn):
+    for trigger in dialect.expected_triggers(conn):
         if trigger.name != "chunk_fixed" and not trigger.name.startswith(later):
             for statement in trigger.statements:
                 conn.exec_driver_sql(statement)
@@ -220,12 +220,12 @@ def as_older(entries: Sequence[AuditEntry]) -> list[AuditEntry]:
     found: list[AuditEntry] = []
     for entry in entries:
         begun = replace(entry, previous=found[-1].hash if found else GENESIS)
-        found.append(replace(begun, hash=older_hash(begun)))
+        found.append(replace(begun, hash=legacy_hash(begun)))
     return found
 
 
 def _row(entry: AuditEntry) -> dict[str, object]:
-    fields = plain(entry)
+    fields = to_plain(entry)
     actor = fields.pop("actor")
     return fields | actor | {"single_user": int(actor["single_user"]), "body": canonical_bytes(entry.body).decode()}
 
@@ -237,7 +237,7 @@ def test_migrating_again_keeps_the_rows_and_renews_the_rules(ledger: Ledger, url
     dialect = ledger._database.dialect
     ledger._database.bare(dialect.drop_triggers)
     assert "run_move" in ledger.missing_triggers()
-    ledger._database.bare(lambda conn: migrate.finish(conn, dialect))
+    ledger._database.bare(lambda conn: migrate.finish_migration(conn, dialect))
     with Ledger.open(url) as again:
         assert again.missing_triggers() == ()
         assert again.audit_entries() == before
@@ -255,22 +255,22 @@ def test_the_clock_is_the_database_s(ledger: Ledger, monkeypatch: pytest.MonkeyP
 
 def test_a_process_is_dead_only_when_that_is_certain():
     """Another host, another boot, another name space or an unknown start are left to the lease."""
-    me = this_owner("me")
-    assert not owner_is_dead(me)
+    me = current_owner("me")
+    assert not is_owner_dead(me)
     place, _, started = me.started.rpartition("/")
     gone = subprocess.Popen([sys.executable, "-c", "pass"])
     gone.wait()
-    assert owner_is_dead(Owner("gone", me.host, gone.pid, f"{place}/1"))
-    assert owner_is_dead(Owner("reused", me.host, os.getpid(), f"{place}/{int(started) - 1}"))
-    assert not owner_is_dead(Owner("far", "elsewhere", gone.pid, f"{place}/1"))
-    assert not owner_is_dead(Owner("rebooted", me.host, gone.pid, "other-boot/pid:[1]/1"))
-    assert not owner_is_dead(Owner("unknown", me.host, gone.pid, f"{place}/?"))
-    assert not owner_is_dead(Owner("plain", me.host, gone.pid, ""))
+    assert is_owner_dead(Owner("gone", me.host, gone.pid, f"{place}/1"))
+    assert is_owner_dead(Owner("reused", me.host, os.getpid(), f"{place}/{int(started) - 1}"))
+    assert not is_owner_dead(Owner("far", "elsewhere", gone.pid, f"{place}/1"))
+    assert not is_owner_dead(Owner("rebooted", me.host, gone.pid, "other-boot/pid:[1]/1"))
+    assert not is_owner_dead(Owner("unknown", me.host, gone.pid, f"{place}/?"))
+    assert not is_owner_dead(Owner("plain", me.host, gone.pid, ""))
 
 
 def test_a_process_that_ended_but_was_not_waited_for_is_dead():
     """Its remains in the process table compute nothing."""
-    me = this_owner()
+    me = current_owner()
     child = subprocess.Popen([sys.executable, "-c", "pass"], stdout=subprocess.PIPE)
     assert child.stdout is not None
     child.stdout.read()
@@ -278,5 +278,5 @@ def test_a_process_that_ended_but_was_not_waited_for_is_dead():
     while Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
         time.sleep(0.01)
     place, _, _ = me.started.rpartition("/")
-    assert owner_is_dead(Owner("zombie", me.host, child.pid, f"{place}/1"))
+    assert is_owner_dead(Owner("zombie", me.host, child.pid, f"{place}/1"))
     child.wait()

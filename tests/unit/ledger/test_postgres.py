@@ -10,8 +10,8 @@ from errata.errors import EngineError, LedgerUnavailable, SetupError, UsageError
 from errata.ledger import Ledger
 from errata.ledger.db import postgres
 from errata.ledger.db.database import Database, Tx
-from errata.ledger.db.roles import roles_sql
-from errata.ledger.schema.constraints import APPEND_ONLY, KEPT, REMEASURED
+from errata.ledger.db.roles import render_roles_sql
+from errata.ledger.schema.constraints import APPEND_ONLY, NEVER_DELETED, REMEASURED
 from errata.ledger.schema.definition import metadata
 from errata.model.run import RunState
 from support.postgres import PostgresServer, free_port
@@ -124,7 +124,7 @@ def test_an_application_role_works_but_cannot_lift_the_rules(url: str, postgres:
     role, owner = f"app_{name}", f"owner_{name}"
     try:
         for _ in range(2):  # running it again changes nothing
-            postgres.execute(roles_sql(owner, role), database=name)
+            postgres.execute(render_roles_sql(owner, role), database=name)
         mine = postgres.url(name, role=role)
         with Ledger.open(mine) as ledger:
             run_in(ledger, RunState.VALIDATED)
@@ -135,7 +135,7 @@ def test_an_application_role_works_but_cannot_lift_the_rules(url: str, postgres:
             ledger.move("bf-2", RunState.STAGED, actor=ANA)
             ledger.intend_candidate("bf-2", "d", ANA)
             ledger.record_measurements("bf-2", 1, [], ANA)
-            ledger.release_all("bf-2", actor=ANA, reason="cancelled")
+            ledger.reclaim_chunks("bf-2", actor=ANA, reason="cancelled")
             ledger.move("bf-2", RunState.CANCELLED, actor=ANA)
             roll_back(ledger, "bf-1")
             erased = ledger.erase_person("bo", "asked for it", ANA)
@@ -150,9 +150,9 @@ def test_an_application_role_works_but_cannot_lift_the_rules(url: str, postgres:
         for statement in (
             "ALTER TABLE audit DISABLE TRIGGER USER", "DROP TRIGGER audit_no_update ON audit", "TRUNCATE audit",
             "DROP TABLE audit", "SET session_replication_role = replica", "UPDATE audit SET person = 'eve'",
-            *(f"DELETE FROM {table}" for table in (*APPEND_ONLY, *KEPT)),
+            *(f"DELETE FROM {table}" for table in (*APPEND_ONLY, *NEVER_DELETED)),
             *(f"UPDATE {table} SET {_column(table)} = {_column(table)}" for table in APPEND_ONLY),
-            *(f"TRUNCATE {table} CASCADE" for table in (*APPEND_ONLY, *KEPT, *REMEASURED)),
+            *(f"TRUNCATE {table} CASCADE" for table in (*APPEND_ONLY, *NEVER_DELETED, *REMEASURED)),
             "ALTER TABLE audit DISABLE TRIGGER ALL", "ALTER TABLE audit OWNER TO CURRENT_USER",
             "DROP TABLE audit CASCADE", "UPDATE subject SET pseudonym = 'subject-0'",
             "INSERT INTO transition VALUES ('run', 'planned', 'published')",
@@ -185,9 +185,9 @@ def _column(table: str) -> str:
 def test_roles_have_plain_names(bad: str):
     """The names go into SQL as they are, so nothing but a plain name is taken."""
     with pytest.raises(UsageError):
-        roles_sql(app=bad)
+        render_roles_sql(app=bad)
     with pytest.raises(UsageError):
-        roles_sql(schema=bad)
+        render_roles_sql(schema=bad)
 
 
 def test_a_role_that_may_not_create_tables_is_told_who_does(postgres: PostgresServer, empty_database: str):

@@ -45,7 +45,7 @@ def decided(ledger: Ledger) -> None:
         "bf-1", "rollback", DAYS, table=TABLE, person=WHO.person, reason=WORDS, detail={}, lease_seconds=60, actor=WHO
     )
     settle(ledger, pub)
-    ledger.refuse("bf-1", WHO, "approve", f"{WHO.person} may not: {WORDS}")
+    ledger.record_refusal("bf-1", WHO, "approve", f"{WHO.person} may not: {WORDS}")
 
 
 def test_what_people_decided_reads_as_they_said_it(ledger: Ledger):
@@ -53,7 +53,7 @@ def test_what_people_decided_reads_as_they_said_it(ledger: Ledger):
     decided(ledger)
     (approval,) = ledger.approvals("bf-1")
     assert (approval.person, approval.note, approval.break_glass) == (WHO.person, WORDS, WORDS)
-    (warning,) = ledger.acceptances_of_warnings("bf-1")
+    (warning,) = ledger.warning_acceptances("bf-1")
     assert (warning.person, warning.why) == (WHO.person, WORDS)
     verdict = ledger.latest_verdict("bf-1")
     assert verdict is not None
@@ -174,7 +174,7 @@ def test_the_same_words_seal_to_the_same_text_for_one_person_only(ledger: Ledger
 
 def test_typed_text_is_bounded(ledger: Ledger):
     """Whatever reaches the ledger, an entry keeps a bounded piece of it."""
-    entry = ledger.refuse(None, ANA, "approve", "x" * 100_000)
+    entry = ledger.record_refusal(None, ANA, "approve", "x" * 100_000)
     assert len(ledger.readable(entry).body["reason"]) == MAX_TEXT
     assert len(entry.body["reason"]) < 2 * MAX_TEXT
 

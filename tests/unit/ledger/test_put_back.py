@@ -45,8 +45,8 @@ def test_a_copy_of_a_ledger_gives_other_ids_than_the_ledger_gave(url: str, copie
         second = intend(ledger, "bf-1", DAYS)
         assert (first.n, second.n) == (1, 1)
         assert not {first.pub_id, first.undo_branch} & {second.pub_id, second.undo_branch}
-        assert ledger.knows_publication(second.pub_id)
-        assert not ledger.knows_publication(first.pub_id)
+        assert ledger.has_publication(second.pub_id)
+        assert not ledger.has_publication(first.pub_id)
 
 
 def test_a_publication_that_the_table_has_is_recorded_under_its_own_id(url: str, copied: Callable[[], str]):

@@ -12,7 +12,7 @@ import pytest
 
 from errata.errors import ApprovalRefused, ErrataError, StateRefused
 from errata.ledger import ApprovalRecord, Ledger
-from errata.model.approval import Approval, Standing, Voters, standing
+from errata.model.approval import ApprovalRules, QuorumStatus, Voters, count_approvals
 from errata.model.audit import Actor
 from errata.model.run import RunState
 from support.ids import numbered
@@ -30,10 +30,10 @@ def judge_of(quorum: int, people: int = CROWD, team: frozenset[str] = frozenset(
     """A rule over people p0, p1, …"""
     voters = Voters(frozenset(f"p{n}" for n in range(people)), owner="owners" if team else "", team=team)
 
-    def count(given: tuple[ApprovalRecord, ...], at: str) -> Standing:
+    def count(given: tuple[ApprovalRecord, ...], at: str) -> QuorumStatus:
         now = datetime.fromisoformat(at)
         digest = given[0].digest if given else ""
-        return standing(Approval(quorum), voters, given, digest=digest, requester="ana", now=now)
+        return count_approvals(ApprovalRules(quorum), voters, given, digest=digest, requester="ana", now=now)
 
     return count
 
@@ -132,10 +132,10 @@ def test_breaking_the_glass_is_an_entry_of_its_own(ledger: Ledger):
     """In the transaction of the decision that it makes possible."""
     run = plan(ledger)
 
-    def rule(given: tuple[ApprovalRecord, ...], at: str) -> Standing:
+    def rule(given: tuple[ApprovalRecord, ...], at: str) -> QuorumStatus:
         voters = Voters(breakers=frozenset({"dana"}))
         now = datetime.fromisoformat(at)
-        return standing(Approval(9), voters, given, digest=run.manifest_digest, requester="ana", now=now)
+        return count_approvals(ApprovalRules(9), voters, given, digest=run.manifest_digest, requester="ana", now=now)
 
     moved, _ = approve(ledger, run.manifest_digest, "dana", rule, break_glass="market opens")
     assert moved.state is RunState.APPROVED

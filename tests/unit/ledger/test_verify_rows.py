@@ -9,12 +9,12 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
 from errata.canonical import canonical_bytes
-from errata.ledger import Ledger, Measurement
-from errata.ledger.audit.chain import verify
+from errata.ledger import Ledger, MeasurementRecord
+from errata.ledger.audit.chain import verify_chain
 from errata.ledger.audit.replay import TABLES
-from errata.ledger.privacy.pseudonyms import Book, reading
+from errata.ledger.privacy.pseudonyms import PersonRegistry, use_registry
 from errata.ledger.schema import definition as schema
-from errata.model.chunk_outcome import Fate
+from errata.model.chunk_outcome import ChunkOutcome
 from errata.model.manifest import Chunk
 from errata.model.run import ChunkState, RunState
 from unit.ledger.steps import (
@@ -43,7 +43,7 @@ def governed(ledger: Ledger) -> Iterator[Connection]:
     ledger.move("bf-1", RunState.RUNNING, actor=ANA)
     ledger.fail(
         must_claim(ledger), error_code="poison", message="x", actor=ANA,
-        fate=lambda _: Fate(ChunkState.REPLACED, pieces=(("2026-01-01",),)),
+        fate=lambda _: ChunkOutcome(ChunkState.REPLACED, pieces=(("2026-01-01",),)),
     )  # fmt: skip
     ledger.release(must_claim(ledger), actor=ANA)
     while attempt := ledger.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, is_dead=lambda _: False):
@@ -51,7 +51,7 @@ def governed(ledger: Ledger) -> Iterator[Connection]:
     ledger.move("bf-1", RunState.STAGED, actor=ANA)
     ledger.intend_candidate("bf-1", "d" * 64, ANA)
     ledger.record_candidate("bf-1", 1, "10", "11", ANA)
-    ledger.record_measurements("bf-1", 1, [Measurement("candidate", "2026-01-01", "rows", "3")], ANA)
+    ledger.record_measurements("bf-1", 1, [MeasurementRecord("candidate", "2026-01-01", "rows", "3")], ANA)
     ledger.accept_warning("bf-1", "revenue", "known campaign", "bo", BO, "f" * 64)
     checks = [{"name": "revenue", "level": "warn", "accepted_by": "bo"}]
     ledger.record_verdict("bf-1", 1, True, checks, "t" * 64, ANA)  # noqa: FBT003
@@ -64,7 +64,10 @@ def governed(ledger: Ledger) -> Iterator[Connection]:
     plan(ledger, "bf-2")
     for name in schema.metadata.tables:
         ledger._database.bare(lambda conn, name=name: _disarm(conn, name))
-    with ledger._database.engine.connect().execution_options(errata_write=True) as conn, reading(Book(conn)):
+    with (
+        ledger._database.engine.connect().execution_options(errata_write=True) as conn,
+        use_registry(PersonRegistry(conn)),
+    ):
         yield conn
 
 
@@ -73,7 +76,7 @@ def test_a_ledger_that_nobody_touched_is_explained(governed: Connection):
     with governed.begin():
         empty = [n for n in TABLES if not governed.execute(text(f"SELECT count(*) FROM {n}")).scalar_one()]
         assert empty == []
-        assert verify(governed).reason is None
+        assert verify_chain(governed).reason is None
 
 
 COLUMNS = {
@@ -132,7 +135,7 @@ def _each_edit_is_found(governed: Connection, table: str) -> None:
             edit = f"UPDATE {table} SET {column} = '{value}' WHERE {where}"
             try:
                 with Tampered(governed, edit) as conn:
-                    assert not verify(conn).ok, (table, column, dict(row))
+                    assert not verify_chain(conn).ok, (table, column, dict(row))
                     tried.add(column)
             except IntegrityError:  # the database itself says no
                 governed.rollback()
@@ -164,7 +167,7 @@ def _each_removal_is_found(governed: Connection, table: str) -> None:
     for row in rows:
         where = " AND ".join(f"{name} = '{row[name]}'" for name in key)
         with Tampered(governed, f"DELETE FROM {table} WHERE {where}") as conn:
-            found = verify(conn)
+            found = verify_chain(conn)
         assert not found.ok
         assert found.first_bad is not None
         assert "not there" in (found.reason or "")
@@ -190,7 +193,7 @@ def test_every_row_that_was_slipped_in_is_found(governed: Connection):
     """No entry speaks of it."""
     for added in ADDED.values():
         with Tampered(governed, added) as conn:
-            found = verify(conn)
+            found = verify_chain(conn)
         assert (found.ok, found.first_bad) == (False, None)
         assert "no entry speaks of it" in (found.reason or "")
 

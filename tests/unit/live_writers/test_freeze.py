@@ -17,7 +17,7 @@ import errata.live
 from errata.errors import EngineError, Frozen, NotFound, PublishConflict, ScopeLocked, UsageError
 from errata.live_writers import freeze as freezing
 from errata.live_writers import lease as cooperating
-from errata.live_writers.freeze import held_off
+from errata.live_writers.freeze import freeze_partitions
 from errata.model.audit import Actor
 from errata.model.product import Freeze, Publish
 from errata.model.run import RunState
@@ -48,7 +48,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
 
 
 def frozen(desk: Office) -> Any:
-    return held_off(desk.desk, ANA, desk.ledger.run(desk.run.run_id), desk.manifest)
+    return freeze_partitions(desk.desk, ANA, desk.ledger.run(desk.run.run_id), desk.manifest)
 
 
 def test_a_live_job_is_told_which_run_freezes_what_until_when_and_what_to_do(make: Make):

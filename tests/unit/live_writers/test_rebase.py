@@ -9,7 +9,7 @@ import pytest
 
 from errata.canonical import canonical_bytes
 from errata.errors import PublishConflict, Rebased
-from errata.live_writers.rebase import rebased_instead
+from errata.live_writers.rebase import rebase_on_conflict
 from errata.model.partition import Grain
 from errata.model.product import Publish
 from errata.model.run import RunState
@@ -36,7 +36,7 @@ def test_what_another_run_published_is_a_conflict_and_is_not_computed_over(desk:
     assert conflict.fields["publications"] == ["bf-new-p1"]
     with (
         pytest.raises(PublishConflict, match="bf-new-p1 is a publication") as refused,
-        rebased_instead(desk.desk, ANA, desk.run, desk.manifest),
+        rebase_on_conflict(desk.desk, ANA, desk.run, desk.manifest),
     ):
         raise conflict
     assert not isinstance(refused.value, Rebased)
@@ -61,7 +61,7 @@ def test_commits_that_have_expired_are_known_by_the_ledger(desk: Office):
     conflict = conflict_error("publish", desk.run.run_id, Grain.DAY, DAYS, {DAYS[0]: ()}, "live_wins")
     with (
         pytest.raises(PublishConflict, match=r"bf-other-p1-[0-9a-f]{6} is a publication"),
-        rebased_instead(desk.desk, ANA, desk.run, desk.manifest),
+        rebase_on_conflict(desk.desk, ANA, desk.run, desk.manifest),
     ):
         raise conflict
     assert desk.state == "validated"

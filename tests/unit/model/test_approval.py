@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errata.model import approval
-from errata.model.approval import Approval, Standing, Voters, standing
+from errata.model.approval import ApprovalRules, QuorumStatus, Voters, count_approvals
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 VOTERS = Voters(approvers=frozenset({"bo", "cy", "dana"}), breakers=frozenset({"dana"}))
@@ -32,8 +32,10 @@ class Said:
         return (NOW - timedelta(days=self.days_ago)).isoformat()
 
 
-def stands(*said: Said, rules: Approval | None = None, voters: Voters = VOTERS, requester: str = "ana") -> Standing:
-    return standing(rules or Approval(), voters, said, digest="d", requester=requester, now=NOW)
+def stands(
+    *said: Said, rules: ApprovalRules | None = None, voters: Voters = VOTERS, requester: str = "ana"
+) -> QuorumStatus:
+    return count_approvals(rules or ApprovalRules(), voters, said, digest="d", requester=requester, now=NOW)
 
 
 def test_examples_in_the_module_hold():
@@ -62,7 +64,7 @@ def test_what_does_not_count(said: Said):
 
 def test_a_person_counts_once_by_the_newest_approval():
     """Twice by one person is one; approving again renews what had grown old."""
-    two = Approval(quorum=2)
+    two = ApprovalRules(quorum=2)
     assert stands(Said("bo"), Said("bo"), rules=two).counted == ("bo",)
     assert stands(Said("bo", days_ago=40), Said("bo")).is_met
     assert stands(Said("bo"), Said("cy"), rules=two).is_met
@@ -72,12 +74,12 @@ def test_an_approval_counts_until_its_last_moment():
     """The age is a limit that belongs to the time in which it counts."""
     assert stands(Said("bo", days_ago=30)).is_met
     assert not stands(Said("bo", days_ago=30.001)).is_met
-    assert stands(Said("bo", days_ago=0.9), rules=Approval(valid="24h")).is_met
+    assert stands(Said("bo", days_ago=0.9), rules=ApprovalRules(valid="24h")).is_met
 
 
 def test_breaking_the_glass_is_enough_alone_while_the_role_is_there():
     """It stands for any quorum and any owner, and even for the requester; not for age."""
-    rules = Approval(quorum=3)
+    rules = ApprovalRules(quorum=3)
     owned = Voters(VOTERS.approvers, VOTERS.breakers, "finance", frozenset({"cy"}))
     broken = Said("dana", break_glass="market opens")
     assert stands(broken, rules=rules, voters=owned, requester="dana").broken_by == "dana"
@@ -86,7 +88,7 @@ def test_breaking_the_glass_is_enough_alone_while_the_role_is_there():
 
 def test_single_user_mode_counts_anyone_once():
     """One approval, by the requester too."""
-    assert stands(Said("ana"), rules=Approval(quorum=2), voters=Voters(single_user=True)).is_met
+    assert stands(Said("ana"), rules=ApprovalRules(quorum=2), voters=Voters(single_user=True)).is_met
 
 
 @given(
@@ -98,7 +100,7 @@ def test_single_user_mode_counts_anyone_once():
 def test_met_means_enough_others_and_the_owner(people: list[str], quorum: int, team: frozenset[str], owner: bool):
     """In any order: so many distinct approvers but the requester, and one of the team where there is one."""
     voters = Voters(VOTERS.approvers, owner="finance" if team else "", team=team)
-    found = stands(*map(Said, people), rules=Approval(quorum, owner), voters=voters)
+    found = stands(*map(Said, people), rules=ApprovalRules(quorum, owner), voters=voters)
     able = set(people) & VOTERS.approvers
     assert set(found.counted) == able
     assert found.is_met == (len(able) >= quorum and (not owner or not team or bool(able & team)))

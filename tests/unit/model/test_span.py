@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errata.model.partition import NULL, Grain, from_ordinal, value_text
+from errata.model.partition import NULL, Grain, from_ordinal, value_to_text
 from errata.model.span import Span, unit_transform
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=6)
@@ -18,7 +18,7 @@ def test_every_partition_of_time_between_the_ends_may_be_held(numbers: list[int]
     numbers = [number // 40 for number in numbers]
     span = Span(grain, (min(numbers), max(numbers)), has_null=False)
     names = [from_ordinal(grain, number) for number in numbers]
-    assert span.among(names) == tuple(names)
+    assert span.filter_possible(names) == tuple(names)
     assert span.only == (names[0] if len(set(names)) == 1 else None)
     assert not span.may_hold(from_ordinal(grain, max(numbers) + 1))
     assert not span.may_hold(NULL)
@@ -29,16 +29,16 @@ def test_text_is_compared_by_its_bytes(values: list[str]) -> None:
     """As the bounds in table metadata are."""
     coded = sorted(value.encode() for value in values)
     span = Span(Grain.VALUE, (coded[0], coded[-1]))
-    assert all(span.may_hold(value_text(value)) for value in values)
+    assert all(span.may_hold(value_to_text(value)) for value in values)
     assert span.only is None  # rows without a value cannot be ruled out
-    assert Span(Grain.VALUE, (coded[0], coded[0]), has_null=False).only == value_text(coded[0].decode())
+    assert Span(Grain.VALUE, (coded[0], coded[0]), has_null=False).only == value_to_text(coded[0].decode())
 
 
 def test_without_bounds_anything_may_be_held() -> None:
     """Metrics may be switched off."""
-    assert Span(Grain.DAY).among(["2026-01-01", NULL]) == ("2026-01-01", NULL)
+    assert Span(Grain.DAY).filter_possible(["2026-01-01", NULL]) == ("2026-01-01", NULL)
     assert Span(Grain.DAY).only is None
-    assert Span(Grain.VALUE, (3, 5), has_null=True).among(["2", "3", "5", "6", NULL]) == ("3", "5", NULL)
+    assert Span(Grain.VALUE, (3, 5), has_null=True).filter_possible(["2", "3", "5", "6", NULL]) == ("3", "5", NULL)
 
 
 @pytest.mark.parametrize(

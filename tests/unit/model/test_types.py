@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from errata.model.types import literal_fits
+from errata.model.types import is_valid_literal
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from errata.model.types import literal_fits
 )
 def test_values_of_a_type(text: str | None, kind: str):
     """Written completely, in ASCII, and exactly what the column can hold."""
-    assert literal_fits(text, kind)
+    assert is_valid_literal(text, kind)
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,4 @@ def test_values_of_a_type(text: str | None, kind: str):
 )
 def test_what_is_no_value_of_a_type(text: str, kind: str):
     """Other digits, marks between digits, short forms, and what would overflow, vanish or be rounded."""
-    assert not literal_fits(text, kind)
+    assert not is_valid_literal(text, kind)

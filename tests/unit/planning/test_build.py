@@ -4,11 +4,11 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
-from errata.canonical import canonical_bytes, sha256, typed
+from errata.canonical import canonical_bytes, from_plain, sha256
 from errata.model.manifest import ExpectedFile, Manifest, Override, SourceFile
-from errata.planning.build import Plan, run_id
-from errata.planning.estimate import cores_of
-from errata.ports.tables import ActiveRun, InputFacts, PartitionSize, TargetFacts
+from errata.planning.build import Plan, build_run_id
+from errata.planning.estimate import count_cores
+from errata.ports.tables import ActiveRun, InputState, PartitionSize, TargetState
 from unit.planning.worlds import DAYS, INPUTS, MB, NOW, PRODUCT, PROJECT, TARGET, ask, levels, plan
 
 
@@ -20,11 +20,11 @@ def sealed(made: Plan) -> Manifest:
 def test_the_same_request_on_the_same_world_gives_the_same_bytes():
     """Neither the clock nor the order in which facts were gathered is in the manifest."""
 
-    def backwards(facts: InputFacts) -> InputFacts:
+    def backwards(facts: InputState) -> InputState:
         return replace(facts, partitions=dict(reversed(facts.partitions.items())))
 
     first = plan()
-    shuffled: TargetFacts = replace(
+    shuffled: TargetState = replace(
         TARGET,
         partitions=dict(reversed(TARGET.partitions.items())),
         expected=dict(reversed(TARGET.expected.items())),
@@ -58,12 +58,12 @@ def test_any_change_of_the_world_changes_the_digest():
 def test_a_manifest_reads_back_from_its_bytes():
     """The bytes hold everything the value holds."""
     made = plan(ask(canary=2, supersede="bf-0"))
-    assert typed(Manifest, json.loads(made.content)) == json_shaped(sealed(made))
-    assert made.run_id == run_id(PRODUCT.name, made.digest, NOW) == f"bf-20260301-daily-revenue-{made.digest[:8]}"
+    assert from_plain(Manifest, json.loads(made.content)) == json_shaped(sealed(made))
+    assert made.run_id == build_run_id(PRODUCT.name, made.digest, NOW) == f"bf-20260301-daily-revenue-{made.digest[:8]}"
 
 
 def json_shaped(manifest: Manifest) -> Manifest:
-    return typed(Manifest, json.loads(canonical_bytes(manifest)))
+    return from_plain(Manifest, json.loads(canonical_bytes(manifest)))
 
 
 def test_parts_are_named_by_their_digest_and_hold_the_lists():
@@ -72,9 +72,9 @@ def test_parts_are_named_by_their_digest_and_hold_the_lists():
     target, transactions = sealed(made).target, sealed(made).inputs[0]
     assert all(sha256(content) == digest for digest, content in made.parts.items())
     assert set(made.parts) == {target.expected_part, transactions.files_part}
-    expected = typed(dict[str, tuple[ExpectedFile, ...]], json.loads(made.parts[target.expected_part]))
+    expected = from_plain(dict[str, tuple[ExpectedFile, ...]], json.loads(made.parts[target.expected_part]))
     assert expected == dict(TARGET.expected)
-    files = typed(dict[str, tuple[SourceFile, ...]], json.loads(made.parts[transactions.files_part or ""]))
+    files = from_plain(dict[str, tuple[SourceFile, ...]], json.loads(made.parts[transactions.files_part or ""]))
     assert files == dict(INPUTS["transactions"].files or {})
 
 
@@ -145,6 +145,6 @@ def test_the_plan_says_which_refs_will_appear():
 
 def test_cores_come_from_the_spark_settings():
     """Local masters say it, clusters by their executors, and silence is two."""
-    assert [cores_of(master, {}) for master in ("local[4]", "local[4,2]", "yarn")] == [4, 4, 2]
-    assert cores_of("spark://h:7077", {"spark.cores.max": "12"}) == 12
+    assert [count_cores(master, {}) for master in ("local[4]", "local[4,2]", "yarn")] == [4, 4, 2]
+    assert count_cores("spark://h:7077", {"spark.cores.max": "12"}) == 12
     assert PROJECT.spark_master == "local[2]"

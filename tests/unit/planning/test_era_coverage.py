@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errata.model.manifest import SourceFile
-from errata.model.partition import WHOLE, Grain, expand
+from errata.model.partition import WHOLE, Grain, expand_range
 from errata.model.product import Input
-from errata.model.product.eras import Era, deliver, matching
-from errata.planning.era_coverage import Coverage, cover
-from errata.ports.tables import InputFacts, PartitionSize
+from errata.model.product.eras import Era, find_matching_eras, resolve_columns
+from errata.planning.era_coverage import Coverage, check_coverage
+from errata.ports.tables import InputState, PartitionSize
 
-DAYS = expand(Grain.DAY, "2026-01-01", "2026-01-11")
+DAYS = expand_range(Grain.DAY, "2026-01-01", "2026-01-11")
 COLUMNS = {"account": "string", "amount": "decimal(12, 2)", "channel": "string"}
 OLD = {"acct": "string", "amt": "string"}
 NEW = {"account": "string", "amount": "decimal(12, 2)", "channel": "string"}
@@ -35,17 +35,17 @@ def _source(*eras: Era, **changes: Any) -> Input:
     return Input("raw", **(given | changes))
 
 
-def _facts(schemas: list[Mapping[str, str]], days: Mapping[str, list[int]], **changes: Any) -> InputFacts:
+def _facts(schemas: list[Mapping[str, str]], days: Mapping[str, list[int]], **changes: Any) -> InputState:
     files = {
         day: tuple(SourceFile(f"file://raw/{day}/{n}.parquet", 1, "mtime:1", number) for n, number in enumerate(listed))
         for day, listed in days.items()
     }
     sizes = {day: PartitionSize(1, 1, len(listed)) for day, listed in days.items()}
-    return InputFacts("raw", "files", "raw/{day}/*", None, sizes, files=files, schemas=tuple(schemas), **changes)
+    return InputState("raw", "files", "raw/{day}/*", None, sizes, files=files, schemas=tuple(schemas), **changes)
 
 
-def _cover(source: Input, facts: InputFacts) -> Coverage:
-    return cover(source, facts, Grain.DAY, "date")
+def _cover(source: Input, facts: InputState) -> Coverage:
+    return check_coverage(source, facts, Grain.DAY, "date")
 
 
 def test_a_proof_says_which_partition_has_which_era():
@@ -112,7 +112,7 @@ def test_dropping_makes_room_for_a_rename_or_a_default():
     fixed = Era("v", default={"channel": None}, drop=("channel", "way"))
     assert not _cover(_source(renamed), _facts([both], {DAYS[0]: [0]})).problems
     assert not _cover(_source(fixed), _facts([both], {DAYS[0]: [0]})).problems
-    assert [one.default for one in deliver(fixed, COLUMNS, both)][2] is None
+    assert [one.default for one in resolve_columns(fixed, COLUMNS, both)][2] is None
 
 
 def test_a_file_that_cannot_be_looked_into_refuses_the_plan():
@@ -125,13 +125,13 @@ def test_a_file_that_cannot_be_looked_into_refuses_the_plan():
 
 def test_tables_have_one_schema_and_reference_data_no_partitions():
     """A table is proven for each of its partitions, an input that is read whole once."""
-    table = InputFacts(
+    table = InputState(
         "raw", "table", "lake.raw", "date", {DAYS[0]: PartitionSize(1, 1, 1)}, snapshot_id="7", schemas=(OLD,)
     )
     proof = _cover(_source(TEXT, files=None, table="lake.raw"), table)
     said = "era text, column day is not there: expected a rename or an explicit default"
     assert proof.problems == (f"raw: 2026-01-01 (lake.raw at snapshot 7): {said}",)
-    whole = InputFacts("raw", "table", "lake.raw", None, {}, whole=PartitionSize(1, 1, 1), schemas=(NEW,))
+    whole = InputState("raw", "table", "lake.raw", None, {}, whole=PartitionSize(1, 1, 1), schemas=(NEW,))
     assert _cover(_source(TODAY, partition=None), whole).era_of == {WHOLE: ("today",)}
 
 
@@ -139,15 +139,15 @@ def test_partitions_that_metadata_does_not_show_are_proven_too():
     """Files of an older partition spec hold rows of partitions that no entry names; each asked for needs its era."""
     shown = {DAYS[1]: PartitionSize(1, 1, 1)}
     schema = NEW | {"day": "date"}
-    table = InputFacts("raw", "table", "lake.raw", "date", shown, snapshot_id="7", schemas=(schema,))
+    table = InputState("raw", "table", "lake.raw", "date", shown, snapshot_id="7", schemas=(schema,))
     eras = (Era("old", last=DAYS[0]), Era("new", first=DAYS[1], last=DAYS[2]))
     source = _source(*eras, files=None, table="lake.raw")
-    proof = cover(source, table, Grain.DAY, "date", DAYS[:3])
+    proof = check_coverage(source, table, Grain.DAY, "date", DAYS[:3])
     assert proof == Coverage((), {DAYS[0]: ("old",), DAYS[1]: ("new",), DAYS[2]: ("new",)}, proof.columns)
-    (problem,) = cover(source, table, Grain.DAY, "date", DAYS[:4]).problems
+    (problem,) = check_coverage(source, table, Grain.DAY, "date", DAYS[:4]).problems
     assert problem.startswith("raw: 2026-01-04 (lake.raw at snapshot 7): no era covers it; expected one of old, new")
-    unseen = InputFacts("raw", "table", "lake.raw", "date", {}, snapshot_id="7", schemas=(schema,))
-    assert cover(source, unseen, Grain.DAY, "date", DAYS[:1]).era_of == {DAYS[0]: ("old",)}
+    unseen = InputState("raw", "table", "lake.raw", "date", {}, snapshot_id="7", schemas=(schema,))
+    assert check_coverage(source, unseen, Grain.DAY, "date", DAYS[:1]).era_of == {DAYS[0]: ("old",)}
 
 
 @st.composite
@@ -184,7 +184,7 @@ def test_every_declared_column_has_a_source_a_default_or_a_problem(
 ):
     """Never silence: what is delivered is in the file and not dropped, or was said to be a default."""
     era = Era("v", rename=rename, default=default, drop=tuple(drop - set(rename)))
-    for one in deliver(era, COLUMNS, schema):
+    for one in resolve_columns(era, COLUMNS, schema):
         if one.problem:
             continue
         if one.source is None:
@@ -200,7 +200,7 @@ def test_every_declared_column_has_a_source_a_default_or_a_problem(
 def test_ranges_and_columns_both_count():
     """An era with both needs both; partitions without a value are in no span."""
     era = Era("v", first=DAYS[1], last=DAYS[3], has=("amt",), lacks=("channel",))
-    assert matching([era], DAYS[1], OLD) == (era,)
-    assert matching([era], DAYS[0], OLD) == ()
-    assert matching([era], DAYS[2], OLD | {"channel": "string"}) == ()
-    assert matching([era], "null", OLD) == ()
+    assert find_matching_eras([era], DAYS[1], OLD) == (era,)
+    assert find_matching_eras([era], DAYS[0], OLD) == ()
+    assert find_matching_eras([era], DAYS[2], OLD | {"channel": "string"}) == ()
+    assert find_matching_eras([era], "null", OLD) == ()

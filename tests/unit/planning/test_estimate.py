@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 from errata.errors import UsageError
 from errata.model.manifest import Chunk
 from errata.model.product.throttle import Throttle
-from errata.planning.deadline import answer, open_seconds, parse_deadline
+from errata.planning.deadline import count_open_seconds, evaluate_deadline, parse_deadline
 from errata.planning.estimate import (
     DEFAULT_RATE,
     JOB_SECONDS,
     PARTITION_SECONDS,
     Work,
-    busy_seconds,
-    cores_for,
-    rates_of,
-    refine,
+    count_busy_seconds,
+    count_worker_cores,
+    derive_rates,
+    refine_estimate,
 )
-from errata.planning.estimate import estimate as estimate_at
-from errata.planning.repack import Measured
+from errata.planning.estimate import estimate_run as estimate_at
+from errata.planning.repack import ChunkTiming
 from errata.ports.tables import PastRun
 from unit.planning.worlds import MB, NOW, PRODUCT, PROJECT, ask, plan
 
@@ -39,13 +39,13 @@ def work(size: int, rows: int = 0, partitions: int = 0, jobs: int = 0, *, known:
 
 def test_past_runs_make_the_estimate_and_are_named_as_its_basis():
     """Without any, a default rate is assumed and said to be."""
-    guess = estimate_at(work(100 * DEFAULT_RATE), 2, "1", rates_of([]))
+    guess = estimate_at(work(100 * DEFAULT_RATE), 2, "1", derive_rates([]))
     assert "assumed" in guess.basis
     assert guess.seconds_low < 10 + 50 < guess.seconds_high
-    known = estimate_at(work(100 * DEFAULT_RATE), 2, "1", rates_of([PastRun("bf-9", DEFAULT_RATE * 100, 10.0)]))
+    known = estimate_at(work(100 * DEFAULT_RATE), 2, "1", derive_rates([PastRun("bf-9", DEFAULT_RATE * 100, 10.0)]))
     assert "bf-9" in known.basis
     assert known.seconds_high < guess.seconds_low
-    assert estimate_at(work(0), 2, "0", rates_of([])).usd == "0.0000"
+    assert estimate_at(work(0), 2, "0", derive_rates([])).usd == "0.0000"
     assert plan(history=(PastRun("bf-9", 10**9, 10.0),)).estimate.basis.startswith("run bf-9")
 
 
@@ -55,7 +55,7 @@ def test_a_run_like_the_one_before_takes_what_that_took(cores: int, jobs: int, p
     core_seconds = rows * 4e-6 + partitions * PARTITION_SECONDS + jobs * JOB_SECONDS * cores
     assume(rows * 4e-6 > core_seconds * 0.3)  # a run that was mostly its own overhead says little about work
     before = PastRun("bf-1", rows * 40, core_seconds, rows, partitions, jobs, cores)
-    found = estimate_at(work(rows * 40, rows, partitions, jobs), cores, "0", rates_of([before]))
+    found = estimate_at(work(rows * 40, rows, partitions, jobs), cores, "0", derive_rates([before]))
     truth = 10 + core_seconds / cores
     assert found.seconds_low <= truth + 1
     assert truth <= found.seconds_high + 1
@@ -63,7 +63,7 @@ def test_a_run_like_the_one_before_takes_what_that_took(cores: int, jobs: int, p
 
 def test_rows_speak_when_they_are_known_and_bytes_otherwise():
     """Parquet footers are not opened at planning, so file inputs are counted in bytes."""
-    rates = rates_of([MEASURED])
+    rates = derive_rates([MEASURED])
     wide = work(400 * GIB, rows=10**9)
     assert rates.core_seconds(wide)[0] < rates.core_seconds(replace(wide, rows_known=False))[0]
     said = estimate_at(replace(wide, rows_known=False), 8, "0", rates).basis
@@ -73,40 +73,43 @@ def test_rows_speak_when_they_are_known_and_bytes_otherwise():
 
 def test_jobs_and_partitions_cost_by_their_number():
     """Forty thousand small partitions are not for nothing."""
-    rates = rates_of([])
+    rates = derive_rates([])
     few, many = work(MB, partitions=10, jobs=1), work(MB, partitions=40_000, jobs=100)
     assert estimate_at(many, 2, "0", rates).seconds_low > estimate_at(few, 2, "0", rates).seconds_low + 250
 
 
 def test_pauses_and_work_side_by_side_do_not_count_twice():
     """A night without chunks is no work; two chunks at once are one span."""
-    assert busy_seconds([(0, 60), (30, 90), (50_000, 50_010)]) == 100
-    assert busy_seconds([]) == 0
+    assert count_busy_seconds([(0, 60), (30, 90), (50_000, 50_010)]) == 100
+    assert count_busy_seconds([]) == 0
 
 
 def test_the_canary_corrects_the_estimate():
     """A product ten times slower than assumed is known after its first chunks, within a quarter."""
     chunks = [Chunk(f"c{n:03d}", tuple(f"p{n}-{k}" for k in range(10)), 0, 100 * MB) for n in range(41)]
-    planned = estimate_at(work(41 * 100 * MB, partitions=410, jobs=41, known=False), 2, "1", rates_of([]))
+    planned = estimate_at(work(41 * 100 * MB, partitions=410, jobs=41, known=False), 2, "1", derive_rates([]))
     took = 100 * MB / (DEFAULT_RATE / 10) / 2 + JOB_SECONDS
-    found = refine(planned, [Measured(100 * MB, took, 0, 10, 1000.0)], chunks[1:], 2, "1")
+    found = refine_estimate(planned, [ChunkTiming(100 * MB, took, 0, 10, 1000.0)], chunks[1:], 2, "1")
     truth = 10 + 41 * took
     assert planned.seconds_high < truth
     assert abs((found.seconds_low + found.seconds_high) / 2 / truth - 1) < 0.25
     assert found.bytes == planned.bytes
     assert "1 chunk of this run" in found.basis
-    assert refine(planned, [], chunks, 2, "1") == planned
+    assert refine_estimate(planned, [], chunks, 2, "1") == planned
 
 
 def test_the_throttle_caps_the_cores_that_are_counted_on():
     """A cluster without a size of its own has what the throttle gives; one with, at most that."""
     cap = replace(PROJECT, throttle=Throttle(cores=8))
-    assert cores_for(replace(cap, spark_master="local[4]"), PRODUCT) == 4
-    assert cores_for(replace(cap, spark_master="local[16]"), PRODUCT) == 8
-    assert cores_for(replace(cap, spark_master="spark://h:7077"), PRODUCT) == 8
-    assert cores_for(replace(cap, spark_master="yarn", spark_conf={"spark.executor.instances": "3"}), PRODUCT) == 3
+    assert count_worker_cores(replace(cap, spark_master="local[4]"), PRODUCT) == 4
+    assert count_worker_cores(replace(cap, spark_master="local[16]"), PRODUCT) == 8
+    assert count_worker_cores(replace(cap, spark_master="spark://h:7077"), PRODUCT) == 8
+    assert (
+        count_worker_cores(replace(cap, spark_master="yarn", spark_conf={"spark.executor.instances": "3"}), PRODUCT)
+        == 3
+    )
     own = replace(PRODUCT, throttle=Throttle(cores=2))
-    assert cores_for(replace(cap, spark_master="local[16]"), own) == 2
+    assert count_worker_cores(replace(cap, spark_master="local[16]"), own) == 2
 
 
 class TestDeadline:
@@ -117,7 +120,7 @@ class TestDeadline:
     ):
         end = parse_deadline(by, NOW)
         todo = work(100 * GIB, 10**9, 1000, 50)
-        return answer(end, NOW, todo, rates_of(history), cores, "0.05", throttle or Throttle())
+        return evaluate_deadline(end, NOW, todo, derive_rates(history), cores, "0.05", throttle or Throttle())
 
     def test_enough_cores_are_told_with_their_margin(self):
         """The work is 102,400 core-seconds: four hours on eight cores."""
@@ -188,8 +191,8 @@ class TestDeadline:
         """Nights may cross midnight, in the zone of the hours."""
         noon = datetime(2026, 1, 10, 12, tzinfo=UTC)
         nights = Throttle(hours=("22:00-06:00",))
-        assert open_seconds(nights, noon, noon + timedelta(hours=24)) == 8 * 3600
-        assert open_seconds(nights, noon + timedelta(hours=15), noon + timedelta(hours=24)) == 3 * 3600
+        assert count_open_seconds(nights, noon, noon + timedelta(hours=24)) == 8 * 3600
+        assert count_open_seconds(nights, noon + timedelta(hours=15), noon + timedelta(hours=24)) == 3 * 3600
         berlin = replace(nights, zone="Europe/Berlin")
-        assert open_seconds(berlin, noon, noon + timedelta(hours=9, minutes=30)) == 1800
-        assert open_seconds(Throttle(), noon, noon + timedelta(hours=1)) == 3600
+        assert count_open_seconds(berlin, noon, noon + timedelta(hours=9, minutes=30)) == 1800
+        assert count_open_seconds(Throttle(), noon, noon + timedelta(hours=1)) == 3600

@@ -6,7 +6,7 @@ from errata.errors import UsageError
 from errata.model.manifest import Override
 from errata.model.partition import Grain
 from errata.model.product import Input
-from errata.planning.request import KINDS, RESERVED, input_partitions, parse_override, resolve
+from errata.planning.request import KINDS, RESERVED, list_input_partitions, parse_override, resolve_partitions
 from unit.planning.worlds import ask
 
 
@@ -14,15 +14,15 @@ def test_a_request_without_a_range_is_refused_and_never_means_everything():
     """Half a range is no range either."""
     for more in ({"start": None, "end": None}, {"end": None}, {"start": None}):
         with pytest.raises(UsageError, match="without a range"):
-            resolve(ask(**more), Grain.DAY)
+            resolve_partitions(ask(**more), Grain.DAY)
 
 
 def test_a_range_is_half_open_and_a_list_has_inclusive_spans():
     """Both give partitions oldest first, without repeats."""
-    assert resolve(ask(), Grain.DAY)[-1] == "2026-01-07"
-    listed = resolve(ask(partitions="2026-01-10..2026-01-11,2026-01-03,2026-01-10"), Grain.DAY)
+    assert resolve_partitions(ask(), Grain.DAY)[-1] == "2026-01-07"
+    listed = resolve_partitions(ask(partitions="2026-01-10..2026-01-11,2026-01-03,2026-01-10"), Grain.DAY)
     assert listed == ("2026-01-03", "2026-01-10", "2026-01-11")
-    assert resolve(ask(partitions=["2026-01-03", "2026-01-01", "2026-01-03"]), Grain.DAY) == (
+    assert resolve_partitions(ask(partitions=["2026-01-03", "2026-01-01", "2026-01-03"]), Grain.DAY) == (
         "2026-01-01",
         "2026-01-03",
     )
@@ -31,9 +31,9 @@ def test_a_range_is_half_open_and_a_list_has_inclusive_spans():
 def test_range_and_list_together_are_refused():
     """A request says its scope once."""
     with pytest.raises(UsageError, match="both"):
-        resolve(ask(partitions="2026-01-01", start="2026-01-01"), Grain.DAY)
+        resolve_partitions(ask(partitions="2026-01-01", start="2026-01-01"), Grain.DAY)
     with pytest.raises(UsageError, match="empty"):
-        resolve(ask(partitions=[]), Grain.DAY)
+        resolve_partitions(ask(partitions=[]), Grain.DAY)
 
 
 @pytest.mark.parametrize(
@@ -87,10 +87,10 @@ def test_an_override_names_a_rule_and_a_reason():
 def test_input_partitions_reach_back_and_ahead():
     """Reference data has none; a list with gaps is widened around each part."""
     events = Input("e", table="l.n.t", partition="d", lookback="2d", lookahead="1d")
-    assert input_partitions(events, Grain.DAY, ["2026-01-10"]) == (
+    assert list_input_partitions(events, Grain.DAY, ["2026-01-10"]) == (
         "2026-01-08",
         "2026-01-09",
         "2026-01-10",
         "2026-01-11",
     )
-    assert input_partitions(Input("r", table="l.n.t"), Grain.DAY, ["2026-01-10"]) == ()
+    assert list_input_partitions(Input("r", table="l.n.t"), Grain.DAY, ["2026-01-10"]) == ()

@@ -13,8 +13,8 @@ from errata.model.manifest import Override
 from errata.model.product import Merge, Publish, Reconciliation
 from errata.model.table import Commit, History, Touch
 from errata.planning.build import Plan
-from errata.planning.restore import INPUT, NOTHING_RUNS, as_restore, held_facts, no_code
-from errata.ports.tables import Held, PartitionSize
+from errata.planning.restore import INPUT, NOTHING_RUNS, build_restore_input, strip_code, to_restore_product
+from errata.ports.tables import PartitionSize, PastTarget
 from unit.planning.worlds import CODE, PRODUCT, TARGET, ask, levels, message, plan
 
 DAYS = ("2026-01-02", "2026-01-03")
@@ -25,18 +25,22 @@ def commit(snapshot: str, *days: str, operation: str = "overwrite", **summary: s
     return Commit(snapshot, operation, AT + 60_000, "nightly-fix", {day: Touch(1, 1) for day in days}, summary=summary)
 
 
-def held(*commits: Commit, complete: bool = True, problems: tuple[str, ...] = (), days: tuple[str, ...] = DAYS) -> Held:
+def held(
+    *commits: Commit, complete: bool = True, problems: tuple[str, ...] = (), days: tuple[str, ...] = DAYS
+) -> PastTarget:
     sizes = {day: PartitionSize(5, 500, 1, f"f-{day}") for day in days}
-    return Held("7000", AT, sizes, {"business_date": "business_date"}, problems, History(commits, complete=complete))
+    return PastTarget(
+        "7000", AT, sizes, {"business_date": "business_date"}, problems, History(commits, complete=complete)
+    )
 
 
-def restore(found: Held, product: Any = PRODUCT, **more: Any) -> Plan:
+def restore(found: PastTarget, product: Any = PRODUCT, **more: Any) -> Plan:
     request = ask(partitions=",".join(DAYS), start=None, end=None, kind="restore", restore="7000", **more)
     return plan(
         request,
-        product=as_restore(product),
-        inputs={INPUT: held_facts(found, product, TARGET)},
-        code=no_code(CODE),
+        product=to_restore_product(product),
+        inputs={INPUT: build_restore_input(found, product, TARGET)},
+        code=strip_code(CODE),
         held=found,
     )
 

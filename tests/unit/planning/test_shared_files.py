@@ -9,7 +9,7 @@ import pytest
 from errata.model.manifest import Rewrite, TargetPin
 from errata.model.partition import Grain
 from errata.model.product import Publish
-from errata.ports.tables import Column, PartitionField, TargetFacts
+from errata.ports.tables import Column, PartitionField, TargetState
 from unit.planning.worlds import PRODUCT, TARGET, ask, levels, plan
 
 PLAIN = replace(
@@ -27,7 +27,7 @@ OLDER = replace(TARGET, shared_files=("a", "b"), shared_rows=70, shared_bytes=70
         (OLDER, "2 files with rows of these partitions have another partition spec"),
     ],
 )
-def test_the_plan_says_why_rows_are_written_anew_and_how_many(target: TargetFacts, why: str) -> None:
+def test_the_plan_says_why_rows_are_written_anew_and_how_many(target: TargetState, why: str) -> None:
     """It warns, and the manifest seals mode, reason and amount; staged output goes to a shadow."""
     made = plan(target=target)
     assert levels(made, "rewrite") == ["warn"]

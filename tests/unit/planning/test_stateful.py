@@ -9,10 +9,10 @@ import pytest
 from errata.errors import UsageError
 from errata.model.partition import Grain
 from errata.model.product import Input
-from errata.model.refs import input_pins
-from errata.planning.build import Plan, own_facts
+from errata.model.refs import input_tags
+from errata.planning.build import Plan, build_own_input
 from errata.planning.packing import SMALLEST_PER_CORE
-from errata.planning.request import Request, input_partitions
+from errata.planning.request import Request, list_input_partitions
 from unit.planning.worlds import DAYS, INPUTS, MB, PRODUCT, PROJECT, TARGET, ask, levels, message, plan
 
 OWN = Input("previous", table=PRODUCT.target.table, partition="business_date", lookback="2d", own=True)
@@ -24,7 +24,7 @@ def stateful(request: Request) -> Plan:
     """A plan of the product that reads its own output."""
     end = (request.end or "")[-2:]
     scope = [day for day in DAYS if (request.start or "") <= day and day[-2:] < end]
-    facts = {"previous": own_facts(OWN, STATEFUL, TARGET, scope)}
+    facts = {"previous": build_own_input(OWN, STATEFUL, TARGET, scope)}
     return plan(request, product=STATEFUL, inputs={**INPUTS, **facts})
 
 
@@ -68,7 +68,7 @@ def test_the_first_partitions_warn_that_own_output_begins_with_them():
 
 def test_a_partition_never_needs_itself():
     """What precedes, step by step, without gaps closing it."""
-    assert input_partitions(OWN, Grain.DAY, ["2026-01-10", "2026-01-20"]) == (
+    assert list_input_partitions(OWN, Grain.DAY, ["2026-01-10", "2026-01-20"]) == (
         "2026-01-08",
         "2026-01-09",
         "2026-01-18",
@@ -138,7 +138,7 @@ def test_two_snapshots_of_one_table_have_a_tag_each():
     one = made.manifest.inputs[1]
     two, same = replace(one, name="late", snapshot_id="9000"), replace(one, name="again")
     table = one.location
-    assert input_pins("bf-1", (one, two, same)) == {
+    assert input_tags("bf-1", (one, two, same)) == {
         (table, "errata_bf-1_in"): "8123",
         (table, "errata_bf-1_in2"): "9000",
     }

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from errata.model.manifest import Code, ExpectedFile, SourceFile
-from errata.model.partition import Grain, expand
+from errata.model.partition import Grain, expand_range
 from errata.model.product import Catalog, Input, Product, Project, Protect, Target, Transform
 from errata.planning.build import Plan, build_plan
 from errata.planning.request import Request
-from errata.ports.tables import Column, InputFacts, PartitionField, PartitionSize, TargetFacts
+from errata.ports.tables import Column, InputState, PartitionField, PartitionSize, TargetState
 
 NOW = datetime(2026, 3, 1, 9, tzinfo=UTC)
-DAYS = expand(Grain.DAY, "2026-01-01", "2026-02-01")
+DAYS = expand_range(Grain.DAY, "2026-01-01", "2026-02-01")
 MB = 1024 * 1024
 
 PRODUCT = Product(
@@ -51,7 +51,7 @@ CODE = Code(
     errata_version="0.1.0",
 )
 FIELD = PartitionField("business_date", "date", "identity", Grain.DAY)
-TARGET = TargetFacts(
+TARGET = TargetState(
     table=PRODUCT.target.table,
     table_uuid="7d2f",
     base_snapshot_id="7719",
@@ -71,7 +71,7 @@ TARGET = TargetFacts(
     properties={"commit.retry.num-retries": "30"},
 )
 INPUTS = {
-    "transactions": InputFacts(
+    "transactions": InputState(
         name="transactions",
         kind="files",
         location="raw/{business_date}/*.parquet",
@@ -82,7 +82,7 @@ INPUTS = {
         oldest=DAYS[0],
         rows_known=False,
     ),
-    "adjustments": InputFacts(
+    "adjustments": InputState(
         name="adjustments",
         kind="table",
         location="lake.raw.adjustments",
@@ -93,7 +93,7 @@ INPUTS = {
         newest_ms=1_768_500_000_000,
         oldest=DAYS[0],
     ),
-    "fx_rates": InputFacts(
+    "fx_rates": InputState(
         name="fx_rates",
         kind="table",
         location="lake.ref.fx_rates",
@@ -141,7 +141,7 @@ def message(made: Plan, rule: str) -> str:
     return "; ".join(verdict.message for verdict in made.verdicts if verdict.rule == rule)
 
 
-def without(name: str, *days: str) -> dict[str, InputFacts]:
+def without(name: str, *days: str) -> dict[str, InputState]:
     """The inputs with some partitions of one of them gone."""
     left = {day: size for day, size in INPUTS[name].partitions.items() if day not in days}
     return INPUTS | {name: replace(INPUTS[name], partitions=left, oldest=min(left))}

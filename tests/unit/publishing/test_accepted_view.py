@@ -8,7 +8,7 @@ import pytest
 
 from errata.model.manifest import TargetPin
 from errata.model.partition import Grain
-from errata.publishing.sql.accepted_view import accepted_sql, swapped_sql
+from errata.publishing.sql.accepted_view import build_accepted_sql, build_swapped_sql
 
 DAYS = TargetPin(
     "lake.fin.t", "u", "1", 0, 0, "d", "date", "identity", Grain.DAY, {"d": "date", "x": "int"}, (), "part", {}, 1
@@ -22,7 +22,7 @@ def where(sql: str) -> str:
 def test_partitions_of_one_version_are_ranges() -> None:
     """A thousand days of one run are one comparison."""
     accepted = {"2026-01-01": 1, "2026-01-02": 1, "2026-01-03": 2, "2026-01-05": 1}
-    assert accepted_sql("lake.fin.v", DAYS, ("d", "x"), accepted) == (
+    assert build_accepted_sql("lake.fin.v", DAYS, ("d", "x"), accepted) == (
         "SELECT `d`, `x` FROM `lake`.`fin`.`v` WHERE "
         "(`errata_version` = 1 AND ((`d` >= DATE'2026-01-01' AND `d` < DATE'2026-01-03') OR "
         "(`d` >= DATE'2026-01-05' AND `d` < DATE'2026-01-06'))) OR "
@@ -33,14 +33,14 @@ def test_partitions_of_one_version_are_ranges() -> None:
 def test_no_condition_on_values_is_an_in_list() -> None:
     """Iceberg fails on ``IN`` when a text column has a NULL partition, so several values are several equalities."""
     pin = replace(DAYS, column_type="string", grain=Grain.VALUE)
-    assert where(accepted_sql("lake.fin.v", pin, ("d",), {"a": 1, "b": 1, "null": 1})) == (
+    assert where(build_accepted_sql("lake.fin.v", pin, ("d",), {"a": 1, "b": 1, "null": 1})) == (
         "(`errata_version` = 1 AND (`d` IS NULL OR `d` = 'a' OR `d` = 'b'))"
     )
 
 
 def test_the_last_day_there_is_ends_with_its_year() -> None:
     """9999-12-31 does not take rows of later years along, which a table can hold."""
-    assert where(accepted_sql("lake.fin.v", DAYS, ("d",), {"9999-12-31": 1, "0999-01-01": 1})) == (
+    assert where(build_accepted_sql("lake.fin.v", DAYS, ("d",), {"9999-12-31": 1, "0999-01-01": 1})) == (
         "(`errata_version` = 1 AND ((`d` >= DATE'0999-01-01' AND `d` < DATE'0999-01-02') OR "
         "(`d` >= DATE'9999-12-31' AND `d` < DATE'10000-01-01')))"
     )
@@ -48,15 +48,15 @@ def test_the_last_day_there_is_ends_with_its_year() -> None:
 
 def test_nothing_accepted_shows_nothing_or_the_target_as_it_is() -> None:
     """After everything was rolled back."""
-    assert where(accepted_sql("lake.fin.v", DAYS, ("d",), {})) == "false"
-    assert swapped_sql("lake.fin.v", DAYS, ("d",), {}) == "SELECT `d` FROM `lake`.`fin`.`t`"
+    assert where(build_accepted_sql("lake.fin.v", DAYS, ("d",), {})) == "false"
+    assert build_swapped_sql("lake.fin.v", DAYS, ("d",), {}) == "SELECT `d` FROM `lake`.`fin`.`t`"
 
 
 def test_a_swapped_view_has_every_row_of_the_target_that_is_not_replaced() -> None:
     """Rows of the NULL partition are neither lost in the comparison nor shown twice."""
-    some = swapped_sql("lake.fin.v", DAYS, ("d",), {"2026-01-01": 1}).partition(" UNION ALL ")[2]
+    some = build_swapped_sql("lake.fin.v", DAYS, ("d",), {"2026-01-01": 1}).partition(" UNION ALL ")[2]
     assert where(some) == "NOT ((`d` >= DATE'2026-01-01' AND `d` < DATE'2026-01-02')) OR `d` IS NULL"
-    null = swapped_sql("lake.fin.v", DAYS, ("d",), {"null": 1}).partition(" UNION ALL ")[2]
+    null = build_swapped_sql("lake.fin.v", DAYS, ("d",), {"null": 1}).partition(" UNION ALL ")[2]
     assert where(null) == "NOT (`d` IS NULL)"
 
 
@@ -73,4 +73,4 @@ def test_a_swapped_view_has_every_row_of_the_target_that_is_not_replaced() -> No
 def test_partitions_are_literals_of_the_columns_type(kind: str, grain: Grain, partition: str, expected: str) -> None:
     """A value that looks like SQL stays a value."""
     pin = replace(DAYS, column_type=kind, grain=grain)
-    assert expected in accepted_sql("lake.fin.v", pin, ("d",), {partition: 1})
+    assert expected in build_accepted_sql("lake.fin.v", pin, ("d",), {partition: 1})

@@ -13,10 +13,10 @@ from errata.failpoints import NAMES, arm
 from errata.model.manifest import ExpectedFile, Rewrite, TargetPin
 from errata.model.partition import Grain
 from errata.model.table import Commit, DataFile, History, NewDelete, TableColumn, TableSchema
-from errata.ports.publish import CarriedOver, Landed, Outcome, PublicationCommit
-from errata.publishing.carry_over import NOTHING
-from errata.publishing.conflict import judge
-from errata.publishing.replacement import Replaced, Replacement, carry_out
+from errata.ports.publish import CarriedOver, Outcome, PublicationCommit, PublicationLookup
+from errata.publishing.carry_over import NOTHING_CARRIED
+from errata.publishing.conflict import classify_changes
+from errata.publishing.replacement import Replacement, ReplacementResult, commit_replacement
 from unit.publishing.test_replacement import Log
 
 DAY, OTHER = "2026-01-01", "2026-01-02"
@@ -45,10 +45,10 @@ class Lake:
     def version(self, _target: TargetPin) -> Version:
         return Version(self, self.head, dict(self.files))
 
-    def look(self, *_: Any) -> Landed:
+    def find_outcome(self, *_: Any) -> PublicationLookup:
         if self.tag == "guard":
-            return Landed(Outcome.FENCED)
-        return Landed(Outcome.LANDED, self.tag) if self.tag else Landed(Outcome.ABSENT)
+            return PublicationLookup(Outcome.FENCED)
+        return PublicationLookup(Outcome.LANDED, self.tag) if self.tag else PublicationLookup(Outcome.ABSENT)
 
     def fence(self, *_: Any) -> None:
         self.tag = self.tag or "guard"
@@ -134,12 +134,12 @@ def _order(*files: str, **changes: Any) -> Replacement:
     )  # fmt: skip
 
 
-def _publish(lake: Lake, order: Replacement, *, same: bool = True) -> Replaced:
+def _publish(lake: Lake, order: Replacement, *, same: bool = True) -> ReplacementResult:
     class Content:
         def content(self, _target: TargetPin, snapshot: str, names: Sequence[str], _columns: Any) -> dict[str, str]:
             return dict.fromkeys(names, "same" if same else snapshot)
 
-    return carry_out(order, lake, Content(), Log())  # type: ignore[arg-type]
+    return commit_replacement(order, lake, Content(), Log())  # type: ignore[arg-type]
 
 
 def test_what_a_shared_file_holds_of_others_is_carried_over_and_files_without_the_scope_stay() -> None:
@@ -224,15 +224,15 @@ def test_rows_that_cannot_be_carried_over_leave_main_as_it_was() -> None:
 
 def test_nothing_shared_needs_nothing_carried_over() -> None:
     """A table whose partitions are sets of files never gets here."""
-    assert NOTHING.fits([DataFile("a", 1, 1, DAY)])
-    assert not NOTHING.fits([DataFile("a", 1, 1, None)])
+    assert NOTHING_CARRIED.is_current([DataFile("a", 1, 1, DAY)])
+    assert not NOTHING_CARRIED.is_current([DataFile("a", 1, 1, None)])
     assert {"publish.after_carry", "rollback.after_carry"} <= set(NAMES)
 
 
 def test_commits_prove_nothing_of_partitions_that_share_files() -> None:
     """An append may have been to other partitions; it is only suspected."""
     append = Commit("9", "append", 0, "etl", {}, touches_everything=True)
-    found = judge([DAY], History((append,), complete=True), shares_files=True)
+    found = classify_changes([DAY], History((append,), complete=True), shares_files=True)
     assert (found.unclear, found.written) == ((DAY,), {})
-    assert found.settled([]).written == {DAY: (append,)}
-    assert found.settled([DAY]).compacted == (DAY,)
+    assert found.resolve_unclear([]).written == {DAY: (append,)}
+    assert found.resolve_unclear([DAY]).compacted == (DAY,)

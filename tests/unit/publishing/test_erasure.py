@@ -13,8 +13,14 @@ from errata.errors import StateRefused
 from errata.ledger import CandidateRecord
 from errata.model.product import Publish
 from errata.model.run import RunState
-from errata.model.table import by_partition
-from errata.publishing.erasure import judge_suppressed, kept, require_judged, require_no_earlier, require_no_return
+from errata.model.table import group_by_partition
+from errata.publishing.erasure import (
+    check_candidate_erasure,
+    require_clean_rollback,
+    require_clean_versions,
+    require_erasure_check,
+    watermark_fields,
+)
 from errata.publishing.replacement import Replacement
 from errata.testing import FakeSuppressions
 from support.office import ANA, DAYS, FILES, Office, office
@@ -42,17 +48,17 @@ def newest(desk: Office) -> CandidateRecord:
 
 
 def judge(desk: Office) -> None:
-    judge_suppressed(desk.desk, ANA, desk.run, desk.manifest, newest(desk))
+    check_candidate_erasure(desk.desk, ANA, desk.run, desk.manifest, newest(desk))
 
 
 def require(desk: Office) -> str:
-    return require_judged(desk.desk, ANA, desk.run, newest(desk))
+    return require_erasure_check(desk.desk, ANA, desk.run, newest(desk))
 
 
 def undo(desk: Office, *, rewrite: bool = False) -> Replacement:
     return Replacement(
         kind="rollback", run_id=desk.run.run_id, manifest_digest="", target=desk.manifest.target, partitions=DAYS,
-        expected={}, base_snapshot_id=None, add=by_partition(FILES, DAYS), add_from=() if rewrite else ("77",),
+        expected={}, base_snapshot_id=None, add=group_by_partition(FILES, DAYS), add_from=() if rewrite else ("77",),
         undo_days=30, keep_refs={}, content_columns=(), rewrite={"88": DAYS[:1]} if rewrite else {},
     )  # fmt: skip
 
@@ -60,8 +66,8 @@ def undo(desk: Office, *, rewrite: bool = False) -> Replacement:
 def test_without_a_list_nothing_is_asked_and_nothing_is_kept(desk: Office):
     """No fact, no question about rows, no word in the publication."""
     judge(desk)
-    assert kept(require(desk)) == {}
-    assert kept(require_no_return(desk.desk, ANA, desk.run, desk.manifest, undo(desk))) == {}
+    assert watermark_fields(require(desk)) == {}
+    assert watermark_fields(require_clean_rollback(desk.desk, ANA, desk.run, desk.manifest, undo(desk))) == {}
     assert fake(desk).asked == []
     assert not [name for name in desk.ledger.facts(desk.run.run_id) if name.startswith("unsuppressed")]
 
@@ -70,7 +76,7 @@ def test_a_candidate_counts_for_the_watermark_at_which_it_was_judged(desk: Offic
     """A list that grew voids it until it is judged again; another candidate needs its own judgement."""
     fake(desk).suppress("ann")
     judge(desk)
-    assert kept(require(desk)) == {"watermark": "1"}
+    assert watermark_fields(require(desk)) == {"watermark": "1"}
     fake(desk).suppress("ben")
     with pytest.raises(StateRefused, match="assemble and validate again") as refused:
         require(desk)
@@ -98,10 +104,10 @@ def test_what_would_return_is_asked_about_by_snapshot(desk: Office, rewrite: boo
     """Files that are put back, and rows that would be written anew, alike."""
     fake(desk).suppress("ann", DAYS[0])
     with pytest.raises(StateRefused, match=f"bring back rows of suppressed subjects in {DAYS[0]}"):
-        require_no_return(desk.desk, ANA, desk.run, desk.manifest, undo(desk, rewrite=rewrite))
+        require_clean_rollback(desk.desk, ANA, desk.run, desk.manifest, undo(desk, rewrite=rewrite))
     assert fake(desk).asked == [{"88": DAYS[:1]}] if rewrite else [{"77": DAYS}]
     fake(desk).where["ann"] = ()
-    assert require_no_return(desk.desk, ANA, desk.run, desk.manifest, undo(desk, rewrite=rewrite)) == "1"
+    assert require_clean_rollback(desk.desk, ANA, desk.run, desk.manifest, undo(desk, rewrite=rewrite)) == "1"
 
 
 def test_an_earlier_version_that_holds_someone_on_the_list_is_not_shown_again(tmp_path: Path):
@@ -129,7 +135,7 @@ def test_an_earlier_version_that_holds_someone_on_the_list_is_not_shown_again(tm
     assert listed.asked == [{"head of lake.fin.v": [DAYS[0]]}]
     assert place.state == "published"
     listed.where["ann"] = ()
-    assert require_no_earlier(place.desk, ANA, place.run, place.manifest, DAYS) == "1"
-    assert require_no_earlier(place.desk, ANA, place.run, place.manifest, DAYS[1:]) == "1"
+    assert require_clean_versions(place.desk, ANA, place.run, place.manifest, DAYS) == "1"
+    assert require_clean_versions(place.desk, ANA, place.run, place.manifest, DAYS[1:]) == "1"
     assert len(listed.asked) == 2
     place.ledger.close()

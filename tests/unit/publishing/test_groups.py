@@ -21,7 +21,7 @@ from errata.errors import EngineError, PermissionRefused, PublishConflict, Publi
 from errata.model.audit import Actor
 from errata.model.product import Groups, Publish
 from errata.model.product.throttle import Signal
-from errata.publishing.groups import groups_view, in_group, require_its_turn
+from errata.publishing.groups import groups_view, require_group_ready, select_group
 from errata.views import GroupsView, PublishView
 from support.clock import set_clock
 from support.ids import numbered
@@ -67,8 +67,8 @@ def publish(place: Office, *, person: str = "bo", named: tuple[str, ...] = (), e
     actor, ledger = Actor(person, "u", "h"), place.ledger
     run = ledger.run(place.run.run_id)
     states = ledger.partition_states(run.run_id)
-    scope = in_group(place.manifest, named or DAYS, states, named=bool(named))
-    turn = require_its_turn(place.desk, actor, run, place.manifest, scope, early)
+    scope = select_group(place.manifest, named or DAYS, states, named=bool(named))
+    turn = require_group_ready(place.desk, actor, run, place.manifest, scope, early)
     made = ledger.intend_publication(
         run.run_id, "publish", scope, table=run.table, person=person, reason="", detail={"add": list(scope)},
         lease_seconds=60, actor=actor, release=turn,
@@ -97,7 +97,7 @@ def roll_back(place: Office, *days: str) -> None:
 
 
 def stepped(place: Office, once: Callable[[], PublishView], *, holds: bool = True) -> PublishView:
-    return stepping.publish_in_steps(place.desk, BO, place.run.run_id, once, holds=holds)
+    return stepping.publish_by_group(place.desk, BO, place.run.run_id, once, holds=holds)
 
 
 @contextmanager
@@ -163,8 +163,8 @@ class TestTurn:
         place = make()
         whole = replace(place.manifest, publish=Publish())
         states = place.ledger.partition_states(place.run.run_id)
-        assert in_group(whole, DAYS, states, named=False) == DAYS
-        assert require_its_turn(place.desk, BO, place.run, whole, DAYS, None) == {}
+        assert select_group(whole, DAYS, states, named=False) == DAYS
+        assert require_group_ready(place.desk, BO, place.run, whole, DAYS, None) == {}
         assert groups_view(place.desk, place.run, whole) is None
 
 
@@ -362,7 +362,7 @@ class TestWait:
         place = make()
         publish(place)
         with pytest.raises(PermissionRefused):
-            stepping.publish_in_steps(
+            stepping.publish_by_group(
                 place.desk, Actor("ana", "u", "h"), place.run.run_id, lambda: publish(place), holds=True
             )
 
@@ -379,7 +379,7 @@ def test_a_run_that_is_over_is_refused_for_that_and_not_for_its_turn(make: Make,
     run_id = place.run.run_id
     publish(place)
     roll_back(place, *DAYS[3:])
-    monkeypatch.setattr(publishing, "settle_open", lambda *_: None)  # looks at tables
+    monkeypatch.setattr(publishing, "recover_open_intents", lambda *_: None)  # looks at tables
     with pytest.raises(StateRefused) as refused:
         place.client.publish(run_id, as_="bo")
     assert "found rolled_back" in refused.value.message

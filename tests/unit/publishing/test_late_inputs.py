@@ -14,8 +14,8 @@ from errata.model.manifest import InputPin, SourceFile
 from errata.model.partition import Grain
 from errata.model.product import Input
 from errata.model.table import Commit, History, Touch
-from errata.ports.tables import InputFacts, PartitionSize
-from errata.publishing.late_inputs import late_inputs_of, notice_late_inputs
+from errata.ports.tables import InputState, PartitionSize
+from errata.publishing.late_inputs import notice_late_inputs, read_late_inputs
 from errata.views import LateInputView
 from support.office import ANA, DAYS, Office, office
 
@@ -46,11 +46,11 @@ class Source:
         self.asked.append(tuple(partitions))
         return History(self.commits_made, self.complete)
 
-    def read_input(self, source: Input, _grain: Grain, partitions: Sequence[str]) -> InputFacts:
+    def read_input(self, source: Input, _grain: Grain, partitions: Sequence[str]) -> InputState:
         assert not source.needs_schema
         self.asked.append(tuple(partitions))
         sizes = {name: PartitionSize(1, 1, 1, found) for name, found in self.prints.items()}
-        return InputFacts(source.name, "files" if source.files else "table", "x", None, sizes, files=self.files)
+        return InputState(source.name, "files" if source.files else "table", "x", None, sizes, files=self.files)
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Place:
 
     @property
     def recorded(self) -> list[LateInputView]:
-        return list(late_inputs_of(self.house.desk, self.house.run))
+        return list(read_late_inputs(self.house.desk, self.house.run))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from errata.errors import PublishConflict
 from errata.model.manifest import ExpectedFile
 from errata.model.table import Commit, DataFile, History, NewDelete, TableColumn, TableSchema, Touch
-from errata.publishing.replacement import Replacement, examine
+from errata.publishing.replacement import Replacement, examine_version
 from unit.publishing.test_replacement import PIN
 
 A, B = "2026-01-01", "2026-01-02"
@@ -64,11 +64,11 @@ def order(**changes: Any) -> Replacement:
 def test_what_live_wrote_before_the_rebase_is_no_conflict_and_compaction_after_it_is_none():
     """Each partition from its own base; without the rebase the same commits are a conflict."""
     version = Version({A: "new-a", B: "new-b"}, {"1": (COMPACTED, LIVE), "6": (COMPACTED,)})
-    found = examine(order(rebased={A: "6"}), version, None)  # type: ignore[arg-type]
+    found = examine_version(order(rebased={A: "6"}), version, None)  # type: ignore[arg-type]
     assert sorted(found.compacted) == [A, B]
     assert sorted(version.asked) == [("1", (B,)), ("6", (A,))]
     with pytest.raises(PublishConflict) as conflict:
-        examine(order(), version, None)  # type: ignore[arg-type]
+        examine_version(order(), version, None)  # type: ignore[arg-type]
     assert conflict.value.fields["partitions"] == [A]
 
 
@@ -83,10 +83,10 @@ def test_where_only_content_can_tell_it_is_that_of_its_own_base(bases: tuple[str
     version = Version({A: "new-a", B: "new-b"}, {"1": (), "6": (), "": ()})
     rebased = {A: bases[1]}
     if bases[1]:
-        assert sorted(examine(order(rebased=rebased), version, Content()).compacted) == [A, B]  # type: ignore[arg-type]
+        assert sorted(examine_version(order(rebased=rebased), version, Content()).compacted) == [A, B]  # type: ignore[arg-type]
         return
     with pytest.raises(PublishConflict) as conflict:
-        examine(order(rebased=rebased), version, Content())  # type: ignore[arg-type]
+        examine_version(order(rebased=rebased), version, Content())  # type: ignore[arg-type]
     assert conflict.value.fields["partitions"] == [A]
 
 
@@ -95,7 +95,7 @@ def test_a_conflict_says_what_the_plan_says_of_live_writes(policy: str, says: st
     """And offers the freeze to those who have none."""
     version = Version({A: "new-a", B: "old-" + B}, {"1": (LIVE,)})
     with pytest.raises(PublishConflict) as conflict:
-        examine(order(on_live_write=policy), version, None)  # type: ignore[arg-type]
+        examine_version(order(on_live_write=policy), version, None)  # type: ignore[arg-type]
     assert says in (conflict.value.hint or "")
     assert conflict.value.fields["on_live_write"] == policy
 
@@ -105,6 +105,6 @@ def test_delete_files_count_from_a_partition_s_own_base():
     gone = Commit("5", "overwrite", 0, "flink", {})
     version = Version({A: "old-" + A, B: "old-" + B}, {}, deletes={"1": (gone,), "6": ()})
     with pytest.raises(PublishConflict, match="snapshot 5 \\(flink") as conflict:
-        examine(order(rebased={A: "6"}), version, None)  # type: ignore[arg-type]
+        examine_version(order(rebased={A: "6"}), version, None)  # type: ignore[arg-type]
     assert conflict.value.fields["partitions"] == [B]
-    assert examine(order(rebased={A: "6", B: "6"}), version, None).compacted == ()  # type: ignore[arg-type]
+    assert examine_version(order(rebased={A: "6", B: "6"}), version, None).compacted == ()  # type: ignore[arg-type]

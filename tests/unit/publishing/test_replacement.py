@@ -12,8 +12,8 @@ from errata.errors import EngineError, PublishConflict, RunExpired, StateRefused
 from errata.model.manifest import ExpectedFile, NewColumn, TargetPin
 from errata.model.partition import Grain
 from errata.model.table import Commit, DataFile, History, NewDelete, TableColumn, TableSchema, Touch
-from errata.ports.publish import SCOPE, Landed, Outcome, PublicationCommit, scope_of
-from errata.publishing.replacement import Replacement, carry_out, settle
+from errata.ports.publish import SCOPE_PROPERTY, Outcome, PublicationCommit, PublicationLookup, scope_digest
+from errata.publishing.replacement import Replacement, close_intent, commit_replacement
 
 DAY = "2026-01-01"
 PIN = TargetPin(
@@ -50,10 +50,10 @@ class Table:
     def version(self, _target: TargetPin) -> Version:
         return Version(self, self.head, frozenset(self.files), self.schema_id, self.table_uuid, self.spec_id)
 
-    def look(self, _target: TargetPin, _pub: str) -> Landed:
+    def find_outcome(self, _target: TargetPin, _pub: str) -> PublicationLookup:
         if self.tag == "guard":
-            return Landed(Outcome.FENCED)
-        return Landed(Outcome.LANDED, self.tag) if self.tag else Landed(Outcome.ABSENT)
+            return PublicationLookup(Outcome.FENCED)
+        return PublicationLookup(Outcome.LANDED, self.tag) if self.tag else PublicationLookup(Outcome.ABSENT)
 
     def fence(self, _target: TargetPin, _pub: str) -> None:
         self.tag = self.tag or "guard"
@@ -139,11 +139,11 @@ class Log:
     def last_look(self) -> None:
         self.may()
 
-    def intend(self, detail: Mapping[str, object]) -> str:
+    def open_intent(self, detail: Mapping[str, object]) -> str:
         self.events.append("intended")
         return "p1"
 
-    def knows(self, publication_id: str) -> bool:
+    def is_recorded(self, publication_id: str) -> bool:
         return publication_id in self.known
 
     def restore(self, publication_id: str, snapshot_id: str, detail: Mapping[str, object]) -> None:
@@ -153,10 +153,10 @@ class Log:
     def update(self, _pub: str, _detail: Mapping[str, object]) -> None:
         self.events.append("updated")
 
-    def committed(self, _pub: str, snapshot_id: str) -> None:
+    def record_committed(self, _pub: str, snapshot_id: str) -> None:
         self.events.append(f"committed {snapshot_id}")
 
-    def abandoned(self, _pub: str, _reason: str) -> None:
+    def record_abandoned(self, _pub: str, _reason: str) -> None:
         self.events.append("abandoned")
 
 
@@ -176,7 +176,7 @@ ORDER = Replacement("publish", "run", "digest", PIN, (DAY,), {DAY: (OLD,)}, "1",
 def test_a_try_that_lands_is_recorded_once_with_its_undo_set() -> None:
     """Intent, undo set, commit, outcome: in this order."""
     table, log = Table(), Log()
-    done = carry_out(ORDER, table, SameContent(), log)
+    done = commit_replacement(ORDER, table, SameContent(), log)
     assert table.files == {"new"}
     assert table.undo == [("old",)]
     assert log.events == ["intended", "updated", f"committed {done.snapshot_id}"]
@@ -198,7 +198,7 @@ def test_the_last_look_is_taken_before_every_try() -> None:
     table.on_commit = moved
     log = Log(may=look)
     with pytest.raises(StateRefused, match="the list has moved"):
-        carry_out(ORDER, table, SameContent(), log)
+        commit_replacement(ORDER, table, SameContent(), log)
     assert (looks, log.events[-1], table.files) == ([0, 1, 2], "abandoned", {"old"})
 
 
@@ -211,7 +211,7 @@ def test_an_answer_that_got_lost_is_looked_up_and_not_published_twice() -> None:
         return False
 
     table.on_commit = land_and_raise
-    done = carry_out(ORDER, table, SameContent(), log)
+    done = commit_replacement(ORDER, table, SameContent(), log)
     assert table.files == {"new"}
     assert log.events[-1] == f"committed {done.snapshot_id}"
     assert log.events.count("intended") == 1
@@ -228,7 +228,7 @@ def test_a_lost_race_is_tried_again_on_what_is_there_now() -> None:
         return True
 
     table.on_commit = move_once
-    carry_out(ORDER, table, SameContent(), log)
+    commit_replacement(ORDER, table, SameContent(), log)
     assert table.files == {"new"}
     assert table.undo == [("old",)]
 
@@ -239,7 +239,7 @@ def test_a_write_between_check_and_commit_is_a_conflict_behind_a_fence() -> None
 
     table.on_commit = _live_write_once
     with pytest.raises(PublishConflict, match="snapshot 77 \\(daily"):
-        carry_out(ORDER, table, SameContent(), log)
+        commit_replacement(ORDER, table, SameContent(), log)
     assert table.files == {"old", "live"}
     assert table.tag == "guard"
     assert log.events[-1] == "abandoned"
@@ -255,7 +255,7 @@ def test_a_main_that_never_rests_ends_in_a_refusal_and_not_in_a_plain_overwrite(
 
     table.on_commit = always_moves
     with pytest.raises(PublishConflict) as refused:
-        carry_out(ORDER, table, SameContent(), log)
+        commit_replacement(ORDER, table, SameContent(), log)
     assert "CommitFailedException" in refused.value.message
     assert table.files == {"old"}
     assert log.events[-1] == "abandoned"
@@ -274,7 +274,7 @@ def test_compaction_between_check_and_commit_renews_the_undo_set() -> None:
         return True
 
     table.on_commit = compact_once
-    found = carry_out(ORDER, table, SameContent(), log)
+    found = commit_replacement(ORDER, table, SameContent(), log)
     assert table.files == {"new"}
     assert table.undo == [("old",), ("compacted",)]
     assert found.compacted == (DAY,)
@@ -289,7 +289,7 @@ def test_a_table_that_is_not_the_planned_one_is_refused_before_anything_is_inten
     """Table, schema and partition spec are requirements of the commit."""
     table, log = Table(**changed), Log()
     with pytest.raises(PublishConflict):
-        carry_out(ORDER, table, SameContent(), log)
+        commit_replacement(ORDER, table, SameContent(), log)
     assert log.events == []
 
 
@@ -300,7 +300,7 @@ ROLLBACK = replace(ORDER, kind="rollback", instead="errata plan fin.sales --part
 def test_a_rollback_needs_the_partitions_files_and_not_the_planned_spec_or_names(changed: dict[str, Any]) -> None:
     """What was published is taken out and what was there put back, file by file, whatever the spec is by now."""
     table, log = Table(**changed), Log()
-    carry_out(ROLLBACK, table, SameContent(), log)
+    commit_replacement(ROLLBACK, table, SameContent(), log)
     assert table.files == {"new"}
 
 
@@ -308,7 +308,7 @@ def test_a_rollback_over_files_of_another_spec_names_the_command_that_restores()
     """A file that may hold other partitions is not taken out; the hint is the whole command."""
     table, log = Table(spec_id=1, partition=None), Log()
     with pytest.raises(PublishConflict, match="written since under another partition spec") as refused:
-        carry_out(ROLLBACK, table, SameContent(), log)
+        commit_replacement(ROLLBACK, table, SameContent(), log)
     assert "errata plan fin.sales --partitions 2026-01-01 --restore 7" in refused.value.hint
     assert (log.events, table.files) == ([], {"old"})
 
@@ -317,20 +317,20 @@ def test_a_rollback_after_a_rename_reads_no_rows_by_the_old_name() -> None:
     """Where only content could tell, it is refused with the command that restores."""
     table, log = Table(column="renamed", files={"rewritten"}), Log()
     with pytest.raises(PublishConflict, match="its partition column d is now renamed") as refused:
-        carry_out(ROLLBACK, table, SameContent(), log)
+        commit_replacement(ROLLBACK, table, SameContent(), log)
     assert "--restore 7" in refused.value.hint
 
 
 def test_a_rollback_by_a_column_that_was_dropped_is_refused_in_a_sentence() -> None:
     """Nothing says any more which rows are of a partition."""
     with pytest.raises(PublishConflict, match=r"column d of lake\.t, which its partitions are of, was dropped"):
-        carry_out(ROLLBACK, Table(column=None), SameContent(), Log())
+        commit_replacement(ROLLBACK, Table(column=None), SameContent(), Log())
 
 
 def test_a_commit_touches_every_ref_it_relies_on() -> None:
     """Candidate, undo set and guard: a REST catalog asserts only what a commit touches."""
     table = Table()
-    carry_out(replace(ORDER, keep_refs={"errata_run_c1": 7}), table, SameContent(), Log())
+    commit_replacement(replace(ORDER, keep_refs={"errata_run_c1": 7}), table, SameContent(), Log())
     assert set(table.commits[-1].keep_refs) == {"errata_run_c1", "errata_p1_undo", "errata_guard"}
 
 
@@ -339,7 +339,7 @@ def test_rows_that_are_written_anew_hang_on_a_branch_that_the_commit_touches() -
     table = Table(past={"pre": ("old",), "rows": ("anew",)})
     table.rewrite = lambda *_: "rows"  # type: ignore[method-assign]
     order = replace(ORDER, kind="rollback", add={}, add_from=(), rewrite={"pre": (DAY,)})
-    carry_out(order, table, SameContent(), Log())
+    commit_replacement(order, table, SameContent(), Log())
     assert table.commits[-1].add == ("anew",)
     assert set(table.commits[-1].keep_refs) == {"errata_p1_rows1", "errata_p1_undo", "errata_guard"}
 
@@ -348,8 +348,8 @@ def test_main_before_is_kept_for_the_window_where_the_old_files_carry_deletes() 
     """Their rows can only be read from that version; elsewhere the undo branch has the files, and three days do."""
     gone = ExpectedFile("gone", 1, "position_deletes")
     plain, deleted = Table(), Table(attached=(gone,))
-    carry_out(ORDER, plain, SameContent(), Log())
-    carry_out(replace(ORDER, expected={DAY: (OLD, gone)}), deleted, SameContent(), Log())
+    commit_replacement(ORDER, plain, SameContent(), Log())
+    commit_replacement(replace(ORDER, expected={DAY: (OLD, gone)}), deleted, SameContent(), Log())
     assert [table.commits[-1].pre_days for table in (plain, deleted)] == [3, ORDER.undo_days]
 
 
@@ -362,7 +362,7 @@ def test_an_error_from_elsewhere_closes_the_intent_as_well() -> None:
 
     table.write_undo = undo_fails  # type: ignore[method-assign]
     with pytest.raises(EngineError):
-        carry_out(ORDER, table, SameContent(), log)
+        commit_replacement(ORDER, table, SameContent(), log)
     assert log.events == ["intended", "updated", "abandoned"]
     assert table.tag == "guard"
 
@@ -370,19 +370,19 @@ def test_an_error_from_elsewhere_closes_the_intent_as_well() -> None:
 def test_settling_fences_before_it_says_no_and_finds_what_landed_meanwhile() -> None:
     """Look, fence, look again: a commit that lands between the first look and the fence counts."""
     late, log = Table(), Log()
-    first_look = late.look
+    first_look = late.find_outcome
 
-    def look_then_land(target: TargetPin, pub: str) -> Landed:
+    def look_then_land(target: TargetPin, pub: str) -> PublicationLookup:
         answer = first_look(target, pub)
-        late.look = first_look  # type: ignore[method-assign]
+        late.find_outcome = first_look  # type: ignore[method-assign]
         late.tag = late.tag or "55"
         return answer
 
-    late.look = look_then_land  # type: ignore[method-assign]
-    assert settle(PIN, "p1", (DAY,), late, log, reason="gone") == "55"
+    late.find_outcome = look_then_land  # type: ignore[method-assign]
+    assert close_intent(PIN, "p1", (DAY,), late, log, reason="gone") == "55"
     assert log.events == ["committed 55"]
     quiet, log = Table(), Log()
-    assert settle(PIN, "p1", (DAY,), quiet, log, reason="gone") is None
+    assert close_intent(PIN, "p1", (DAY,), quiet, log, reason="gone") is None
     assert quiet.tag == "guard"
     assert log.events == ["abandoned"]
 
@@ -396,29 +396,29 @@ def test_without_a_clear_answer_to_the_fence_nothing_is_concluded() -> None:
 
     table.fence = no_clear_answer  # type: ignore[method-assign]
     with pytest.raises(RuntimeError, match="504"):
-        settle(PIN, "p1", (DAY,), table, log, reason="gone")
+        close_intent(PIN, "p1", (DAY,), table, log, reason="gone")
     assert log.events == []
 
 
 def test_a_publication_that_another_process_closed_is_not_tried_any_more() -> None:
     """Its partitions are free again and may be somebody else's: no undo set is written, no commit is sent."""
     table, log = Table(), Log()
-    intend = log.intend
+    intend = log.open_intent
 
     def closed_at_once(detail: Mapping[str, object]) -> str:
         table.tag = "guard"
         return intend(detail)
 
-    log.intend = closed_at_once  # type: ignore[method-assign]
+    log.open_intent = closed_at_once  # type: ignore[method-assign]
     with pytest.raises(PublishConflict, match="another process closed this publication"):
-        carry_out(ORDER, table, SameContent(), log)
+        commit_replacement(ORDER, table, SameContent(), log)
     assert (table.commits, table.undo, log.events) == ([], [], ["intended", "abandoned"])
 
 
 def test_a_partition_that_is_empty_now_loses_its_old_rows() -> None:
     """The declared scope is replaced, not what is found in the new files: nothing to add still means all to remove."""
     table = Table()
-    carry_out(replace(ORDER, add={DAY: ()}), table, SameContent(), Log())
+    commit_replacement(replace(ORDER, add={DAY: ()}), table, SameContent(), Log())
     assert (table.commits[0].remove, table.commits[0].add, table.files) == (("old",), (), set())
 
 
@@ -427,7 +427,7 @@ def test_a_rollback_does_not_take_a_later_write_along() -> None:
     table, log = Table(files={"old", "live"}), Log()
     table.writes.append(Commit("77", "append", 0, "daily", {DAY: Touch(1, 0)}))
     with pytest.raises(PublishConflict, match="after they were published"):
-        carry_out(replace(ORDER, kind="rollback", own=frozenset({"p0"})), table, SameContent(), log)
+        commit_replacement(replace(ORDER, kind="rollback", own=frozenset({"p0"})), table, SameContent(), log)
     assert (table.files, table.commits, log.events) == ({"old", "live"}, [], [])
 
 
@@ -440,7 +440,7 @@ def test_an_error_of_ours_closes_the_intent() -> None:
 
     table.on_commit = broken
     with pytest.raises(EngineError):
-        carry_out(ORDER, table, SameContent(), log)
+        commit_replacement(ORDER, table, SameContent(), log)
     assert log.events[-1] == "abandoned"
     assert table.files == {"old"}
 
@@ -457,7 +457,7 @@ WIDER = replace(
 def test_the_commit_that_publishes_adds_the_new_columns_and_files_of_the_shadow() -> None:
     """One commit carries both, so readers see the columns when they see the rows."""
     table = Table()
-    carry_out(replace(ORDER, target=WIDER, add_table="lake.errata_shadow_t_1"), table, SameContent(), Log())
+    commit_replacement(replace(ORDER, target=WIDER, add_table="lake.errata_shadow_t_1"), table, SameContent(), Log())
     assert table.commits[0].add_columns == (NewColumn("x", "long", 2),)
     assert table.commits[0].add_table == "lake.errata_shadow_t_1"
 
@@ -465,7 +465,7 @@ def test_the_commit_that_publishes_adds_the_new_columns_and_files_of_the_shadow(
 def test_a_later_part_finds_the_columns_there_and_adds_none() -> None:
     """The schema id is another one by then; the columns are the planned ones under the planned field ids."""
     table = Table(schema_id=1, last_column_id=2, columns={"d": "date", "x": "long"}, field_ids={"d": 1, "x": 2})
-    carry_out(replace(ORDER, target=WIDER), table, SameContent(), Log())
+    commit_replacement(replace(ORDER, target=WIDER), table, SameContent(), Log())
     assert table.commits[0].add_columns == ()
 
 
@@ -485,14 +485,14 @@ def test_new_columns_are_not_added_to_a_schema_that_changed(changed: dict[str, A
     """Staged files carry field ids; under any other they would be read wrongly."""
     table = Table(**changed)
     with pytest.raises(PublishConflict, match="expected schema 0"):
-        carry_out(replace(ORDER, target=WIDER), table, SameContent(), Log())
+        commit_replacement(replace(ORDER, target=WIDER), table, SameContent(), Log())
     assert table.commits == []
 
 
 def test_a_rollback_leaves_the_columns_and_asks_nothing_of_the_schema() -> None:
     """What it restores has NULL in them."""
     table = Table(schema_id=1)
-    carry_out(replace(ORDER, target=WIDER, kind="rollback"), table, SameContent(), Log())
+    commit_replacement(replace(ORDER, target=WIDER, kind="rollback"), table, SameContent(), Log())
     assert table.commits[0].add_columns == ()
 
 
@@ -502,7 +502,7 @@ APPEND = replace(ORDER, expected={DAY: ()}, only_into_empty=True)
 def test_an_append_finds_its_partitions_empty_and_removes_nothing() -> None:
     """Nothing to remove makes the commit an append."""
     table = Table(files=set())
-    carry_out(APPEND, table, SameContent(), Log())
+    commit_replacement(APPEND, table, SameContent(), Log())
     assert (table.files, table.commits[0].remove, table.undo) == ({"new"}, (), [()])
 
 
@@ -511,7 +511,7 @@ def test_an_append_meets_anything_live_as_a_conflict_even_where_content_would_sa
     table, log = Table(), Log()
     table.writes.append(Commit("78", "replace", 0, "maintenance", {DAY: Touch(0, 0)}))
     with pytest.raises(PublishConflict, match="snapshot 78 \\(maintenance"):
-        carry_out(APPEND, table, SameContent(), log)
+        commit_replacement(APPEND, table, SameContent(), log)
     assert (table.files, log.events) == ({"old"}, [])
 
 
@@ -521,7 +521,7 @@ def test_a_live_write_between_the_check_and_the_commit_of_an_append_is_a_conflic
 
     table.on_commit = _live_write_once
     with pytest.raises(PublishConflict, match="snapshot 77 \\(daily"):
-        carry_out(APPEND, table, SameContent(), log)
+        commit_replacement(APPEND, table, SameContent(), log)
     assert (table.files, table.tag, log.events[-1]) == ({"live"}, "guard", "abandoned")
 
 
@@ -537,9 +537,9 @@ def _live_write_once(at: Table) -> bool:
 def test_a_commit_says_which_partitions_it_is_about() -> None:
     """In whatever order they were named."""
     table = Table()
-    carry_out(ORDER, table, SameContent(), Log())
-    assert table.commits[0].properties["errata.scope"] == scope_of([DAY])
-    assert scope_of(["b", "a"]) == scope_of(["a", "b"]) != scope_of(["a"])
+    commit_replacement(ORDER, table, SameContent(), Log())
+    assert table.commits[0].properties["errata.scope"] == scope_digest([DAY])
+    assert scope_digest(["b", "a"]) == scope_digest(["a", "b"]) != scope_digest(["a"])
 
 
 @pytest.mark.parametrize(
@@ -550,7 +550,7 @@ def test_an_intent_whose_tag_and_snapshot_have_expired_is_settled_by_its_files(f
     """Only when main has all that was to be added and nothing that was to be removed, and only behind the fence."""
     table, log = Table(files=set(files)), Log()
     intent = {"add": {DAY: [["data", "new", 1]]}, "remove": {DAY: [["data", "old", 1]]}}
-    found = settle(PIN, "p1", (DAY,), table, log, reason="gone", intent=intent)
+    found = close_intent(PIN, "p1", (DAY,), table, log, reason="gone", intent=intent)
     assert table.tag == "guard"
     assert (found, log.events) == (("1", ["committed 1"]) if landed else (None, ["abandoned"]))
 
@@ -559,12 +559,17 @@ def test_files_that_another_publication_brought_are_not_proof_of_this_one() -> N
     """Closed behind a fence and published again under another id, which an older copy of the ledger lacks."""
     table, log = Table(files={"new"}, tag="guard", writes=[_published("run-p2-bbbbbb")]), Log()
     intent = {"add": {DAY: [["data", "new", 1]]}, "remove": {DAY: [["data", "old", 1]]}, "base_snapshot_id": "1"}
-    assert settle(PIN, "run-p1-aaaaaa", (DAY,), table, log, reason="gone", intent=intent) is None
+    assert close_intent(PIN, "run-p1-aaaaaa", (DAY,), table, log, reason="gone", intent=intent) is None
     assert log.events == ["abandoned"]
 
 
 def _published(publication_id: str, kind: str = "publish", scope: Sequence[str] = (DAY,), run: str = "run") -> Commit:
-    said = {"errata.publication": publication_id, "errata.run": run, "errata.kind": kind, SCOPE: scope_of(scope)}
+    said = {
+        "errata.publication": publication_id,
+        "errata.run": run,
+        "errata.kind": kind,
+        SCOPE_PROPERTY: scope_digest(scope),
+    }
     return Commit("55", "overwrite", 0, "errata", {DAY: Touch(1, 1)}, summary=said)
 
 
@@ -572,7 +577,7 @@ def test_a_publication_that_the_ledger_lacks_is_recorded_and_not_made_again() ->
     """Main holds exactly what is ordered, by a commit of this run: on the record under its own id, with its undo."""
     table, log, looks = Table(files={"new"}, head=2, writes=[_published("run-p1-aaaaaa")]), Log(), list[int]()
     log.may = lambda: looks.append(1)
-    done = carry_out(ORDER, table, SameContent(), log)
+    done = commit_replacement(ORDER, table, SameContent(), log)
     assert (done.publication_id, done.snapshot_id, done.removed, done.added) == ("run-p1-aaaaaa", "55", 1, 1)
     assert (log.events, table.commits, looks) == (["restored run-p1-aaaaaa 55"], [], [1])
     assert log.restored["remove"] == {DAY: [["data", "old", 1]]}
@@ -583,7 +588,7 @@ def test_a_rollback_that_the_ledger_lacks_is_recorded_as_well() -> None:
     back = replace(ORDER, kind="rollback", expected={DAY: (NEW,)}, add={DAY: (OLD,)}, base_snapshot_id="1")
     table, log = Table(files={"old"}, head=3, writes=[_published("run-r2-bbbbbb", "rollback")]), Log()
     table.past["1"] = ("new",)
-    assert carry_out(back, table, SameContent(), log).publication_id == "run-r2-bbbbbb"
+    assert commit_replacement(back, table, SameContent(), log).publication_id == "run-r2-bbbbbb"
     assert (log.events, table.commits) == (["restored run-r2-bbbbbb 55"], [])
 
 
@@ -614,7 +619,7 @@ def test_anything_but_the_ordered_publication_is_a_conflict(
     """Nothing is recorded; the message names the publication, and says so when the ledger lacks it."""
     table, log = Table(files=files, head=2, writes=[commit], past=past), Log()
     with pytest.raises(PublishConflict) as refused:
-        carry_out(ORDER, table, SameContent(), log)
+        commit_replacement(ORDER, table, SameContent(), log)
     name = commit.summary["errata.publication"]
     assert f"snapshot 55 ({name}, " in refused.value.message
     assert (f"{name} is not in this ledger" in refused.value.message) == (name != "p0")
@@ -625,7 +630,7 @@ def test_an_intent_that_adds_nothing_is_not_settled_by_what_is_missing() -> None
     """Its partitions may have been emptied by anyone."""
     table, log = Table(files=set()), Log()
     intent: dict[str, Any] = {"add": {DAY: []}, "remove": {DAY: [["data", "old", 1]]}}
-    assert settle(PIN, "p1", (DAY,), table, log, reason="gone", intent=intent) is None
+    assert close_intent(PIN, "p1", (DAY,), table, log, reason="gone", intent=intent) is None
     assert log.events == ["abandoned"]
 
 
@@ -655,10 +660,10 @@ def test_a_column_added_since_that_holds_values_is_a_live_write(target: TargetPi
     wider = {"d": 1, "region": 2}
     table, log = Table(files={"rewritten"}, complete=target is REWRITE, field_ids=wider), Log()
     with pytest.raises(PublishConflict, match=f"{DAY}  column region, added since, holds values") as conflict:
-        carry_out(replace(BACK, target=target), table, Measured(holds=("region",)), log)
+        commit_replacement(replace(BACK, target=target), table, Measured(holds=("region",)), log)
     assert conflict.value.fields["partitions"] == [DAY]
     assert (table.files, log.events) == ({"rewritten"}, [])
-    carry_out(replace(BACK, target=target), table, Measured(), log)
+    commit_replacement(replace(BACK, target=target), table, Measured(), log)
     assert table.files == {"new"}, "a column that holds nothing changes nothing"
 
 
@@ -666,14 +671,14 @@ def test_columns_that_the_publication_brought_are_compared_with_all_others() -> 
     """They were measured at the gate; what they hold is its own."""
     table = Table(files={"rewritten"}, complete=False, field_ids={"d": 1, "x": 2})
     content = Measured(holds=("x",))
-    carry_out(replace(BACK, target=WIDER, content_columns=("d", "x")), table, content, Log())
+    commit_replacement(replace(BACK, target=WIDER, content_columns=("d", "x")), table, content, Log())
     assert (table.files, set(content.asked)) == ({"new"}, {("d", "x")})
 
 
 def test_content_is_compared_under_the_names_of_now() -> None:
     """A column that was renamed since is the same column."""
     table, content = Table(files={"rewritten"}, complete=False, field_ids={"date": 1}), Measured()
-    carry_out(BACK, table, content, Log())
+    commit_replacement(BACK, table, content, Log())
     assert (table.files, set(content.asked)) == ({"new"}, {("date",)})
 
 
@@ -681,7 +686,7 @@ def test_rows_that_a_dropped_column_keeps_from_being_compared_are_a_conflict_tha
     """What it held was measured and is no longer there to be measured."""
     table = Table(files={"rewritten"}, complete=False, field_ids={"e": 2})
     with pytest.raises(PublishConflict, match="column d was dropped since"):
-        carry_out(replace(BACK, known_content={DAY: "other"}), table, Measured(), Log())
+        commit_replacement(replace(BACK, known_content={DAY: "other"}), table, Measured(), Log())
     assert table.files == {"rewritten"}
 
 
@@ -696,7 +701,7 @@ def test_a_delete_file_is_a_live_write_although_the_live_files_are_the_expected_
     gone = Commit("77", "overwrite", 0, "flink", {})
     table, log = Table(files=set(files), deletes=[NewDelete("eq", "equality_deletes", DAY, (), gone)]), Log()
     with pytest.raises(PublishConflict, match=f"{DAY}  overwritten by snapshot 77 \\(flink.*by a delete file") as found:
-        carry_out(order, table, SameContent(), log)
+        commit_replacement(order, table, SameContent(), log)
     assert found.value.fields["partitions"] == [DAY]
     assert (table.files, table.commits, log.events) == (files, [], [])
 
@@ -706,5 +711,5 @@ def test_a_delete_file_decides_before_content_is_read() -> None:
     table = Table(files={"rewritten"}, complete=False, deletes=[NewDelete("eq", "equality_deletes", DAY)])
     content = Measured()
     with pytest.raises(PublishConflict, match="deleted by a delete file; history does not say by whom"):
-        carry_out(BACK, table, content, Log())
+        commit_replacement(BACK, table, content, Log())
     assert content.asked == []

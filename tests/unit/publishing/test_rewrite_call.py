@@ -8,7 +8,7 @@ import pytest
 
 from errata.model.manifest import TargetPin
 from errata.model.partition import NULL, Grain
-from errata.publishing.rewrite_call import rewrite_call
+from errata.publishing.rewrite_call import build_rewrite_call
 from unit.gate.manifests import target_pin
 
 
@@ -37,7 +37,7 @@ def pin(kind: str, grain: Grain, column: str = "at") -> TargetPin:
 )  # fmt: skip
 def test_partitions_become_a_condition_of_their_type(kind: str, grain: Grain, partitions: list[str], where: str):
     """Ranges where partitions follow each other; NULL, and the last day that there is, have no end."""
-    assert rewrite_call(pin(kind, grain), partitions) == (
+    assert build_rewrite_call(pin(kind, grain), partitions) == (
         f"CALL lake.system.rewrite_data_files(table => 'fin.sales', where => \"{where}\", "
         "options => map('rewrite-all', 'true'))"
     )
@@ -45,5 +45,5 @@ def test_partitions_become_a_condition_of_their_type(kind: str, grain: Grain, pa
 
 def test_quotes_in_values_and_odd_names_cannot_end_the_statement():
     """A value is a literal inside a literal."""
-    told = rewrite_call(pin("string", Grain.VALUE, column="the day"), ['it\'s \\ "x"'])
+    told = build_rewrite_call(pin("string", Grain.VALUE, column="the day"), ['it\'s \\ "x"'])
     assert told.partition("where => ")[2].partition(", options")[0] == r'''"`the day` = 'it\\'s \\\\ \"x\"'"'''

@@ -10,8 +10,8 @@ import pytest
 from errata.errors import EngineError, PublishConflict
 from errata.model.manifest import TargetPin
 from errata.model.table import Commit, Touch
-from errata.ports.publish import SCOPE, Landed, Outcome, StagedRows, scope_of
-from errata.publishing.side_tables import Rows, append_beside
+from errata.ports.publish import SCOPE_PROPERTY, Outcome, PublicationLookup, StagedRows, scope_digest
+from errata.publishing.side_tables import SideTableRows, append_to_side_table
 from unit.publishing.test_replacement import DAY, ORDER, Log, SameContent, Table
 
 PLACE = "lake.t_corrections"
@@ -28,7 +28,7 @@ class Beside:
     moves: bool = False
     told: list[Mapping[str, str]] = field(default_factory=list)
 
-    def of_run(self, _table: str, _run: str) -> tuple[Mapping[str, str], ...]:
+    def list_run_commits(self, _table: str, _run: str) -> tuple[Mapping[str, str], ...]:
         return tuple(self.told)
 
     def open_branch(self, _table: str, _pub: str) -> str:
@@ -59,9 +59,9 @@ class Beside:
 class Watching(Table):
     """Says which table is looked at and fenced."""
 
-    def look(self, target: TargetPin, pub: str) -> Landed:
+    def find_outcome(self, target: TargetPin, pub: str) -> PublicationLookup:
         assert target.table == PLACE
-        return Landed(Outcome.LANDED, "900") if self.tag == "900" else super().look(target, pub)
+        return PublicationLookup(Outcome.LANDED, "900") if self.tag == "900" else super().find_outcome(target, pub)
 
     def fence(self, target: TargetPin, pub: str) -> None:
         assert target.table == PLACE
@@ -76,7 +76,7 @@ def test_the_target_is_looked_at_and_not_committed_to() -> None:
     """Rows stand on a branch, one append shows them, and the record says how many files were written."""
     main, log = Watching(), Log()
     beside = Beside(main)
-    done = append_beside(ORDER, Rows(PLACE, rows), main, beside, SameContent(), log)
+    done = append_to_side_table(ORDER, SideTableRows(PLACE, rows), main, beside, SameContent(), log)
     assert (done.snapshot_id, done.data_files_written, beside.shown) == ("900", 2, ["p1"])
     assert (main.files, main.commits, main.undo) == ({"old"}, [], [])
     assert log.events == ["intended", "updated", "committed 900"]
@@ -86,7 +86,9 @@ def test_an_answer_that_got_lost_is_looked_up_on_the_table_beside() -> None:
     """The append landed and the call raised: it is recorded, once."""
     main, log = Watching(), Log()
     beside = Beside(main, lose_answer=True)
-    assert append_beside(ORDER, Rows(PLACE, rows), main, beside, SameContent(), log).snapshot_id == "900"
+    assert (
+        append_to_side_table(ORDER, SideTableRows(PLACE, rows), main, beside, SameContent(), log).snapshot_id == "900"
+    )
     assert (log.events[-1], beside.shown) == ("committed 900", ["p1"])
 
 
@@ -99,7 +101,7 @@ def test_a_failure_before_the_append_is_closed_behind_a_fence_on_the_table_besid
         raise RuntimeError("no space left")
 
     with pytest.raises(EngineError, match="no space left"):
-        append_beside(ORDER, Rows(PLACE, broken), main, beside, SameContent(), log)
+        append_to_side_table(ORDER, SideTableRows(PLACE, broken), main, beside, SameContent(), log)
     assert (main.tag, log.events[-1]) == ("guard", "abandoned")
     with pytest.raises(EngineError, match="fenced"):
         beside.land(PLACE, "p1", "b1", {"errata.publication": "p1"})
@@ -119,7 +121,7 @@ def test_a_live_write_into_the_scope_is_a_conflict(moment: str) -> None:
     if moment == "before":
         write()
     with pytest.raises(PublishConflict):
-        append_beside(ORDER, Rows(PLACE, write), main, beside, SameContent(), log)
+        append_to_side_table(ORDER, SideTableRows(PLACE, write), main, beside, SameContent(), log)
     assert beside.shown == []
     assert log.events == ([] if moment == "before" else ["intended", "abandoned"])
 
@@ -128,12 +130,17 @@ def test_a_rollback_depends_on_nothing_in_the_target() -> None:
     """It takes back what was said, whatever live has written since."""
     main, log = Watching(files={"another"}), Log()
     back = replace(ORDER, kind="rollback")
-    append_beside(back, Rows(PLACE, rows), main, Beside(main), SameContent(), log)
+    append_to_side_table(back, SideTableRows(PLACE, rows), main, Beside(main), SameContent(), log)
     assert log.events[-1] == "committed 900"
 
 
 def _told(pub: str, kind: str = "publish", digest: str = "d1", scope: str = "") -> dict[str, str]:
-    said = {"snapshot_id": "800", "errata.publication": pub, "errata.kind": kind, SCOPE: scope or scope_of([DAY])}
+    said = {
+        "snapshot_id": "800",
+        "errata.publication": pub,
+        "errata.kind": kind,
+        SCOPE_PROPERTY: scope or scope_digest([DAY]),
+    }
     return said | ({"errata.candidate-digest": digest} if kind == "publish" else {})
 
 
@@ -144,7 +151,7 @@ def test_corrections_that_the_ledger_lacks_are_recorded_and_not_told_twice() -> 
     """The same candidate, the same partitions: a lost publication of the run is on the record under its own id."""
     main, log = Watching(), Log()
     beside = Beside(main, told=[_told("run-p1-aaaaaa")])
-    done = append_beside(JUDGED, Rows(PLACE, rows, adds_up=True), main, beside, SameContent(), log)
+    done = append_to_side_table(JUDGED, SideTableRows(PLACE, rows, adds_up=True), main, beside, SameContent(), log)
     assert (done.publication_id, done.snapshot_id, done.data_files_written) == ("run-p1-aaaaaa", "800", 0)
     assert (log.events, beside.shown) == (["restored run-p1-aaaaaa 800"], [])
 
@@ -163,7 +170,7 @@ def test_corrections_that_do_not_hold_are_told(told: list[Mapping[str, str]]) ->
     """What was never told, or was taken back, or is about other partitions is no reason to say nothing."""
     main, log = Watching(), Log()
     beside = Beside(main, told=told)
-    append_beside(JUDGED, Rows(PLACE, rows, adds_up=True), main, beside, SameContent(), log)
+    append_to_side_table(JUDGED, SideTableRows(PLACE, rows, adds_up=True), main, beside, SameContent(), log)
     assert beside.shown == ["p1"]
 
 
@@ -172,6 +179,6 @@ def test_corrections_of_other_staged_output_are_not_told_on_top() -> None:
     main, log = Watching(), Log()
     beside = Beside(main, told=[_told("run-p1-aaaaaa", digest="d0")])
     with pytest.raises(PublishConflict, match="run-p1-aaaaaa, which is not in this ledger") as refused:
-        append_beside(JUDGED, Rows(PLACE, rows, adds_up=True), main, beside, SameContent(), log)
+        append_to_side_table(JUDGED, SideTableRows(PLACE, rows, adds_up=True), main, beside, SameContent(), log)
     assert "publication_id = 'run-p1-aaaaaa'" in (refused.value.hint or "")
     assert (log.events, beside.shown) == ([], [])

@@ -11,12 +11,12 @@ from types import SimpleNamespace
 import pytest
 
 from errata.errors import EngineError
-from errata.ledger import owner_is_dead, this_owner
+from errata.ledger import current_owner, is_owner_dead
 from errata.model.manifest import Chunk
-from errata.model.refs import GUARD, base_pin, pre_tag, run_branch, undo_branch
+from errata.model.refs import GUARD, base_tag, pre_tag, run_branch, undo_branch
 from errata.model.run import AttemptState, RunState
-from errata.publishing.leftovers import removable
-from errata.publishing.sweep import find_leftovers, find_unknown_refs, sweep
+from errata.publishing.leftovers import find_removable_refs
+from errata.publishing.sweep import find_leftovers, find_unknown_refs, sweep_refs
 from support.office import ANA, DAYS, Office, office
 
 TABLE = "lake.fin.daily_revenue"
@@ -76,7 +76,7 @@ class Place:
         self.house.desk = replace(self.house.desk, now=lambda: now)
 
     def sweep(self) -> None:
-        sweep(self.house.desk, ANA, TABLE)
+        sweep_refs(self.house.desk, ANA, TABLE)
 
 
 @pytest.fixture
@@ -90,21 +90,21 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 def test_refs_of_an_ended_run_go_in_one_commit_and_on_the_record(place: Place):
     """What nobody needs any more goes with the next command that writes; a second sweep commits nothing."""
-    place.there(run_branch(place.run), base_pin(place.run))
+    place.there(run_branch(place.run), base_tag(place.run))
     place.house.ledger.move(place.run, RunState.CANCELLED, actor=ANA)
     place.sweep()
     place.sweep()
     assert place.left() == set()
-    assert place.refs.commits == [(base_pin(place.run), run_branch(place.run))]
+    assert place.refs.commits == [(base_tag(place.run), run_branch(place.run))]
     assert place.house.actions().count("refs.swept") == 1
 
 
 def test_a_run_that_is_under_way_keeps_its_refs(place: Place):
     """Only the end of a run ends the need for its pins and its branch."""
-    place.there(run_branch(place.run), base_pin(place.run))
+    place.there(run_branch(place.run), base_tag(place.run))
     place.house.ledger.move(place.run, RunState.APPROVED, actor=ANA)
     place.sweep()
-    assert place.left() == {run_branch(place.run), base_pin(place.run)}
+    assert place.left() == {run_branch(place.run), base_tag(place.run)}
     assert place.refs.commits == []
 
 
@@ -145,8 +145,8 @@ def test_a_sweep_that_fails_is_reported_and_does_not_fail_the_command(place: Pla
 
 def _claimed(place: Place) -> None:
     """A chunk in the hands of a worker whose Python process is dead."""
-    dead = replace(this_owner(), pid=2**22 + 1, started=this_owner().started.rpartition("/")[0] + "/1")
-    assert owner_is_dead(dead)
+    dead = replace(current_owner(), pid=2**22 + 1, started=current_owner().started.rpartition("/")[0] + "/1")
+    assert is_owner_dead(dead)
     ledger = place.house.ledger
     for state in (RunState.APPROVED, RunState.RUNNING):
         ledger.move(place.run, state, actor=ANA)
@@ -160,7 +160,7 @@ def test_a_dead_worker_process_does_not_end_the_wait_for_its_branch(place: Place
     place.there(run_branch(place.run))
     _claimed(place)
     with place.house.later(seconds=seconds):
-        drop, kept = removable(place.house.desk, place.house.ledger.run(place.run))
+        drop, kept = find_removable_refs(place.house.desk, place.house.ledger.run(place.run))
         assert [item["why"] for item in kept] == (["a worker may still write to it"] if waits else [])
         assert ((TABLE, run_branch(place.run)) in drop) == (not waits)
         place.sweep()

@@ -7,22 +7,22 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from errata.gate.diff.movements import extremes, move, total
+from errata.gate.diff.movements import build_movement, find_extremes, sum_values
 from errata.model.diff import (
     MASK,
     QUANTILES,
+    ChangePattern,
     ColumnChange,
     Diff,
     Distribution,
     MetricMoves,
-    Outside,
+    OutsideScope,
     PartitionDiff,
     Profile,
     SampleRow,
     SchemaDiff,
-    Together,
     TopValue,
-    total_by_column,
+    sum_by_column,
 )
 from errata.views import ValidateView
 from errata.views.diff import DiffView
@@ -67,9 +67,9 @@ def parts() -> tuple[PartitionDiff, ...]:
 
 
 def _moves(name: str, kind: str, sides: list[tuple[str, str]], *words: str) -> MetricMoves:
-    found = tuple(move(SCOPE[n], before, after) for n, (before, after) in enumerate(sides))
-    largest, smallest = extremes(found)
-    sums = [total(getattr(one, side) for one in found) for side in ("before", "after")]
+    found = tuple(build_movement(SCOPE[n], before, after) for n, (before, after) in enumerate(sides))
+    largest, smallest = find_extremes(found)
+    sums = [sum_values(getattr(one, side) for one in found) for side in ("before", "after")]
     return MetricMoves(name, kind, *(words or ("before", "after")), found, sums[0], sums[1], largest, smallest)
 
 
@@ -118,7 +118,7 @@ def _sample() -> tuple[SampleRow, ...]:
 
 def diff(**changes: Any) -> DiffView:
     found = parts()
-    totals = total_by_column(found)
+    totals = sum_by_column(found)
     totals["revenue_usd"] = replace(totals["revenue_usd"], median_percent="-11.24")
     facts: dict[str, Any] = {
         "schema": SchemaDiff(),
@@ -126,9 +126,9 @@ def diff(**changes: Any) -> DiffView:
         "columns": totals,
         "sample": _sample(),
         "together": (
-            Together(("revenue_usd", "fx_rate"), totals["fx_rate"].changed - 20),
-            Together(("revenue_usd",), 13_180),
-            Together(("revenue_usd", "fx_rate", "booked_by"), 20),
+            ChangePattern(("revenue_usd", "fx_rate"), totals["fx_rate"].changed - 20),
+            ChangePattern(("revenue_usd",), 13_180),
+            ChangePattern(("revenue_usd", "fx_rate", "booked_by"), 20),
         ),
         "distributions": _distributions(),
         "masked": ("account_id",),
@@ -136,7 +136,7 @@ def diff(**changes: Any) -> DiffView:
     }
     return DiffView(
         RUN, "fin.daily_revenue", "5528119922337744001", "5528119922337744000", "day", 15,
-        ("business_date", "account_id", "currency"), Diff(**(facts | changes)), metrics(), Outside(15),
+        ("business_date", "account_id", "currency"), Diff(**(facts | changes)), metrics(), OutsideScope(15),
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from errata.model.partition import Grain
 from errata.project import load_project
-from errata.wiring.rule_check import rule_problems
+from errata.wiring.rule_check import find_rule_problems
 from unit.project.conftest import PRODUCT, Write
 
 pytest_plugins = ["unit.project.conftest"]
@@ -44,7 +44,7 @@ class Tables:
 def test_every_rule_is_held_against_the_tables(write: Write) -> None:
     """Columns, patterns, expressions, look-ups and aggregates, each at its own line."""
     project = load_project(write(product=PRODUCT + RULES))
-    found = [str(problem) for problem in rule_problems(project, Tables())]
+    found = [str(problem) for problem in find_rule_problems(project, Tables())]
     at = "products/daily_revenue.yaml"
     starts = [
         f"{at}:14: checks[0].column: check nullValues(acount_id) (nullValues): expected columns of the target",
@@ -61,7 +61,7 @@ def test_what_a_merge_goes_by_is_held_against_the_target(write: Write) -> None:
     """A version that the table lacks, and a condition that asks for more than one row."""
     section = 'publish:\n  mode: merge\n  merge:\n    version: updated\n    delete: "op in (select 1)"\n'
     project = load_project(write(product=PRODUCT + section))
-    found = [str(problem) for problem in rule_problems(project, Tables())]
+    found = [str(problem) for problem in find_rule_problems(project, Tables())]
     at = "products/daily_revenue.yaml"
     assert found[0] == f"{at}:15: publish.merge.version: expected a column of lake.fin.daily_revenue, found updated"
     assert found[1].startswith(f"{at}:16: publish.merge.delete: ")

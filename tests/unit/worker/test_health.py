@@ -9,7 +9,7 @@ import pytest
 
 from errata.errors import EngineError, LedgerUnavailable
 from errata.model.product.throttle import Signal
-from errata.worker.health import Level, Reading, Watch, level_of
+from errata.worker.health import HealthMonitor, Level, Reading, decide_level
 
 LAG = Signal("lag", "command", ("x",), slow_above="100", pause_above="300", resume_below="50", every_seconds=1)
 
@@ -29,12 +29,12 @@ LAG = Signal("lag", "command", ("x",), slow_above="100", pause_above="300", resu
 )
 def test_a_reading_slows_pauses_and_resumes(value: str | None, before: Level, level: Level) -> None:
     """Above a limit, and back only below the lower one; what cannot be read is bad."""
-    assert level_of(LAG, None if value is None else Decimal(value), before) is level
+    assert decide_level(LAG, None if value is None else Decimal(value), before) is level
 
 
 def test_an_unreadable_signal_may_be_ignored_by_its_owner() -> None:
     """Only where the project says so."""
-    assert level_of(Signal("x", "http", ("u",), unreadable="ignore"), None, Level.GO) is Level.GO
+    assert decide_level(Signal("x", "http", ("u",), unreadable="ignore"), None, Level.GO) is Level.GO
 
 
 def test_every_change_is_told_once_with_its_reading() -> None:
@@ -48,7 +48,7 @@ def test_every_change_is_told_once_with_its_reading() -> None:
             raise EngineError("no answer")
         return value
 
-    with Watch([LAG], read, told.append) as watch:
+    with HealthMonitor([LAG], read, told.append) as watch:
         assert watch.worst is not None
         assert watch.worst.level is Level.GO
         ends = time.monotonic() + 20
@@ -65,7 +65,7 @@ def test_every_change_is_told_once_with_its_reading() -> None:
 
 def test_nothing_to_watch_holds_nothing() -> None:
     """No thread, no reading."""
-    with Watch([], lambda _: Decimal(0), lambda _: None) as watch:
+    with HealthMonitor([], lambda _: Decimal(0), lambda _: None) as watch:
         assert watch.worst is None
 
 
@@ -79,7 +79,7 @@ def test_a_watch_survives_whoever_cannot_hear_it() -> None:
         if len(told) <= 2:
             raise LedgerUnavailable("not now")
 
-    with Watch([LAG], lambda _: next(readings, Decimal(10)), changed) as watch:
+    with HealthMonitor([LAG], lambda _: next(readings, Decimal(10)), changed) as watch:
         assert watch.worst is not None
         assert watch.worst.level is Level.PAUSE
         ends = time.monotonic() + 20
@@ -95,7 +95,7 @@ def test_a_probe_that_breaks_in_its_own_way_counts_as_unreadable() -> None:
         raise RuntimeError("token=hunter2")
 
     told: list[Reading] = []
-    with Watch([LAG], read, told.append) as watch:
+    with HealthMonitor([LAG], read, told.append) as watch:
         assert watch.worst is not None
         assert watch.worst.level is Level.PAUSE
     assert told[0].told == "lag cannot be read: RuntimeError"

@@ -12,16 +12,16 @@ import pytest
 
 from errata.canonical import canonical_bytes
 from errata.errors import CostCapReached, LedgerUnavailable
-from errata.ledger import Ledger, Owner, this_owner
+from errata.ledger import Ledger, Owner, current_owner
 from errata.model.audit import Actor
-from errata.model.chunk_outcome import Fate
+from errata.model.chunk_outcome import ChunkOutcome
 from errata.model.manifest import Chunk
 from errata.model.partition import Grain
 from errata.model.product.throttle import Throttle
 from errata.model.run import ChunkState, RunState
 from errata.ports.compute import StagedOutput
 from errata.worker import loop as looping
-from errata.worker.attempt import Job
+from errata.worker.attempt import RunJob
 from errata.worker.loop import work_until_done
 
 ANA = Actor("ana", "ana-os", "desk")
@@ -71,14 +71,14 @@ class Small:
         )  # fmt: skip
         self.project = SimpleNamespace(chunk_bytes=1, core_hour_usd="0")
 
-    def job(self) -> Job:
+    def job(self) -> RunJob:
         engines = SimpleNamespace(chunks=self.engine, staging=self.engine, probes=SimpleNamespace(read=None))
         desk = SimpleNamespace(
             ledger=self.ledger, engines=engines, narrate=self.said.append, project=self.project, product=lambda _: None
         )
         progress = SimpleNamespace(show=lambda *_: None, advance=lambda *_: None)
         run: Any = self.ledger.run(RUN)
-        return Job(desk, ANA, run, self.manifest, {}, progress, 5)  # type: ignore[arg-type]
+        return RunJob(desk, ANA, run, self.manifest, {}, progress, 5)  # type: ignore[arg-type]
 
     def work(self, seconds: float = 20.0, **options: Any) -> None:
         """Work on the run; a loop that does not end fails the test."""
@@ -87,7 +87,7 @@ class Small:
 
         def go() -> None:
             try:
-                work_until_done(self.job(), this_owner("w1"), **(wanted | options))
+                work_until_done(self.job(), current_owner("w1"), **(wanted | options))
             except BaseException as error:  # noqa: BLE001 - raised again below
                 failed.append(error)
 
@@ -121,7 +121,7 @@ def test_a_limit_does_not_keep_the_chunk_of_a_dead_worker(small: Small, throttle
 
 def test_a_run_at_its_cap_with_nothing_left_is_not_stopped(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cap keeps chunks from starting; where none is left there is nothing to stop."""
-    monkeypatch.setattr("errata.worker.budget.cores_for", lambda *_: 1)
+    monkeypatch.setattr("errata.worker.budget.count_worker_cores", lambda *_: 1)
     small.work()
     small.manifest.limits.max_usd, small.project.core_hour_usd = "0.01", "99999999"
     small.work()
@@ -130,7 +130,7 @@ def test_a_run_at_its_cap_with_nothing_left_is_not_stopped(small: Small, monkeyp
 
 def test_a_run_at_its_cap_stops_while_chunks_are_left(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is paused, and the error is the cap's."""
-    monkeypatch.setattr("errata.worker.budget.cores_for", lambda *_: 1)
+    monkeypatch.setattr("errata.worker.budget.count_worker_cores", lambda *_: 1)
     small.work(max_chunks=1)
     small.manifest.limits.max_usd, small.project.core_hour_usd = "0.01", "99999999"
     with pytest.raises(CostCapReached):
@@ -152,8 +152,8 @@ def test_a_ledger_that_does_not_answer_for_a_while_costs_no_chunk(
 ) -> None:
     """Wherever the loop asks it: the worker waits, and what is in flight goes on."""
     small.project.chunk_bytes = None
-    monkeypatch.setattr("errata.worker.resize.LOOKS", (1, 2, 3, 4))
-    monkeypatch.setattr("errata.worker.resize.cores_for", lambda *_: 1)
+    monkeypatch.setattr("errata.worker.resize.RESIZE_AFTER_CHUNKS", (1, 2, 3, 4))
+    monkeypatch.setattr("errata.worker.resize.count_worker_cores", lambda *_: 1)
     small.project.chunk_seconds = 120
     small.manifest.inputs = (SimpleNamespace(own=False),)
     whole, calls = getattr(small.ledger, name), list[str]()
@@ -173,9 +173,9 @@ def test_a_ledger_that_does_not_answer_for_a_while_costs_no_chunk(
 
 def test_a_worker_waits_for_a_paused_run_from_the_pause_on(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it waited before for other reasons does not count."""
-    monkeypatch.setattr(looping, "PAUSED_SECONDS", 1.5)
+    monkeypatch.setattr(looping, "MAX_PAUSED_SECONDS", 1.5)
     held = [True]
-    monkeypatch.setattr(looping, "_held", lambda _: looping.Hold("not yet") if held else None)
+    monkeypatch.setattr(looping, "_find_throttle_wait", lambda _: looping.ThrottleWait("not yet") if held else None)
 
     def control() -> None:
         threading.Event().wait(2.0)
@@ -194,8 +194,8 @@ def test_pieces_of_a_chunk_that_was_cut_are_not_packed_together_again(
 ) -> None:
     """They are small because together they took their worker with them."""
     small.project.chunk_bytes, small.project.chunk_seconds = None, 120
-    monkeypatch.setattr("errata.worker.resize.LOOKS", (1, 2, 3))
-    monkeypatch.setattr("errata.worker.resize.cores_for", lambda *_: 1)
+    monkeypatch.setattr("errata.worker.resize.RESIZE_AFTER_CHUNKS", (1, 2, 3))
+    monkeypatch.setattr("errata.worker.resize.count_worker_cores", lambda *_: 1)
     attempt = small.ledger.claim(RUN, ELSEWHERE, lease_seconds=60, actor=ANA)
     assert attempt is not None
     small.ledger.repack(RUN, [Chunk("", DAYS[1:], 30, 300)], ANA, "one chunk")
@@ -209,7 +209,7 @@ def test_pieces_of_a_chunk_that_was_cut_are_not_packed_together_again(
         message="",
         actor=ANA,
         lost_worker=True,
-        fate=lambda _: Fate(ChunkState.REPLACED, pieces=pieces),
+        fate=lambda _: ChunkOutcome(ChunkState.REPLACED, pieces=pieces),
     )
     small.ledger.release(attempt, actor=ANA)
     small.work()
@@ -225,7 +225,11 @@ def test_a_sequential_run_keeps_its_order_however_often_a_chunk_is_cut(small: Sm
         attempt = small.ledger.claim(RUN, ELSEWHERE, lease_seconds=60, actor=ANA, in_order=True)
         assert attempt is not None
         small.ledger.fail(
-            attempt, error_code="memory", message="", actor=ANA, fate=lambda _: Fate(ChunkState.REPLACED, pieces=pieces)
+            attempt,
+            error_code="memory",
+            message="",
+            actor=ANA,
+            fate=lambda _: ChunkOutcome(ChunkState.REPLACED, pieces=pieces),
         )
 
     cut(DAYS[:2], DAYS[2:])

@@ -8,16 +8,16 @@ from typing import Any
 from typer.core import TyperGroup
 
 
-def help_text(docstring: str | None) -> str:
+def to_help_text(docstring: str | None) -> str:
     r"""A docstring as help: the example is kept on one line, so that it can be copied.
 
-    >>> help_text("Do it.\n\nExample: errata do it")
+    >>> to_help_text("Do it.\n\nExample: errata do it")
     'Do it.\n\n\x08\nExample:\n  errata do it'
     """
     return inspect.cleandoc(docstring or "").replace("\n\nExample: ", "\n\n\b\nExample:\n  ")
 
 
-class Grouped(TyperGroup):
+class GroupedHelp(TyperGroup):
     """The program; its commands are listed by what they are for."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -22,7 +22,7 @@ BreakGlass = Annotated[
 ]
 
 
-def pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
+def parse_pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
     """``NAME=TEXT`` options as a mapping; both sides must say something, and no name twice."""
     found: dict[str, str] = {}
     for item in given or ():

@@ -10,11 +10,11 @@ from errata.errors import UsageError
 from errata.failpoints import failpoint
 
 
-def write_whole(place: Path, content: bytes, kind: str, begin: bytes) -> None:
+def write_atomically(place: Path, content: bytes, kind: str, begin: bytes) -> None:
     """Whole or not at all. A file of this kind, which begins like this, is replaced; any other is left alone."""
     draft: Path | None = None
     try:
-        _refuse_other(place, kind, begin)
+        _refuse_other_kind(place, kind, begin)
         handle, name = tempfile.mkstemp(dir=place.parent, prefix=".errata-")
         draft = Path(name)
         with os.fdopen(handle, "wb") as stream:
@@ -31,7 +31,7 @@ def write_whole(place: Path, content: bytes, kind: str, begin: bytes) -> None:
         raise UsageError(f"{place} cannot be written: {why}", state="nothing was changed") from problem
 
 
-def _refuse_other(place: Path, kind: str, begin: bytes) -> None:
+def _refuse_other_kind(place: Path, kind: str, begin: bytes) -> None:
     """A slip of the hand must not cost someone a table, a ledger or a project file."""
     if not place.exists():
         return

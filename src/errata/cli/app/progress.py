@@ -12,36 +12,36 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
 from errata.ports import hooks
-from errata.text.escape import visible
-from errata.text.numbers import clock, count
+from errata.text.escape import escape_text
+from errata.text.numbers import format_clock, format_count
 
 
-def rate_text(rows: int, seconds: float) -> str:
+def format_rate(rows: int, seconds: float) -> str:
     """Rows per minute, once there is something to say.
 
-    >>> rate_text(41_000_000, 600), rate_text(0, 10)
+    >>> format_rate(41_000_000, 600), format_rate(0, 10)
     ('4.1 M rows/min', '')
     """
-    return f"{count(round(rows * 60 / seconds))} rows/min" if rows and seconds > 0 else ""
+    return f"{format_count(round(rows * 60 / seconds))} rows/min" if rows and seconds > 0 else ""
 
 
-class _Eta(ProgressColumn):
+class _EtaColumn(ProgressColumn):
     """Whole chunks arrive at once, so the average from the start says more than the last few steps."""
 
     def render(self, task: Task) -> Text:
         done, total, elapsed = task.completed, task.total or 0, task.finished_time or task.elapsed or 0.0
         # what was done before, and a hold, say nothing about how fast the rest will be
         if task.finished or not done or not task.fields["rows"]:
-            return Text(clock(elapsed))
-        return Text(f"ETA {clock(elapsed / done * (total - done))}")
+            return Text(format_clock(elapsed))
+        return Text(f"ETA {format_clock(elapsed / done * (total - done))}")
 
 
-class _Rate(ProgressColumn):
+class _RateColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
-        return Text(rate_text(task.fields["rows"], task.finished_time or task.elapsed or 0.0))
+        return Text(format_rate(task.fields["rows"], task.finished_time or task.elapsed or 0.0))
 
 
-class Bar:
+class TerminalProgress:
     """For a terminal: the run above, its running chunks below."""
 
     def __init__(self, console: Console, run_id: str, total: int, unit: str) -> None:
@@ -50,22 +50,24 @@ class Bar:
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None, style="dim", complete_style="cyan", finished_style="green"),
             TextColumn(f"{{task.completed:.0f}}/{{task.total:.0f}} {units}"),
-            _Rate(),
-            _Eta(),
+            _RateColumn(),
+            _EtaColumn(),
             console=console,
             expand=True,
         )
-        self._task = self._bar.add_task(visible(run_id), total=total, rows=0)
+        self._task = self._bar.add_task(escape_text(run_id), total=total, rows=0)
         self._rows = 0
         self._chunks: dict[str, tuple[str, float]] = {}
         self._lock = threading.Lock()
-        self._live = Live(get_renderable=self._page, console=console, refresh_per_second=4, transient=False)
+        self._live = Live(get_renderable=self._render_page, console=console, refresh_per_second=4, transient=False)
         self._live.start()
 
-    def _page(self) -> Group:
+    def _render_page(self) -> Group:
         with self._lock:
-            chunks = [f"  {name}  {text}  {clock(time.monotonic() - at)}" for name, (text, at) in self._chunks.items()]
-        return Group(self._bar.get_renderable(), *(Text(visible(line)) for line in chunks))
+            chunks = [
+                f"  {name}  {text}  {format_clock(time.monotonic() - at)}" for name, (text, at) in self._chunks.items()
+            ]
+        return Group(self._bar.get_renderable(), *(Text(escape_text(line)) for line in chunks))
 
     def advance(self, partitions: int, rows: int) -> None:
         """A chunk was adopted."""
@@ -88,7 +90,7 @@ class Bar:
         self._live.stop()
 
 
-class Lines:
+class LogProgress:
     """For a log: one line when a chunk changes, one when partitions are done."""
 
     def __init__(self, say: Callable[[str], None], run_id: str, total: int, unit: str) -> None:
@@ -103,10 +105,10 @@ class Lines:
         with self._lock:
             self._done += partitions
             self._rows += rows
-            rate = rate_text(self._rows, time.monotonic() - self._started)
+            rate = format_rate(self._rows, time.monotonic() - self._started)
             told = [
                 f"{self._run}  {self._done}/{self._total} {self._units}",
-                f"{count(self._rows)} rows" if self._rows else "",
+                f"{format_count(self._rows)} rows" if self._rows else "",
                 rate,
             ]
             self._say("  ".join(filter(None, told)))
@@ -120,5 +122,5 @@ class Lines:
         """The worker stops; everything was said."""
 
 
-_bar: type[hooks.Progress] = Bar
-_lines: type[hooks.Progress] = Lines
+_bar: type[hooks.ProgressListener] = TerminalProgress
+_lines: type[hooks.ProgressListener] = LogProgress

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
-from errata.cli.app.failure import guarded
-from errata.cli.app.helptext import help_text
-from errata.cli.app.session import Session, World
+from errata.cli.app.failure import run_guarded
+from errata.cli.app.helptext import to_help_text
+from errata.cli.app.session import CliEnvironment, Session
 
 P = ParamSpec("P")
 
@@ -43,7 +43,7 @@ def shared_parameters() -> list[inspect.Parameter]:
     ]
 
 
-def set_shared(world: World, directory: str | None, person: str | None, json_: bool, yes: bool) -> None:
+def set_shared(world: CliEnvironment, directory: str | None, person: str | None, json_: bool, yes: bool) -> None:
     """Note what was given here; what was given before stays unless given again."""
     world.directory = directory or world.directory
     world.person = person or world.person
@@ -61,7 +61,7 @@ def command(
         def run(ctx: typer.Context, **given: Any) -> int:
             set_shared(ctx.obj, *(given.pop(key) for key in _SHARED))
             session = Session(ctx.obj)
-            return guarded(session, lambda: function(session, **given))  # type: ignore[call-arg]
+            return run_guarded(session, lambda: function(session, **given))  # type: ignore[call-arg]
 
         _, *own = inspect.signature(function, eval_str=True).parameters.values()
         own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
@@ -71,7 +71,7 @@ def command(
         run.__signature__ = inspect.Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         del run.__wrapped__
-        app.command(name, help=help_text(function.__doc__), rich_help_panel=panel)(run)
+        app.command(name, help=to_help_text(function.__doc__), rich_help_panel=panel)(run)
         return run
 
     return register

@@ -19,12 +19,12 @@ from rich.highlighter import RegexHighlighter
 from rich.text import Text
 from rich.theme import Theme
 
-from errata.canonical import plain
-from errata.text.escape import visible, visible_json
+from errata.canonical import to_plain
+from errata.text.escape import escape_json, escape_text
 
 if TYPE_CHECKING:
     from errata.client import Client
-    from errata.ports.hooks import Progress
+    from errata.ports.hooks import ProgressListener
 
 MAX_WIDTH = 110
 _COMMAND = re.compile(r"(?<![\w/.-])errata (?=[a-z]+ )")
@@ -42,7 +42,7 @@ THEME = Theme(
 )
 
 
-class _Signs(RegexHighlighter):
+class _SignHighlighter(RegexHighlighter):
     """Colour for what the signs and words say already."""
 
     base_style = "errata."
@@ -61,7 +61,7 @@ class _Signs(RegexHighlighter):
 
 
 @dataclass(slots=True)
-class World:
+class CliEnvironment:
     """What lies outside the command line; tests bring their own."""
 
     open_project: Callable[..., Any] | None = None
@@ -87,12 +87,12 @@ class World:
 class Session:
     """One command at work."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: CliEnvironment) -> None:
         self.world = world
         self.json = world.json
         self.yes = world.yes
-        self.out = _console(world.out, world)
-        self.err = _console(world.err, world)
+        self.out = _build_console(world.out, world)
+        self.err = _build_console(world.err, world)
         self.client_log: str | None = None
         self.redact: Callable[[str], str] = str
 
@@ -123,7 +123,7 @@ class Session:
     @contextmanager
     def client(self) -> Iterator[Client]:
         """The project, open; closed at the end however the command ends."""
-        opener = self.world.open_project or _open
+        opener = self.world.open_project or _open_client
         client = opener(self.directory, narrate=self.narrate, progress=self.progress)
         log = getattr(client, "log", None)
         self.client_log = str(log) if isinstance(log, (str, Path)) else None
@@ -140,32 +140,32 @@ class Session:
         first, *more = text.splitlines() or [""]
         # further lines stand back, so that none can pass for a line of Errata's own
         for line in (first, *(f"  {line}" for line in more)):
-            self.err.print(visible(line), style=self._weight(text), soft_wrap=True)
+            self.err.print(escape_text(line), style=self._choose_style(text), soft_wrap=True)
 
     def tell(self, line: str) -> None:
         """One line on stderr."""
-        self.err.print(visible(line), soft_wrap=True)
+        self.err.print(escape_text(line), soft_wrap=True)
 
-    def _weight(self, text: str) -> str | None:
+    def _choose_style(self, text: str) -> str | None:
         if not self.err.is_terminal:
             return None
         return "errata.bad" if text.startswith("! BREAK-GLASS") else "errata.dim"
 
-    def progress(self, run_id: str, total: int, unit: str) -> Progress:
+    def progress(self, run_id: str, total: int, unit: str) -> ProgressListener:
         """Someone who watches a run: a bar on a terminal, else one line per chunk."""
-        from errata.cli.app.progress import Bar, Lines
+        from errata.cli.app.progress import LogProgress, TerminalProgress
 
         if self.err.is_terminal and not self.json:
-            return Bar(self.err, run_id, total, unit)
-        return Lines(self.narrate, run_id, total, unit)
+            return TerminalProgress(self.err, run_id, total, unit)
+        return LogProgress(self.narrate, run_id, total, unit)
 
     @contextmanager
-    def busy(self, text: str) -> Iterator[None]:
+    def show_spinner(self, text: str) -> Iterator[None]:
         """A sign of life on a terminal while one call takes its time."""
         if not self.err.is_terminal or self.json:
             yield
             return
-        with self.err.status(Text(visible(text)), spinner="dots"):
+        with self.err.status(Text(escape_text(text)), spinner="dots"):
             yield
 
     def answer(self, data: Any, lines: Callable[[int], Iterable[str]]) -> None:
@@ -178,11 +178,11 @@ class Session:
     def page(self, lines: Iterable[str]) -> None:
         """Lines of text on stdout."""
         for line in lines:
-            self.out.print(visible(self.local(line)), soft_wrap=True)
+            self.out.print(escape_text(self.localize_command(line)), soft_wrap=True)
 
     def write_json(self, data: Any) -> None:
         """One JSON document on stdout."""
-        self.world.out.write(json_text(data) + "\n")
+        self.world.out.write(to_json_text(data) + "\n")
         self.world.out.flush()
 
     def confirm(self, lines: Iterable[str], question: str) -> bool:
@@ -190,8 +190,8 @@ class Session:
         if not self.asks:
             return True
         for line in lines:
-            self.tell(self.local(line))
-        self.err.print(f"\n{visible(question)} [y/N] ", end="", soft_wrap=True)
+            self.tell(self.localize_command(line))
+        self.err.print(f"\n{escape_text(question)} [y/N] ", end="", soft_wrap=True)
         try:
             agreed = self.world.ask("").strip().lower() in ("y", "yes")
         except EOFError:
@@ -200,7 +200,7 @@ class Session:
             self.err.print("nothing was changed")
         return agreed
 
-    def local(self, line: str) -> str:
+    def localize_command(self, line: str) -> str:
         """A command to copy, as it works from here: with the ``-C`` that this command was given."""
         where = self.world.directory
         if not where or not line.lstrip().startswith(_COPYABLE):
@@ -210,24 +210,24 @@ class Session:
         return _COMMAND.sub(f"errata -C {shlex.quote(where)} ".replace("\\", r"\\"), line)
 
 
-def json_text(data: Any) -> str:
+def to_json_text(data: Any) -> str:
     """A view as the JSON that is promised; what JSON cannot hold (dates, decimals) becomes text."""
-    return visible_json(json.dumps(plain(data), indent=2, ensure_ascii=False, default=str))
+    return escape_json(json.dumps(to_plain(data), indent=2, ensure_ascii=False, default=str))
 
 
-def _open(*arguments: Any, **named: Any) -> Any:
+def _open_client(*arguments: Any, **named: Any) -> Any:
     # imported here: this is where Iceberg and the ledger come in, and `errata --help` needs neither
     import errata
 
     return errata.open(*arguments, **named)
 
 
-def _console(stream: TextIO, world: World) -> Console:
+def _build_console(stream: TextIO, world: CliEnvironment) -> Console:
     return Console(
         file=stream,
         width=world.width,
         theme=THEME,
-        highlighter=_Signs(),
+        highlighter=_SignHighlighter(),
         markup=False,
         emoji=False,
         _environ=world.environ,

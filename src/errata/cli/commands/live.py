@@ -11,7 +11,7 @@ from errata.cli.app.options import Partitions
 from errata.cli.app.register import command
 from errata.cli.app.session import Session
 from errata.cli.render.layout import flow, wrap
-from errata.cli.render.throttle import folded
+from errata.cli.render.throttle import format_partitions
 from errata.errors import UsageError
 from errata.views import FrozenView
 
@@ -24,12 +24,12 @@ Wait = Annotated[str, typer.Option("--wait", metavar="LENGTH", help="So long for
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     live = typer.Typer(help="For live jobs that write while corrections are under way.", rich_markup_mode=None)
-    command(live, "check")(check)
-    command(live, "write")(write)
+    command(live, "check")(live_check)
+    command(live, "write")(live_write)
     app.add_typer(live, name="live", rich_help_panel=PANEL)
 
 
-def check(session: Session, table: Table, partitions: Partitions = None, wait: Wait = "0s") -> None:
+def live_check(session: Session, table: Table, partitions: Partitions = None, wait: Wait = "0s") -> None:
     """Ask whether a correction freezes these partitions. Exit code 3 when one does.
 
     Answers for this moment only: a freeze may start right after it. A job that writes asks with `errata live write`, or
@@ -39,10 +39,10 @@ def check(session: Session, table: Table, partitions: Partitions = None, wait: W
     """
     with session.client() as client:
         view = client.frozen(table, partitions, wait=wait)
-    session.answer(view, lambda width: _free_lines(view, width))
+    session.answer(view, lambda width: _render_unfrozen(view, width))
 
 
-def write(
+def live_write(
     session: Session,
     table: Table,
     program: Annotated[list[str], typer.Argument(metavar="-- PROGRAM…", help="What writes, with its arguments.")],
@@ -60,10 +60,10 @@ def write(
     with session.client() as client, client.writing(
         table, partitions, wait=wait, name=name or program[0], as_=session.person
     ):  # fmt: skip
-        return _ended(program)
+        return _run_program(program)
 
 
-def _ended(program: list[str]) -> int:
+def _run_program(program: list[str]) -> int:
     """The exit code of a program; whoever asks this one to end asks that one."""
     try:
         child = subprocess.Popen(program)  # what the person typed, without a shell
@@ -80,6 +80,6 @@ def _ended(program: list[str]) -> int:
     return code if code >= 0 else 128 - code  # ended by a signal: as shells tell it
 
 
-def _free_lines(view: FrozenView, width: int) -> list[str]:
-    scope = folded(view.grain, view.partitions) if view.partitions else "every partition"
+def _render_unfrozen(view: FrozenView, width: int) -> list[str]:
+    scope = format_partitions(view.grain, view.partitions) if view.partitions else "every partition"
     return [*flow([view.table, scope], width), *wrap("no correction freezes it now", width, "  ")]

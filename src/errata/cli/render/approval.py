@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from errata.cli.render.layout import flow, labelled, next_lines, wrap
-from errata.cli.render.throttle import folded
-from errata.text.numbers import moment, plural
+from errata.cli.render.layout import flow, format_labelled, render_next, wrap
+from errata.cli.render.throttle import format_partitions
+from errata.text.numbers import format_moment, plural
 from errata.views import BreakGlassView, QuorumView, ReleasedView, ReleaseView
 
 SINGLE_USER = "single-user project: one person may do everything"
 
 
-def waits_for(quorum: QuorumView | None, requester: str) -> str:
+def describe_waiting(quorum: QuorumView | None, requester: str) -> str:
     """Whose approvals a plan waits for, where one by anybody else is not enough."""
     if quorum is None or (quorum.needed == 1 and not quorum.lacks_owner and not quorum.void):
         return ""
@@ -18,47 +18,47 @@ def waits_for(quorum: QuorumView | None, requester: str) -> str:
     return f"waiting for approval by others than {requester}{who}: {quorum.told}"
 
 
-def quorum_lines(quorum: QuorumView | None, width: int) -> list[str]:
+def render_quorum(quorum: QuorumView | None, width: int) -> list[str]:
     """How many of how many, and approvals that no longer count; nothing where one was asked for and given."""
     if quorum is None or (quorum.needed == 1 and quorum.met and not quorum.void):
         return []
     who = f"; ask {' or '.join(quorum.may)}" if quorum.may and not quorum.met else ""
-    return [*wrap(quorum.told + who, width), *void_lines(quorum, width)]
+    return [*wrap(quorum.told + who, width), *render_void_approvals(quorum, width)]
 
 
-def void_lines(quorum: QuorumView | None, width: int) -> list[str]:
+def render_void_approvals(quorum: QuorumView | None, width: int) -> list[str]:
     """Approvals that were given and no longer count, and why."""
     void = quorum.void if quorum else {}
     return [line for person, why in void.items() for line in wrap(f"the approval of {person} {why}", width, "  ! ")]
 
 
-def glass_lines(broken: BreakGlassView | None, width: int) -> list[str]:
+def render_break_glass(broken: BreakGlassView | None, width: int) -> list[str]:
     """Who decided alone, and whether the others were told."""
     if broken is None:
         return []
-    when = f"{moment(broken.at)} UTC"
+    when = f"{format_moment(broken.at)} UTC"
     said = f"BREAK-GLASS: {broken.person} decided alone to {broken.deed}, {when}: {broken.why}"
     return [*wrap(said, width, "! "), *wrap(f"alarm {broken.alarm}", width, "  ")]
 
 
-def mode_lines(single_user: bool) -> list[str]:
+def render_mode(single_user: bool) -> list[str]:
     """Said wherever a decision is shown."""
     return [SINGLE_USER] if single_user else []
 
 
-def released_lines(digest: str | None, release: ReleasedView | None, width: int) -> list[str]:
+def render_released(digest: str | None, release: ReleasedView | None, width: int) -> list[str]:
     """What a release would name now, and who gave one."""
     lines = [f"release  {digest}"] if digest else []
     if release is None:
         return lines
-    lines += flow([_released(release), f"{moment(release.at)} UTC"], width)
+    lines += flow([_describe_release(release), f"{format_moment(release.at)} UTC"], width)
     lines += wrap(release.note, width, "  note   ") if release.note else []
     lines += [f"  sha256 {release.digest}"] if release.digest != digest else []
     lines += wrap(f"it no longer counts: {release.void}", width, "  ! ") if release.void else []
     return lines
 
 
-def _released(release: ReleasedView) -> str:
+def _describe_release(release: ReleasedView) -> str:
     """Who let it out; whoever released with ``errata publish`` has published only when that landed."""
     if release.kind == "automatic":
         return "released by a clean gate"
@@ -68,24 +68,24 @@ def _released(release: ReleasedView) -> str:
     return f"{told}, who published" if release.kind == "publish" and release.published_by == release.person else told
 
 
-def release_lines(view: ReleaseView, width: int) -> list[str]:
+def render_release(view: ReleaseView, width: int) -> list[str]:
     """What is signed, and by whom."""
     lines = flow([view.run_id, view.product, plural(len(view.partitions), "partition")], width)
-    lines += labelled("scope", [folded(view.grain, view.partitions)], width)
-    lines += labelled("candidate", [view.candidate, f"snapshot {view.snapshot_id}"], width)
-    lines += labelled("", [view.candidate_digest], width)
+    lines += format_labelled("scope", [format_partitions(view.grain, view.partitions)], width)
+    lines += format_labelled("candidate", [view.candidate, f"snapshot {view.snapshot_id}"], width)
+    lines += format_labelled("", [view.candidate_digest], width)
     words = {"ok": "ok", "warn": "warned", "block": "blocked"}
     counted = [f"{view.checks[level]} {word}" for level, word in words.items() if view.checks.get(level)]
-    lines += labelled("verdict", [", ".join(counted) or "no findings"], width)
+    lines += format_labelled("verdict", [", ".join(counted) or "no findings"], width)
     for one in view.accepted:
-        lines += labelled("accepted", [f"{one['check']} by {one['person']}: {one['why']}"], width)
-    lines += labelled("manifest", [view.manifest_digest], width)
+        lines += format_labelled("accepted", [f"{one['check']} by {one['person']}: {one['why']}"], width)
+    lines += format_labelled("manifest", [view.manifest_digest], width)
     lines += ["", f"release  {view.release_digest}"]
     if view.release is None:
-        return [*lines, *mode_lines(view.single_user)]
+        return [*lines, *render_mode(view.single_user)]
     if view.already:
         lines.append("released before, nothing changed")
-    lines += released_lines(None, view.release, width)[:1]
+    lines += render_released(None, view.release, width)[:1]
     lines += wrap(view.release.note, width, "  note   ") if view.release.note else []
-    lines += [f"state: {view.state.replace('_', ' ')}", *mode_lines(view.single_user)]
-    return [*lines, *next_lines(f"errata publish {view.run_id}")]
+    lines += [f"state: {view.state.replace('_', ' ')}", *render_mode(view.single_user)]
+    return [*lines, *render_next(f"errata publish {view.run_id}")]

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from errata.cli.render.layout import columns, flow, wrap
+from errata.cli.render.layout import flow, format_columns, wrap
 from errata.model.audit import AuditEntry
 from errata.text.numbers import plural
 from errata.views import AuditView, CleanupView, ErasedView, HeadsView, HeadView, KeyView
 
 
-def audit_lines(view: AuditView, width: int) -> list[str]:
+def render_audit(view: AuditView, width: int) -> list[str]:
     """Whether the chain holds, and where it does not."""
     if view.ok:
         return [
             f"✓ {plural(view.entries, 'entry', 'entries')} verified, each linked to the one before",
             f"head {view.head}",
-            *(_heads_lines(view.heads, width) if view.heads else ()),
+            *(_render_heads(view.heads, width) if view.heads else ()),
         ]
     where = f"entry {view.first_bad}" if view.first_bad is not None else "the chain"
     lines = wrap(f"{where} does not verify: {view.reason or 'no reason given'}", width, "✗ ")
@@ -25,7 +25,7 @@ def audit_lines(view: AuditView, width: int) -> list[str]:
     return [*lines, f"head {view.head}"]
 
 
-def _heads_lines(heads: HeadsView, width: int) -> list[str]:
+def _render_heads(heads: HeadsView, width: int) -> list[str]:
     count = plural(heads.checked, "exported head")
     if heads.newest is None:
         lines = ["! no head of this ledger was exported: nobody outside can tell a rebuilt log"]
@@ -42,14 +42,14 @@ def _heads_lines(heads: HeadsView, width: int) -> list[str]:
     return lines
 
 
-def head_lines(view: HeadView, width: int) -> list[str]:
+def render_head(view: HeadView, width: int) -> list[str]:
     """Where the chain stood, and where that is kept."""
     word = "kept already" if view.already else "signed and kept"
     lines = [f"✓ head of entry {view.seq} {word}", f"hash {view.hash}", f"key  {view.key_id}"]
     return lines + [line for file in view.files for line in wrap(file, width, "in   ")]
 
 
-def erased_lines(view: ErasedView, width: int) -> list[str]:
+def render_erased_person(view: ErasedView, width: int) -> list[str]:
     """What is left of a person."""
     word = "was erased already" if view.already else "erased"
     entries = f"{plural(view.entries, 'entry', 'entries')} of the audit under this pseudonym stay and verify"
@@ -60,7 +60,7 @@ def erased_lines(view: ErasedView, width: int) -> list[str]:
     ]
 
 
-def key_lines(view: KeyView, width: int) -> list[str]:
+def render_key(view: KeyView, width: int) -> list[str]:
     """The new pair, and what to do with it."""
     return [
         f"✓ key {view.key_id}",
@@ -72,24 +72,24 @@ def key_lines(view: KeyView, width: int) -> list[str]:
     ]
 
 
-def log_lines(entries: Sequence[AuditEntry], width: int) -> list[str]:
+def render_log(entries: Sequence[AuditEntry], width: int) -> list[str]:
     """One entry a paragraph: when, who, what; then what it says."""
     lines: list[str] = []
     for entry in entries:
         who = entry.actor.person + (" (single user)" if entry.actor.single_user else "")
         at = entry.at[:19].replace("T", " ")
         lines += flow([f"{entry.seq:>5}  {at}", who, entry.action, entry.run_id or ""], width, "", " " * 7)
-        body = _short(entry.body)
+        body = _format_body(entry.body)
         lines += wrap(body, width, " " * 7) if body else []
     return lines or ["no entries yet"]
 
 
-def _short(body: Mapping[str, Any]) -> str:
-    told = [f"{name}={_word(item)}" for name, item in body.items() if item not in (None, "", [], {}, ())]
+def _format_body(body: Mapping[str, Any]) -> str:
+    told = [f"{name}={_format_item(item)}" for name, item in body.items() if item not in (None, "", [], {}, ())]
     return "  ".join(told)
 
 
-def _word(item: Any) -> str:
+def _format_item(item: Any) -> str:
     if isinstance(item, (list, tuple)):
         if any(isinstance(piece, (list, tuple, Mapping)) for piece in item):
             return plural(len(item), "item")
@@ -102,19 +102,19 @@ def _word(item: Any) -> str:
     return str(item)
 
 
-def cleanup_lines(view: CleanupView, width: int) -> list[str]:
+def render_cleanup(view: CleanupView, width: int) -> list[str]:
     """What goes, and what stays because something needs it."""
     if not view.removed:
         lines = ["nothing to clean up: everything Errata left behind is still needed"]
     else:
         word = "would be removed" if view.dry_run else "removed"
-        lines = [f"{plural(len(view.removed), 'item')} {word}", *columns(_rows(view.removed), width)]
+        lines = [f"{plural(len(view.removed), 'item')} {word}", *format_columns(_format_items(view.removed), width)]
     if view.kept:
-        lines += [f"{plural(len(view.kept), 'item')} kept", *columns(_rows(view.kept), width)]
+        lines += [f"{plural(len(view.kept), 'item')} kept", *format_columns(_format_items(view.kept), width)]
     return lines
 
 
-def _rows(items: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
+def _format_items(items: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
     return [
         (item.get("ref", ""), "   ".join(str(text) for name, text in item.items() if name not in ("ref", "run_id")))
         for item in items

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 
 from errata.cli.render.layout import GAP, flow, pad
-from errata.model.partition import NULL, Grain, oldest_first
+from errata.model.partition import NULL, Grain, sort_oldest_first
 
 COMPACT_DAYS = 100
 SIGNS = {
@@ -36,29 +36,29 @@ WORDS = {
 }
 
 
-def word_of(state: str) -> str:
+def to_state_word(state: str) -> str:
     """The word for a partition's state, as the legend has it."""
     return WORDS.get(state, state)
 
 
-def calendar_lines(grain: str, states: Mapping[str, str], width: int) -> list[str]:
+def render_calendar(grain: str, states: Mapping[str, str], width: int) -> list[str]:
     """The grid, without a legend."""
     kind = Grain(grain)
-    signs = {name: SIGNS.get(word_of(state), "?") for name, state in states.items()}
-    times = [name for name in oldest_first(kind, signs) if name != NULL]
+    signs = {name: SIGNS.get(to_state_word(state), "?") for name, state in states.items()}
+    times = [name for name in sort_oldest_first(kind, signs) if name != NULL]
     draw: Callable[[Sequence[str], Mapping[str, str], int], list[str]] = {
-        Grain.HOUR: _hours,
-        Grain.DAY: _months_of_weeks if len(times) <= COMPACT_DAYS else _half_years,
-        Grain.MONTH: _years_of_months,
-        Grain.YEAR: _named,
-        Grain.VALUE: _named,
+        Grain.HOUR: _draw_hours,
+        Grain.DAY: _draw_weeks if len(times) <= COMPACT_DAYS else _draw_half_years,
+        Grain.MONTH: _draw_months,
+        Grain.YEAR: _draw_names,
+        Grain.VALUE: _draw_names,
     }[kind]
     lines = draw(times, signs, width) if times else []
     return [*lines, *([f"  {NULL} {signs[NULL]}"] if NULL in signs else [])]
 
 
-def _months_of_weeks(days: Sequence[str], signs: Mapping[str, str], width: int) -> list[str]:
-    blocks = [_month(month, signs) for month in _unique(day[:7] for day in days)]
+def _draw_weeks(days: Sequence[str], signs: Mapping[str, str], width: int) -> list[str]:
+    blocks = [_draw_month(month, signs) for month in _unique(day[:7] for day in days)]
     side_by_side = max(1, (width - 2 + 4) // (20 + 4))
     lines: list[str] = []
     for n in range(0, len(blocks), side_by_side):
@@ -69,7 +69,7 @@ def _months_of_weeks(days: Sequence[str], signs: Mapping[str, str], width: int) 
     return lines
 
 
-def _month(month: str, signs: Mapping[str, str]) -> list[str]:
+def _draw_month(month: str, signs: Mapping[str, str]) -> list[str]:
     year, number = int(month[:4]), int(month[5:7])
     lines = [month, "M  T  W  T  F  S  S"]
     for week in calendar.Calendar().monthdatescalendar(year, number):
@@ -79,7 +79,7 @@ def _month(month: str, signs: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def _half_years(days: Sequence[str], signs: Mapping[str, str], width: int) -> list[str]:
+def _draw_half_years(days: Sequence[str], signs: Mapping[str, str], width: int) -> list[str]:
     lines: list[str] = []
     per_line = 2 if width >= 78 else 1
     for year in _unique(day[:4] for day in days):
@@ -87,32 +87,32 @@ def _half_years(days: Sequence[str], signs: Mapping[str, str], width: int) -> li
         shown = _unique(day[:7] for day in days if day[:4] == year)
         half = (len(shown) + 1) // 2 if per_line == 2 else len(shown)
         for n in range(half):
-            pieces = [f"{month[5:7]}  {_days(month, signs)}" for month in shown[n::half]]
+            pieces = [f"{month[5:7]}  {_draw_days(month, signs)}" for month in shown[n::half]]
             lines.append("  " + GAP.join(pad(piece, 35) for piece in pieces).rstrip())
     return lines
 
 
-def _days(month: str, signs: Mapping[str, str]) -> str:
+def _draw_days(month: str, signs: Mapping[str, str]) -> str:
     year, number = int(month[:4]), int(month[5:7])
     length = calendar.monthrange(year, number)[1]
     return "".join(signs.get(date(year, number, n).isoformat(), " ") for n in range(1, length + 1))
 
 
-def _hours(hours: Sequence[str], signs: Mapping[str, str], _width: int) -> list[str]:
+def _draw_hours(hours: Sequence[str], signs: Mapping[str, str], _width: int) -> list[str]:
     def row(day: str) -> str:
         return f"  {day}  " + "".join(signs.get(f"{day}T{n:02d}", " ") for n in range(24)).rstrip()
 
     return ["              0     6     12    18", *(row(day) for day in _unique(hour[:10] for hour in hours))]
 
 
-def _years_of_months(months: Sequence[str], signs: Mapping[str, str], _width: int) -> list[str]:
+def _draw_months(months: Sequence[str], signs: Mapping[str, str], _width: int) -> list[str]:
     def row(year: str) -> str:
         return f"  {year}  " + " ".join(signs.get(f"{year}-{n:02d}", " ") for n in range(1, 13)).rstrip()
 
     return ["        J F M A M J J A S O N D", *(row(year) for year in _unique(month[:4] for month in months))]
 
 
-def _named(names: Sequence[str], signs: Mapping[str, str], width: int) -> list[str]:
+def _draw_names(names: Sequence[str], signs: Mapping[str, str], width: int) -> list[str]:
     return flow((f"{signs[name]} {name}" for name in names), width, "  ")
 
 

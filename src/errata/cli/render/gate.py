@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from errata.cli.render.approval import mode_lines, released_lines
-from errata.cli.render.layout import columns, flow, next_lines, wrap
-from errata.commands.next_step import next_commands
+from errata.cli.render.approval import render_mode, render_released
+from errata.cli.render.layout import flow, format_columns, render_next, wrap
+from errata.commands.next_step import suggest_commands
 from errata.text.numbers import plural
 from errata.views import ValidateView
 
@@ -17,51 +17,54 @@ LISTED = 5
 Result = Mapping[str, Any]
 
 
-def validation_lines(view: ValidateView, width: int) -> list[str]:
+def render_validation(view: ValidateView, width: int) -> list[str]:
     """Passed or not, every rule, and every partition that is not fine."""
     word = "validated" if view.passed else "rejected"
     pieces = [f"{word} {view.run_id}", f"candidate snapshot {view.snapshot_id}", "(already so)" if view.already else ""]
     lines = flow(pieces, width)
     lines += flow([f"{view.candidate}", plural(view.measured, "measurement")], width, "  ")
-    groups = _by_rule(view.checks)
-    lines += ["", *rule_lines(view.checks, width)]
+    groups = _group_by_rule(view.checks)
+    lines += ["", *render_rules(view.checks, width)]
     for change in view.thresholds:
-        lines += ["", *_changed_thresholds(change, width)]
+        lines += ["", *_render_threshold_change(change, width)]
     if view.conflicts:
         lines += ["", *wrap(", ".join(view.conflicts), width, "  ! written by others since planning: ")]
     for late in view.late_inputs:
         lines += ["", *wrap(late.text("value"), width, "  ! ")]
     if not view.passed:
-        lines += _way_out(groups, width)
+        lines += _render_way_out(groups, width)
     if view.release_digest or view.single_user:
-        lines += ["", *released_lines(view.release_digest, None, width), *mode_lines(view.single_user)]
-    return [*lines, "", *next_lines(*next_commands(view.state, view.run_id))]
+        lines += ["", *render_released(view.release_digest, None, width), *render_mode(view.single_user)]
+    return [*lines, "", *render_next(*suggest_commands(view.state, view.run_id))]
 
 
-def rule_lines(checks: Sequence[Result], width: int) -> list[str]:
+def render_rules(checks: Sequence[Result], width: int) -> list[str]:
     """Every rule in one line, and the partitions in which it is not fine."""
-    groups = _by_rule(checks)
+    groups = _group_by_rule(checks)
     name_width = min(max((len(name) for name in groups), default=0), 40)
-    return [line for name, results in groups.items() for line in _group(name, results, width, name_width)]
+    return [line for name, results in groups.items() for line in _render_rule(name, results, width, name_width)]
 
 
-def _by_rule(checks: Sequence[Result]) -> dict[str, list[Result]]:
+def _group_by_rule(checks: Sequence[Result]) -> dict[str, list[Result]]:
     groups: dict[str, list[Result]] = {}
     for check in checks:
         groups.setdefault(str(check.get("name")), []).append(check)
     return groups
 
 
-def _changed_thresholds(change: Mapping[str, Any], width: int) -> list[str]:
+def _render_threshold_change(change: Mapping[str, Any], width: int) -> list[str]:
     lines = wrap(str(change["why"]), width, f"  thresholds changed by {change['person']}: ")
     widest = max((len(rule["name"]) for rule in change["changes"]), default=0)
     for rule in change["changes"]:
-        moved = [f"{key} {_said(old)} → {_said(rule['after'][key])}" for key, old in rule["before"].items()]
+        moved = [
+            f"{key} {_format_threshold(old)} → {_format_threshold(rule['after'][key])}"
+            for key, old in rule["before"].items()
+        ]
         lines += wrap(", ".join(moved), width, f"    {rule['name'].ljust(widest)}   ")
     return lines
 
 
-def _said(value: Any) -> str:
+def _format_threshold(value: Any) -> str:
     """A threshold as the product file writes it."""
     if isinstance(value, Mapping):
         bounds = [str(value[key]) for key in ("operand", "upper") if value.get(key) is not None]
@@ -69,7 +72,7 @@ def _said(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def _group(name: str, results: Sequence[Result], width: int, name_width: int) -> list[str]:
+def _render_rule(name: str, results: Sequence[Result], width: int, name_width: int) -> list[str]:
     fine = [r for r in results if r.get("level") == "ok"]
     other = [r for r in results if r.get("level") != "ok"]
     blocked = any(r.get("level") == "block" for r in other)
@@ -77,7 +80,7 @@ def _group(name: str, results: Sequence[Result], width: int, name_width: int) ->
     sign = "✗" if blocked else "!" if open_warning else "✓"
     if len(results) == 1 and results[0].get("partition") is None:
         said = str(results[0].get("message", ""))
-        accepted = _accepted(results[0])
+        accepted = _format_accepted(results[0])
         return wrap(said + (f"   {accepted}" if accepted else ""), width, f"  {sign} {name.ljust(name_width)}   ")
     pieces = [f"{len(fine)} of {plural(len(results), 'partition')} ok"]
     for level in ("block", "warn"):
@@ -89,7 +92,7 @@ def _group(name: str, results: Sequence[Result], width: int, name_width: int) ->
     # what a person has accepted is counted, not listed again
     listed = [r for r in other if not r.get("accepted_by")]
     rows = [(str(r.get("partition") or "all"), str(r.get("value") or "–"), str(r.get("message", ""))) for r in listed]
-    lines += columns(rows[:LISTED], width, indent="      ", right=(1,))
+    lines += format_columns(rows[:LISTED], width, indent="      ", right=(1,))
     if len(rows) > LISTED:
         rest = rows[LISTED:]
         names = " … ".join(dict.fromkeys((rest[0][0], rest[-1][0])))
@@ -97,11 +100,11 @@ def _group(name: str, results: Sequence[Result], width: int, name_width: int) ->
     return lines
 
 
-def _accepted(result: Result) -> str:
+def _format_accepted(result: Result) -> str:
     return f"accepted by {result['accepted_by']}" if result.get("accepted_by") else ""
 
 
-def _way_out(groups: Mapping[str, Sequence[Result]], width: int) -> list[str]:
+def _render_way_out(groups: Mapping[str, Sequence[Result]], width: int) -> list[str]:
     blocked = [name for name, found in groups.items() if any(r.get("level") == "block" for r in found)]
     warned = [
         name

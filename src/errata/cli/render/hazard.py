@@ -7,7 +7,7 @@ from errata.model.refs import GUARD
 from errata.views import HazardView
 
 
-def hazard_lines(hazard: HazardView, width: int) -> list[str]:
+def render_hazard(hazard: HazardView, width: int) -> list[str]:
     """What depends on the guard, and the statement that ends it, which is not broken: it is there to be copied."""
     told = (
         f"the files that {hazard.publication_id} brought back are safe from expiry by other tools as long as branch "

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 
-from errata.text.escape import visible
+from errata.text.escape import escape_text
 
 GAP = "   "
 _TOGETHER = re.compile(r"(?<=\S) (…|→) (?=\S)")
@@ -35,7 +35,7 @@ def wrap(text: str, width: int, first: str = "", rest: str | None = None) -> lis
     for piece in text.splitlines() or [""]:
         opening = (rest or "  ") if lines else first
         lines += textwrap.wrap(
-            _TOGETHER.sub("\u00a0\\1\u00a0", visible(piece)).replace(" %", "\u00a0%"),
+            _TOGETHER.sub("\u00a0\\1\u00a0", escape_text(piece)).replace(" %", "\u00a0%"),
             max(width, 20),
             initial_indent=opening,
             subsequent_indent=rest,
@@ -50,7 +50,7 @@ def flow(pieces: Iterable[str], width: int, first: str = "", rest: str | None = 
     rest = " " * cell_len(first) if rest is None else rest
     lines: list[str] = []
     line, empty = first, True
-    for piece in map(visible, filter(None, pieces)):
+    for piece in map(escape_text, filter(None, pieces)):
         longer = line + piece if empty else line + GAP + piece
         if not empty and cell_len(longer) > width:
             lines.append(line)
@@ -62,12 +62,12 @@ def flow(pieces: Iterable[str], width: int, first: str = "", rest: str | None = 
     return [text.rstrip() for text in [*lines, line]]
 
 
-def labelled(label: str, pieces: Iterable[str], width: int, label_width: int = 11) -> list[str]:
+def format_labelled(label: str, pieces: Iterable[str], width: int, label_width: int = 11) -> list[str]:
     """A row ``  label      piece   piece``."""
     return flow(pieces, width, f"  {pad(label, label_width)} ")
 
 
-def columns(
+def format_columns(
     rows: Sequence[Sequence[str]], width: int, *, indent: str = "  ", right: Iterable[int] = (), gap: str = "  "
 ) -> list[str]:
     """A table without lines; the last column wraps, and rows too wide for that put it on a line of its own."""
@@ -92,7 +92,7 @@ def columns(
     return lines
 
 
-def next_lines(*commands: str) -> list[str]:
+def render_next(*commands: str) -> list[str]:
     """What to type next; whole, however long."""
     told = [command for command in commands if command]
     return [f"next: {told[0]}", *(f"      {command}" for command in told[1:])] if told else []

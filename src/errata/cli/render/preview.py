@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from errata.cli.render.approval import mode_lines
-from errata.cli.render.layout import flow, labelled, next_lines, wrap
-from errata.text.numbers import moment
+from errata.cli.render.approval import render_mode
+from errata.cli.render.layout import flow, format_labelled, render_next, wrap
+from errata.text.numbers import format_moment
 from errata.views import DarkView
 
 
-def dark_lines(view: DarkView, width: int) -> list[str]:
+def render_preview(view: DarkView, width: int) -> list[str]:
     """The name, the statements, and the view of old and new."""
     word = "already readable" if view.already else "readable"
     lines = flow(
@@ -21,29 +21,29 @@ def dark_lines(view: DarkView, width: int) -> list[str]:
         lines += wrap("REJECTED: this candidate did not pass its gate; it is here to be looked at", width, "! ")
     lines.append("  main is not touched; nobody sees it who does not ask for the name")
     for reader, statement in view.reads.items():
-        lines += _statement(reader, statement)
+        lines += _render_statement(reader, statement)
     if view.view:
-        lines += _statement("old and new side by side", f"SELECT * FROM {view.view}")  # noqa: S608 - shown, not run
+        lines += _render_statement("old and new side by side", f"SELECT * FROM {view.view}")  # noqa: S608 - shown, not run
     elif view.comparison:
-        lines += _statement("old and new side by side", view.comparison)
+        lines += _render_statement("old and new side by side", view.comparison)
     else:
         lines.append("  old and new are compared by key; the product has none")
     for warning in view.warnings:
         lines += wrap(warning, width, "  ! ")
-    lines += [f"  {line}" for line in mode_lines(view.single_user)]
-    return [*lines, *([] if view.rejected else next_lines(f"errata publish {view.run_id}"))]
+    lines += [f"  {line}" for line in render_mode(view.single_user)]
+    return [*lines, *([] if view.rejected else render_next(f"errata publish {view.run_id}"))]
 
 
-def _statement(label: str, statement: str) -> list[str]:
+def _render_statement(label: str, statement: str) -> list[str]:
     # what is to be copied is never broken
     return [f"  {label}", f"    {statement}"]
 
 
-def named_lines(dark: Mapping[str, Any] | None, width: int) -> list[str]:
+def render_preview_name(dark: Mapping[str, Any] | None, width: int) -> list[str]:
     """The name of a candidate in a status."""
     if dark is None:
         return []
-    told = [f"{dark['name']} of {dark['table']}, by {dark['person']}, {moment(str(dark['at']))} UTC"]
+    told = [f"{dark['name']} of {dark['table']}, by {dark['person']}, {format_moment(str(dark['at']))} UTC"]
     told += ["REJECTED: it did not pass its gate"] if dark["rejected"] else []
     told += [f"old and new: {dark['view']}"] if dark["view"] else []
-    return labelled("readable", told, width, 10)
+    return format_labelled("readable", told, width, 10)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from errata.cli.render.layout import columns, next_lines, wrap
+from errata.cli.render.layout import format_columns, render_next, wrap
 from errata.text.numbers import plural
 
 
-class CheckLike(Protocol):
+class DoctorResult(Protocol):
     """One thing the doctor looked at."""
 
     @property
@@ -25,21 +25,21 @@ class CheckLike(Protocol):
     def hint(self) -> str | None: ...
 
 
-def problem_text(problem: Mapping[str, Any]) -> str:
+def format_problem(problem: Mapping[str, Any]) -> str:
     """``file:line: message``, which editors understand."""
     line = problem.get("line")
     place = problem["file"] if line is None else f"{problem['file']}:{line}"
     return f"{place}: {problem['message']}"
 
 
-def check_lines(problems: Sequence[Mapping[str, Any]], _width: int) -> list[str]:
+def render_check(problems: Sequence[Mapping[str, Any]], _width: int) -> list[str]:
     """Every problem on a line of its own, unbroken."""
     if not problems:
         return ["✓ the project files, transforms and tables agree"]
-    return [*(problem_text(problem) for problem in problems), f"✗ {plural(len(problems), 'problem')}"]
+    return [*(format_problem(problem) for problem in problems), f"✗ {plural(len(problems), 'problem')}"]
 
 
-def doctor_lines(checks: Sequence[CheckLike], width: int) -> list[str]:
+def render_doctor(checks: Sequence[DoctorResult], width: int) -> list[str]:
     """What is there, what is not, and how to get it."""
     name_width = max((len(check.name) for check in checks), default=0)
     lines: list[str] = []
@@ -51,14 +51,14 @@ def doctor_lines(checks: Sequence[CheckLike], width: int) -> list[str]:
     return [*lines, "", f"{plural(bad, 'problem')}" if bad else "everything is there"]
 
 
-def jars_lines(jars: Sequence[Mapping[str, Any]], where: str, width: int) -> list[str]:
+def render_jars(jars: Sequence[Mapping[str, Any]], where: str, width: int) -> list[str]:
     """Every jar with the digest it was held against."""
     rows = [(f"✓ {jar['coordinate']}", f"sha256 {jar['sha256']}") for jar in jars]
-    return [*columns(rows, width), f"{plural(len(jars), 'jar')} verified in {where}"]
+    return [*format_columns(rows, width), f"{plural(len(jars), 'jar')} verified in {where}"]
 
 
-def starter_lines(directory: str, files: Sequence[str], _width: int) -> list[str]:
+def render_starter(directory: str, files: Sequence[str], _width: int) -> list[str]:
     """What was written and how to go on."""
     lines = [f"a starter project in {directory}", *(f"  {name}" for name in files)]
     plan = 'errata plan shop.daily_sales --from 2026-01-05 --to 2026-01-15 --reason "refunds were counted as sales"'
-    return [*lines, *next_lines(f"cd {directory}", "python make_lake.py", "errata check", plan)]
+    return [*lines, *render_next(f"cd {directory}", "python make_lake.py", "errata check", plan)]

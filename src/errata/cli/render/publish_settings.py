@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from errata.cli.render.groups import group_words
-from errata.text.numbers import duration
+from errata.cli.render.groups import describe_groups
+from errata.text.numbers import format_duration
 
 
-def deed_words(deed: str, table: str, publish: Mapping[str, Any]) -> str:
+def describe_action(deed: str, table: str, publish: Mapping[str, Any]) -> str:
     """What publish, rollback or cancel is about to do to which table."""
     untouched = f"{table} is not touched"
     told = {
@@ -27,18 +27,18 @@ def deed_words(deed: str, table: str, publish: Mapping[str, Any]) -> str:
     return told.get((deed, str(publish.get("mode")))) or f"{deed} {plain[deed]} {table}"
 
 
-def publish_words(publish: Mapping[str, Any]) -> list[str]:
+def describe_publish(publish: Mapping[str, Any]) -> list[str]:
     """The mode in words; nothing for a replacement of partitions, which the line before has said."""
-    groups = group_words(publish["groups"]) if publish.get("groups") else []
-    return [*_mode(publish), *groups, *_beside(publish)]
+    groups = describe_groups(publish["groups"]) if publish.get("groups") else []
+    return [*_describe_mode(publish), *groups, *_describe_side_tables(publish)]
 
 
-def live_words(publish: Mapping[str, Any]) -> list[str]:
+def describe_live_writes(publish: Mapping[str, Any]) -> list[str]:
     """What a live write into the partitions means for the run."""
     match publish.get("on_live_write"):
         case "freeze":
             freeze = publish["freeze"]
-            idle, most = duration(freeze["idle"]), duration(freeze["at_most"])
+            idle, most = format_duration(freeze["idle"]), format_duration(freeze["at_most"])
             told = f"for {idle} after the last command of the run, {most} at most"
             return ["held off from the first run on: live jobs that ask wait", told, "one that does not is a conflict"]
         case "live_wins":
@@ -47,12 +47,12 @@ def live_words(publish: Mapping[str, Any]) -> list[str]:
             return ["a write into these partitions is a conflict at publish"]
 
 
-def _mode(publish: Mapping[str, Any]) -> list[str]:
+def _describe_mode(publish: Mapping[str, Any]) -> list[str]:
     match publish.get("mode", "replace_partitions"):
         case "append":
             return ["append: new rows in empty partitions; a row that is there by then is a conflict"]
         case "merge":
-            return ["merge by key: keys that the transform does not give keep their rows", *_merge(publish)]
+            return ["merge by key: keys that the transform does not give keep their rows", *_describe_merge(publish)]
         case "version":
             shown = f"; {publish['view']} shows what is accepted" if publish.get("view") else ""
             return [f"version: rows stand side by side in {publish.get('versions')}, the target is not touched{shown}"]
@@ -67,12 +67,12 @@ def _mode(publish: Mapping[str, Any]) -> list[str]:
             return []
 
 
-def _beside(publish: Mapping[str, Any]) -> list[str]:
+def _describe_side_tables(publish: Mapping[str, Any]) -> list[str]:
     told = [f"old and new values by key in {publish['corrections']}"] if publish.get("corrections") else []
     return told + [f"first: {statement}" for statement in publish.get("creates", ())]
 
 
-def _merge(publish: Mapping[str, Any]) -> list[str]:
+def _describe_merge(publish: Mapping[str, Any]) -> list[str]:
     told = []
     if version := publish.get("key_version"):
         told.append(f"a row with an older {version} changes nothing")

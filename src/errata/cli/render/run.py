@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from errata.cli.render.layout import flow, next_lines, wrap
-from errata.commands.next_step import next_commands
-from errata.text.numbers import count, duration, plural
+from errata.cli.render.layout import flow, render_next, wrap
+from errata.commands.next_step import suggest_commands
+from errata.text.numbers import format_count, format_duration, plural
 from errata.views import RunCounts, RunView, StateView
 
 
-def counts_text(counts: RunCounts) -> list[str]:
+def format_counts(counts: RunCounts) -> list[str]:
     """Chunks by state, only what there is."""
     parts = [("running", counts.running), ("failed", counts.failed), ("quarantined", counts.quarantined)]
     parts.append(("waiting", counts.pending))
     return [f"{counts.done} of {plural(counts.total, 'chunk')} done", *(f"{n} {word}" for word, n in parts if n)]
 
 
-def run_facts(view: RunView) -> list[str]:
+def format_run(view: RunView) -> list[str]:
     """State, chunks, rows and time, for one line."""
-    pieces = [f"{view.state.replace('_', ' ')} {view.run_id}", *counts_text(view.chunks)]
-    return [*pieces, f"{count(view.rows)} rows", duration(view.seconds)]
+    pieces = [f"{view.state.replace('_', ' ')} {view.run_id}", *format_counts(view.chunks)]
+    return [*pieces, f"{format_count(view.rows)} rows", format_duration(view.seconds)]
 
 
 def is_staged(view: RunView) -> bool:
@@ -29,20 +29,20 @@ def is_staged(view: RunView) -> bool:
     return view.chunks.done == view.chunks.total
 
 
-def run_lines(view: RunView, width: int) -> list[str]:
+def render_run(view: RunView, width: int) -> list[str]:
     """What this worker leaves behind."""
-    lines = flow(run_facts(view), width)
+    lines = flow(format_run(view), width)
     if view.already:
         lines.append("  nothing was left to do")
     if view.recomputed:
         lines.append(f"  {plural(view.recomputed, 'chunk')} needed more than one attempt")
     for failure in view.failures:
-        lines += failure_lines(failure, width)
+        lines += render_failure(failure, width)
     lines += [f"  log {view.log}"] if view.log else []
-    return [*lines, *next_lines(*next_commands(view.state, view.run_id))]
+    return [*lines, *render_next(*suggest_commands(view.state, view.run_id))]
 
 
-def failure_lines(failure: Mapping[str, Any], width: int) -> list[str]:
+def render_failure(failure: Mapping[str, Any], width: int) -> list[str]:
     """One chunk that failed: which, what it covers, why."""
     partitions = failure.get("partitions") or ()
     scope = " … ".join(dict.fromkeys([*partitions[:1], *partitions[-1:]]))
@@ -51,9 +51,9 @@ def failure_lines(failure: Mapping[str, Any], width: int) -> list[str]:
     return [*lines, *wrap(str(failure.get("error") or "no reason was recorded"), width, "    ")]
 
 
-def state_lines(view: StateView, width: int) -> list[str]:
+def render_state(view: StateView, width: int) -> list[str]:
     """A run after a control command."""
     lines = flow([f"{view.state.replace('_', ' ')} {view.run_id}", "(already so)" if view.already else ""], width)
     if view.note:
         return [*lines, *wrap(view.note, width, "  ")]
-    return [*lines, *next_lines(*next_commands(view.state, view.run_id))]
+    return [*lines, *render_next(*suggest_commands(view.state, view.run_id))]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from errata.canonical import plain
-from errata.cli.render.diff import change_lines, diff_data
-from errata.cli.render.gate import rule_lines
-from errata.cli.render.layout import flow, next_lines, wrap
-from errata.cli.render.throttle import folded
-from errata.model.partition import Grain, list_text
-from errata.text.numbers import count, duration
+from errata.canonical import to_plain
+from errata.cli.render.diff import diff_to_data, render_changes
+from errata.cli.render.gate import render_rules
+from errata.cli.render.layout import flow, render_next, wrap
+from errata.cli.render.throttle import format_partitions
+from errata.model.partition import Grain, format_partition_list
+from errata.text.numbers import format_count, format_duration
 
 if TYPE_CHECKING:
     from errata.views.run import TryView
@@ -19,31 +19,37 @@ _NAMED = 5
 """So many partitions are written out in the next command."""
 
 
-def try_data(view: TryView) -> dict[str, Any]:
+def try_to_data(view: TryView) -> dict[str, Any]:
     """The JSON of a trial."""
-    return {**plain(view), "diff": diff_data(view.diff)}
+    return {**to_plain(view), "diff": diff_to_data(view.diff)}
 
 
-def try_lines(view: TryView, width: int) -> list[str]:
+def render_try(view: TryView, width: int) -> list[str]:
     """The page on which a fix is judged before it is planned."""
-    scope = folded(view.diff.grain, view.partitions)
-    pieces = [f"tried {view.product}", scope, view.transform, f"{count(view.rows)} rows", duration(view.seconds)]
-    asked = list_text(Grain(view.diff.grain), view.partitions) if len(view.partitions) <= _NAMED else "…"
+    scope = format_partitions(view.diff.grain, view.partitions)
+    pieces = [
+        f"tried {view.product}",
+        scope,
+        view.transform,
+        f"{format_count(view.rows)} rows",
+        format_duration(view.seconds),
+    ]
+    asked = format_partition_list(Grain(view.diff.grain), view.partitions) if len(view.partitions) <= _NAMED else "…"
     return [
         *flow(pieces, width),
         "  nothing was written",
         "",
-        *rule_lines(plain(view.checks), width),
-        *wrap(_verdict(view), width, "  "),
+        *render_rules(to_plain(view.checks), width),
+        *wrap(_describe_verdict(view), width, "  "),
         "",
         "against accepted",
-        *change_lines(view.diff, width),
+        *render_changes(view.diff, width),
         "",
-        *next_lines(f'errata plan {view.product} --partitions {asked} --reason "…"'),
+        *render_next(f'errata plan {view.product} --partitions {asked} --reason "…"'),
     ]
 
 
-def _verdict(view: TryView) -> str:
+def _describe_verdict(view: TryView) -> str:
     levels = {level: sorted({c.name for c in view.checks if c.level == level}) for level in ("block", "warn")}
     if levels["block"]:
         return f"the gate would reject it: {', '.join(levels['block'])}"

@@ -7,19 +7,23 @@ from errata.errors import StateRefused
 from errata.model.audit import Actor
 from errata.model.product import Role
 from errata.model.run import RunState
-from errata.publishing.groups import set_going
+from errata.publishing.groups import set_groups_running
 from errata.views import StateView
 from errata.workspace import Desk
 
 
 def pause(desk: Desk, actor: Actor, run_id: str) -> StateView:
     """No new chunk is claimed, and no further group published; what is under way finishes."""
-    return set_going(desk, actor, run_id, going=False) or _control(desk, actor, run_id, S.PAUSED, {S.RUNNING}, "pause")
+    return set_groups_running(desk, actor, run_id, going=False) or _move_run(
+        desk, actor, run_id, S.PAUSED, {S.RUNNING}, "pause"
+    )
 
 
 def resume(desk: Desk, actor: Actor, run_id: str) -> StateView:
     """Chunks may be claimed again, and groups published."""
-    return set_going(desk, actor, run_id, going=True) or _control(desk, actor, run_id, S.RUNNING, {S.PAUSED}, "resume")
+    return set_groups_running(desk, actor, run_id, going=True) or _move_run(
+        desk, actor, run_id, S.RUNNING, {S.PAUSED}, "resume"
+    )
 
 
 def cancel(desk: Desk, actor: Actor, run_id: str, *, now: bool = False) -> StateView:
@@ -29,15 +33,15 @@ def cancel(desk: Desk, actor: Actor, run_id: str, *, now: bool = False) -> State
     heartbeat.
     """
     ends = {S.PLANNED, S.APPROVED, S.RUNNING, S.PAUSED, S.FAILED, S.STAGED, S.REJECTED, S.VALIDATED}
-    view = _control(desk, actor, run_id, S.CANCELLED, ends, "cancel")
+    view = _move_run(desk, actor, run_id, S.CANCELLED, ends, "cancel")
     if now:
-        desk.ledger.release_all(view.run_id, actor=actor, reason="cancelled")
+        desk.ledger.reclaim_chunks(view.run_id, actor=actor, reason="cancelled")
     return view
 
 
-def _control(desk: Desk, actor: Actor, run_id: str, to: RunState, start: set[RunState], action: str) -> StateView:
+def _move_run(desk: Desk, actor: Actor, run_id: str, to: RunState, start: set[RunState], action: str) -> StateView:
     run = desk.ledger.run(run_id)
-    desk.allow(actor, (Role.OPERATOR,), action, run.run_id)
+    desk.require_role(actor, (Role.OPERATOR,), action, run.run_id)
     if run.state is to:
         return StateView(run.run_id, run.state.value, already=True)
     moved = desk.ledger.move(run.run_id, to, actor=actor, expect=start)
@@ -47,7 +51,7 @@ def _control(desk: Desk, actor: Actor, run_id: str, to: RunState, start: set[Run
 def retry(desk: Desk, actor: Actor, run_id: str, chunk: str | None) -> StateView:
     """Failed chunks may be claimed again."""
     run = desk.ledger.run(run_id)
-    desk.allow(actor, (Role.OPERATOR,), "retry", run.run_id)
+    desk.require_role(actor, (Role.OPERATOR,), "retry", run.run_id)
     again = desk.ledger.retry(run.run_id, chunk, actor)
     if not again and run.state is not S.FAILED:
         raise StateRefused(

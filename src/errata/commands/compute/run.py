@@ -11,14 +11,14 @@ import time
 
 from errata.approval.break_glass import raise_alarm
 from errata.approval.quorum import require_approvals
-from errata.canonical import plain
+from errata.canonical import to_plain
 from errata.commands.plan.show import counts_view, failures_view
 from errata.errors import RunExpired, RunFailed, StateRefused
 from errata.failpoints import failpoint
-from errata.ledger import Counts, RunRecord, this_owner
-from errata.ledger.records import holders
-from errata.live_writers.freeze import held_off, refuse_written
-from errata.live_writers.rebase import pin_rebases
+from errata.ledger import ChunkCounts, RunRecord, current_owner
+from errata.ledger.records import map_partitions_to_chunks
+from errata.live_writers.freeze import freeze_partitions, refuse_live_writes
+from errata.live_writers.rebase import tag_newest_rebase
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.product import Role
@@ -26,20 +26,20 @@ from errata.model.product.throttle import Throttle
 from errata.model.rebase import Rebase
 from errata.model.refs import run_branch
 from errata.model.run import ChunkState, RunState
-from errata.publishing.recovery import settle_open
-from errata.publishing.selection import refs_of
-from errata.publishing.sweep import sweep
+from errata.publishing.recovery import recover_open_intents
+from errata.publishing.selection import read_refs
+from errata.publishing.sweep import sweep_refs
 from errata.views import RunView
-from errata.worker.attempt import Job
-from errata.worker.canary import refuse_rejected
-from errata.worker.determinism import prove
-from errata.worker.ledger_wait import patiently
+from errata.worker.attempt import RunJob
+from errata.worker.canary import refuse_rejected_canary
+from errata.worker.determinism import check_determinism
+from errata.worker.ledger_wait import retry_ledger_call
 from errata.worker.loop import is_blocked, work_until_done
 from errata.workspace import Desk
 
 S = RunState
 KEEP_DAYS = 45
-_AFTER = frozenset(
+_COMPUTED_STATES = frozenset(
     {S.STAGED, S.VALIDATED, S.REJECTED, S.PUBLISHING, S.PART_PUBLISHED, S.PUBLISHED, S.SUPERSEDED, S.ROLLED_BACK}
 )
 
@@ -50,24 +50,24 @@ def run_chunks(
     """Work on the run until no chunk is left to take; safe to start again, anywhere, any number of times."""
     started = time.monotonic()
     run = desk.ledger.run(run_id)
-    desk.allow(actor, (Role.OPERATOR,), "run", run.run_id)
-    settle_open(desk, actor, run.table)
+    desk.require_role(actor, (Role.OPERATOR,), "run", run.run_id)
+    recover_open_intents(desk, actor, run.table)
     run = desk.ledger.run(run.run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
-    refuse_rejected(desk, run)
-    if run.state in _AFTER:
-        return _view(desk, run, already=True, started=started)
+    refuse_rejected_canary(desk, run)
+    if run.state in _COMPUTED_STATES:
+        return _run_view(desk, run, already=True, started=started)
     if run.state is S.APPROVED:  # before anyone is held off for it
         require_approvals(desk, actor, run, manifest, "run")
-    with held_off(desk, actor, run, manifest) as just_now:
+    with freeze_partitions(desk, actor, run, manifest) as just_now:
         if just_now:
-            refuse_written(desk, actor, run, manifest)
+            refuse_live_writes(desk, actor, run, manifest)
         if run.state is not S.RUNNING:
-            run = _start(desk, actor, run, manifest)
-        return _join(desk, actor, run, manifest, parallel, max_chunks, owner_name, started)
+            run = _start_run(desk, actor, run, manifest)
+        return _join_run(desk, actor, run, manifest, parallel, max_chunks, owner_name, started)
 
 
-def _join(
+def _join_run(
     desk: Desk,
     actor: Actor,
     run: RunRecord,
@@ -80,14 +80,16 @@ def _join(
     failpoint("run.after_start")
     rebases = desk.ledger.rebases(run.run_id)
     _require_pins(desk, actor, run, manifest, rebases)
-    pin_rebases(desk, actor, run)
-    _prepare(desk, actor, run, manifest)
-    sweep(desk, actor, run.table)
+    tag_newest_rebase(desk, actor, run)
+    _prepare_branch(desk, actor, run, manifest)
+    sweep_refs(desk, actor, run.table)
     progress = desk.progress(run.run_id, len(manifest.partitions), manifest.target.grain.value)
-    job = Job(desk, actor, run, manifest, _parts(desk, manifest, rebases), progress, desk.project.attempts, rebases)
+    job = RunJob(
+        desk, actor, run, manifest, _read_parts(desk, manifest, rebases), progress, desk.project.attempts, rebases
+    )
     chunks = desk.ledger.chunks(run.run_id)
     done = {chunk.chunk_id for chunk in chunks if chunk.state is ChunkState.DONE}
-    if staged := [name for name, chunk_id in holders(chunks).items() if chunk_id in done]:
+    if staged := [name for name, chunk_id in map_partitions_to_chunks(chunks).items() if chunk_id in done]:
         progress.advance(len(staged), 0)
     product = desk.project.products.get(manifest.product)
     throttle = (product.throttle if product else None) or desk.project.throttle
@@ -95,17 +97,17 @@ def _join(
     health = (*desk.project.health, *(product.health if product else ()))
     if throttle != Throttle() or health:
         signals = [signal.name for signal in health]
-        desk.ledger.note(run.run_id, actor, "throttle.applied", {"throttle": plain(throttle), "signals": signals})
+        desk.ledger.note(run.run_id, actor, "throttle.applied", {"throttle": to_plain(throttle), "signals": signals})
     try:
-        prove(job)
-        owner = this_owner(owner_name)
+        check_determinism(job)
+        owner = current_owner(owner_name)
         work_until_done(job, owner, parallel=parallel, max_chunks=max_chunks, throttle=throttle, health=health)
     finally:
         progress.close()
-    return _finish(job, started)
+    return _finish_run(job, started)
 
 
-def _start(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> RunRecord:
+def _start_run(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> RunRecord:
     """Approved to running, if the approvals still count today; another worker may have been faster."""
     if run.state is S.APPROVED:
         require_approvals(desk, actor, run, manifest, "run")
@@ -136,9 +138,9 @@ def _require_pins(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, 
         )
 
 
-def _prepare(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
+def _prepare_branch(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
     target = manifest.target
-    if run_branch(run.run_id) not in (refs_of(desk, target.staging.table) or ()):
+    if run_branch(run.run_id) not in (read_refs(desk, target.staging.table) or ()):
         intended = {"branch": run_branch(run.run_id), "table": target.staging.table}
         desk.ledger.note(run.run_id, actor, "refs.intended", intended)
     guard = desk.engines.staging.prepare(target, run.run_id, KEEP_DAYS)
@@ -147,14 +149,14 @@ def _prepare(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> No
         desk.ledger.record_guard(target.table_uuid, guard, actor, target.table)
 
 
-def _parts(desk: Desk, manifest: Manifest, rebases: tuple[Rebase, ...]) -> dict[str, bytes]:
+def _read_parts(desk: Desk, manifest: Manifest, rebases: tuple[Rebase, ...]) -> dict[str, bytes]:
     """The code and the pinned file lists, by digest."""
     pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
     digests = [manifest.code.zip_digest, *(pin.files_part for pin in pins if pin.files_part)]
     return {digest: desk.ledger.get_part(digest) for digest in digests}
 
 
-def _settle(job: Job) -> tuple[RunRecord, Counts]:
+def _record_end_state(job: RunJob) -> tuple[RunRecord, ChunkCounts]:
     """Staged, failed, or left as it is for others."""
     desk, actor = job.desk, job.actor
     run = desk.ledger.run(job.run.run_id)
@@ -172,11 +174,11 @@ def _settle(job: Job) -> tuple[RunRecord, Counts]:
     return run, counts
 
 
-def _finish(job: Job, started: float) -> RunView:
+def _finish_run(job: RunJob, started: float) -> RunView:
     desk = job.desk
-    run, counts = patiently(lambda: _settle(job), desk.narrate)
-    refuse_rejected(desk, run)
-    view = _view(desk, run, already=False, started=started)
+    run, counts = retry_ledger_call(lambda: _record_end_state(job), desk.narrate)
+    refuse_rejected_canary(desk, run)
+    view = _run_view(desk, run, already=False, started=started)
     if run.state is S.FAILED:
         first = view.failures[0] if view.failures else {}
         raise RunFailed(
@@ -189,7 +191,7 @@ def _finish(job: Job, started: float) -> RunView:
     return view
 
 
-def _view(desk: Desk, run: RunRecord, *, already: bool, started: float) -> RunView:
+def _run_view(desk: Desk, run: RunRecord, *, already: bool, started: float) -> RunView:
     counts = desk.ledger.counts(run.run_id)
     return RunView(
         run.run_id,

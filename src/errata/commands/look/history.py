@@ -10,20 +10,22 @@ from difflib import get_close_matches
 from errata.commands.look.status import run_lines
 from errata.errors import NotFound, UsageError
 from errata.ledger import AcceptanceRecord
-from errata.model.partition import EPOCH, oldest_first, parse
+from errata.model.partition import EPOCH, parse_partition, sort_oldest_first
 from errata.model.product import Product
 from errata.model.run import RunState
 from errata.model.table import Commit
 from errata.views import AcceptedSpan, CommitsView, CommitView, RunsView
 from errata.workspace import Desk
 
-MOST_COMMITS = 20
+MAX_COMMITS = 20
 
 
-def runs(desk: Desk, what: str | None, states: Collection[str], person: str | None, since: datetime | None) -> RunsView:
+def list_runs(
+    desk: Desk, what: str | None, states: Collection[str], person: str | None, since: datetime | None
+) -> RunsView:
     """Runs that fit, newest first."""
-    wanted = {_state(name) for name in states} or None
-    table = _table(desk, what)
+    wanted = {_parse_state(name) for name in states} or None
+    table = _resolve_table(desk, what)
     found = [
         run
         for run in desk.ledger.runs(states=wanted)
@@ -34,45 +36,47 @@ def runs(desk: Desk, what: str | None, states: Collection[str], person: str | No
     return RunsView(run_lines(desk, found))
 
 
-def accepted_at(desk: Desk, moment: datetime, what: str | None) -> RunsView:
+def find_current_runs(desk: Desk, moment: datetime, what: str | None) -> RunsView:
     """Which run was the truth in each partition at that time; partitions of one deed stand together."""
-    table = _table(desk, what)
+    table = _resolve_table(desk, what)
     tables = {run.table for run in desk.ledger.runs() if table in (run.table, run.product)} if table else None
     rows = [row for row in desk.ledger.accepted_at(moment) if tables is None or row.table in tables]
     by_deed: dict[tuple[str, str, str | None], list[AcceptanceRecord]] = {}
     for row in rows:
         by_deed.setdefault((row.table, row.pub_id, row.run_id), []).append(row)
-    spans = [_span(desk, deed) for deed in by_deed.values()]
+    spans = [_build_span(desk, deed) for deed in by_deed.values()]
     spans.sort(key=lambda span: (span.table, span.partitions[0], span.at))
     told = moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return RunsView(accepted_at=told, accepted=tuple(spans))
 
 
-def _span(desk: Desk, rows: list[AcceptanceRecord]) -> AcceptedSpan:
+def _build_span(desk: Desk, rows: list[AcceptanceRecord]) -> AcceptedSpan:
     first = rows[0]
     publication = desk.ledger.publication(first.pub_id)
     run = desk.ledger.run(publication.run_id)
     grain = desk.ledger.manifest(run.run_id).target.grain
     return AcceptedSpan(
         product=run.product, table=first.table, grain=grain.value,
-        partitions=oldest_first(grain, [row.partition for row in rows]), run_id=first.run_id, action=first.action,
+        partitions=sort_oldest_first(grain, [row.partition for row in rows]), run_id=first.run_id, action=first.action,
         at=first.at, person=publication.person, publication_id=first.pub_id,
     )  # fmt: skip
 
 
-def commits(desk: Desk, table: str, partition: str, most: int = MOST_COMMITS) -> CommitsView:
+def list_commits(desk: Desk, table: str, partition: str, most: int = MAX_COMMITS) -> CommitsView:
     """Who wrote to a partition, newest first, with the snapshot that stood right before each."""
-    product = governed(desk, table)
+    product = find_governed_product(desk, table)
     target = product.target
-    name = parse(target.grain, partition)
+    name = parse_partition(target.grain, partition)
     history = desk.engines.history.commits(target.table, target.column, target.grain, (name,), most)
     accepted = desk.ledger.accepted(target.table, (name,)).get(name)
     truth = desk.ledger.publication(accepted.pub_id).result_snapshot_id if accepted else None
-    shown = tuple(replace(_commit(one, name), accepted=one.snapshot_id == truth) for one in history.commits)
-    return CommitsView(target.table, product.name, name, shown, history.complete, _next(product.name, name, shown))
+    shown = tuple(replace(_commit_view(one, name), accepted=one.snapshot_id == truth) for one in history.commits)
+    return CommitsView(
+        target.table, product.name, name, shown, history.complete, _suggest_restore(product.name, name, shown)
+    )
 
 
-def _commit(commit: Commit, partition: str) -> CommitView:
+def _commit_view(commit: Commit, partition: str) -> CommitView:
     touch = commit.touched.get(partition)
     run = commit.summary.get("errata.run")
     writer = "errata" if run else "compaction" if commit.operation == "replace" else "job"
@@ -92,7 +96,7 @@ def _commit(commit: Commit, partition: str) -> CommitView:
     )
 
 
-def _next(product: str, partition: str, shown: tuple[CommitView, ...]) -> str:
+def _suggest_restore(product: str, partition: str, shown: tuple[CommitView, ...]) -> str:
     """The command that takes out the newest write of others."""
     writes = [one for one in shown if one.writer != "compaction"]
     if not writes or writes[0].writer != "job":
@@ -108,7 +112,7 @@ def _next(product: str, partition: str, shown: tuple[CommitView, ...]) -> str:
     return f'errata plan {product} --partitions {partition} --restore {newest.before} --reason "…"'
 
 
-def _state(name: str) -> RunState:
+def _parse_state(name: str) -> RunState:
     known = [state.value for state in RunState]
     text = name.replace("-", "_").replace(" ", "_")
     if text not in known:
@@ -118,7 +122,7 @@ def _state(name: str) -> RunState:
     return RunState(text)
 
 
-def _table(desk: Desk, what: str | None) -> str | None:
+def _resolve_table(desk: Desk, what: str | None) -> str | None:
     """A product or table as asked for; one that the project and the ledger both do not know is an error."""
     if what is None:
         return None
@@ -131,7 +135,7 @@ def _table(desk: Desk, what: str | None) -> str | None:
     return what
 
 
-def governed(desk: Desk, table: str) -> Product:
+def find_governed_product(desk: Desk, table: str) -> Product:
     """The product of a governed table, named by the table or by itself."""
     found = [one for one in desk.project.products.values() if table in (one.target.table, one.name)]
     if not found:

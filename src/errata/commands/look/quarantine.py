@@ -7,28 +7,28 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from errata.gate.diff.candidate_diff import classified_in
-from errata.gate.row_accounts import FATES, adopted_attempts, fates_of, may_hold_rows
+from errata.gate.diff.candidate_diff import list_masked_columns
+from errata.gate.row_accounts import ROW_COUNTERS, list_adopted_attempts, may_have_quarantine, read_row_counts
 from errata.ledger import AttemptRecord
 from errata.model.audit import Actor
-from errata.model.diff import masked
+from errata.model.diff import mask_row
 from errata.model.manifest import InputPin, Manifest
 from errata.model.refs import quarantine_table
 from errata.ports.tables import QuarantinedRow
 from errata.views import QuarantineReason, QuarantineView, SetAsideRow
 from errata.workspace import Desk
 
-_EXACT = 2**53  # beyond it a JSON reader may change digits
+_MAX_EXACT_INT = 2**53  # beyond it a JSON reader may change digits
 
 
-def quarantine(desk: Desk, actor: Actor, run_id: str, sample: int) -> QuarantineView:
+def read_quarantine(desk: Desk, actor: Actor, run_id: str, sample: int) -> QuarantineView:
     """Counts by input and reason, and some rows of each, classified columns masked."""
     run = desk.ledger.run(run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
-    adopted, hidden = adopted_attempts(desk, run.run_id), classified_in(desk, manifest)
+    adopted, hidden = list_adopted_attempts(desk, run.run_id), list_masked_columns(desk, manifest)
     table = quarantine_table(manifest.target.table, run.run_id)
     names = [attempt.attempt_id for attempt in adopted]
-    is_there = may_hold_rows(manifest, adopted)
+    is_there = may_have_quarantine(manifest, adopted)
     counts = desk.engines.quarantine.counts(table, names) if is_there else ()
     rows = desk.engines.quarantine.sample(table, names, sample) if is_there and sample else ()
     grouped: dict[tuple[str, str, str], dict[str, int]] = defaultdict(dict)
@@ -45,7 +45,7 @@ def quarantine(desk: Desk, actor: Actor, run_id: str, sample: int) -> Quarantine
             QuarantineReason(source, kind, reason, sum(found.values()), tuple(sorted(found)))
             for (source, kind, reason), found in sorted(grouped.items())
         ),
-        rows=tuple(_shown(row, manifest, hidden) for row in rows),
+        rows=tuple(_row_view(row, manifest, hidden) for row in rows),
         masked=hidden,
     )
 
@@ -54,28 +54,31 @@ def rows_by_input(adopted: Sequence[AttemptRecord]) -> Mapping[str, Mapping[str,
     """What became of each input's rows so far, by input: in, used, quarantined, suppressed, set aside."""
     totals: dict[str, dict[str, int]] = {}
     for attempt in adopted:
-        for source, fates in fates_of(attempt).items():
+        for source, fates in read_row_counts(attempt).items():
             total = totals.setdefault(source, {})
             for what, rows in fates.items():
                 total[what] = total.get(what, 0) + rows
-    return {source: {what: total[what] for what in FATES if what in total} for source, total in sorted(totals.items())}
+    return {
+        source: {what: total[what] for what in ROW_COUNTERS if what in total}
+        for source, total in sorted(totals.items())
+    }
 
 
-def _shown(row: QuarantinedRow, manifest: Manifest, hidden: tuple[str, ...]) -> SetAsideRow:
+def _row_view(row: QuarantinedRow, manifest: Manifest, hidden: tuple[str, ...]) -> SetAsideRow:
     pin = next((pin for pin in manifest.inputs if pin.name == row.input), None)
     return SetAsideRow(
-        row.input, row.partition, row.kind, row.reason, row.chunk_id, row.origin, _masked(row.row, pin, hidden)
+        row.input, row.partition, row.kind, row.reason, row.chunk_id, row.origin, _mask_row(row.row, pin, hidden)
     )
 
 
-def _masked(text: str, pin: InputPin | None, classified: tuple[str, ...]) -> Mapping[str, Any]:
+def _mask_row(text: str, pin: InputPin | None, classified: tuple[str, ...]) -> Mapping[str, Any]:
     """The row as data; a column is masked by its own name and by the name that any era gives it."""
     hidden = {name.lower() for name in classified}
     renamed = {old for era in (pin.eras if pin else ()) for old, new in era.rename.items() if new.lower() in hidden}
     # numbers as they are written: a float would round them, and so would other readers of this answer
-    values: dict[str, Any] = json.loads(text, parse_float=str, parse_int=_exact)
-    return masked(values, [name for name in values if name.lower() in hidden or name in renamed])
+    values: dict[str, Any] = json.loads(text, parse_float=str, parse_int=_parse_exact_int)
+    return mask_row(values, [name for name in values if name.lower() in hidden or name in renamed])
 
 
-def _exact(digits: str) -> int | str:
-    return int(digits) if abs(int(digits)) < _EXACT else digits
+def _parse_exact_int(digits: str) -> int | str:
+    return int(digits) if abs(int(digits)) < _MAX_EXACT_INT else digits

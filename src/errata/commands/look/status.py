@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from errata.approval.break_glass import newest_broken
-from errata.approval.quorum import approvals_view, current_quorum
-from errata.approval.release import release_digest, released_by, released_view
+from errata.approval.break_glass import find_last_break_glass
+from errata.approval.quorum import approvals_view, current_quorum_view
+from errata.approval.release import find_release_digest, name_releaser, released_view
 from errata.commands.look.quarantine import rows_by_input
-from errata.commands.next_step import _again, _going_on, next_command
+from errata.commands.next_step import _approve_command, _resume_command, next_command
 from errata.commands.plan.show import counts_view, failures_view, stored_plan_view
 from errata.errors import ErrataError
-from errata.gate.row_accounts import adopted_attempts
-from errata.gate.warnings import accepted_in_verdict
+from errata.gate.row_accounts import list_adopted_attempts
+from errata.gate.warnings import find_verdict_acceptances
 from errata.ledger import (
     AttemptRecord,
+    ChunkCounts,
     ChunkRecord,
-    Counts,
     PartitionState,
     PublicationRecord,
     ReleaseRecord,
@@ -26,13 +26,13 @@ from errata.ledger import (
 from errata.live_writers.lease import freeze_view
 from errata.model.audit import Actor, AuditEntry
 from errata.model.manifest import Manifest
-from errata.model.partition import oldest_first
+from errata.model.partition import sort_oldest_first
 from errata.model.run import AttemptState, ChunkState, PublicationState, RunState
 from errata.publishing.groups import groups_view
-from errata.publishing.hazards import open_hazards
-from errata.publishing.late_inputs import late_inputs_of
-from errata.publishing.live_writes import live_writes_of
-from errata.publishing.preview_state import dark_of
+from errata.publishing.hazards import list_open_hazards
+from errata.publishing.late_inputs import read_late_inputs
+from errata.publishing.live_writes import read_live_writes
+from errata.publishing.preview_state import read_newest_preview
 from errata.publishing.set_back import find_set_backs
 from errata.views import FreezeView, PartitionView, PlanView, RunLine, SetBackView, StatusView
 from errata.worker.budget import cost_view
@@ -41,13 +41,13 @@ from errata.workspace import Desk
 S = RunState
 
 
-def show(desk: Desk, actor: Actor, run_id: str) -> PlanView:
+def show_plan(desk: Desk, actor: Actor, run_id: str) -> PlanView:
     """The plan again, from the bytes that were sealed."""
     run = desk.ledger.run(run_id)
     return stored_plan_view(desk, run, desk.ledger.manifest(run.run_id, actor))
 
 
-def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
+def build_status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
     """All runs, or one run with its chunks, partitions, decisions and the next command."""
     if run_id is None:
         return StatusView(runs=run_lines(desk, desk.ledger.runs()), single_user=desk.project.single_user)
@@ -57,9 +57,9 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
     counts = desk.ledger.counts(run.run_id)
     publications, releases = desk.ledger.publications(run.run_id), desk.ledger.releases(run.run_id)
     attempts, facts = desk.ledger.attempts(run.run_id), desk.ledger.facts(run.run_id)
-    now_ms, quorum = desk.ledger.now_ms(), current_quorum(desk, run, manifest)
+    now_ms, quorum = desk.ledger.now_ms(), current_quorum_view(desk, run, manifest)
     groups = groups_view(desk, run, manifest)
-    set_back, unknown = _set_back(desk, run)
+    set_back, unknown = _find_own_set_backs(desk, run)
     return StatusView(
         run_id=run.run_id,
         product=run.product,
@@ -69,53 +69,53 @@ def status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         chunks=counts_view(counts),
         recomputed=counts.recomputed,
         rows=counts.rows,
-        partitions=_partitions(desk, run, manifest, chunks),
-        attempts=tuple(_attempt(a, now_ms) for a in attempts if a.state is AttemptState.RUNNING),
+        partitions=_partition_views(desk, run, manifest, chunks),
+        attempts=tuple(_attempt_view(a, now_ms) for a in attempts if a.state is AttemptState.RUNNING),
         failures=failures_view(chunks),
         approvals=approvals_view(desk, run.run_id),
-        publications=tuple(_publication(p, releases) for p in publications),
+        publications=tuple(_publication_view(p, releases) for p in publications),
         next=(
             (set_back[0].next if set_back else "")
-            or _again(run, quorum)
-            or _going_on(run, groups)
-            or next_command(run, counts, _last_move(desk, run))
+            or _approve_command(run, quorum)
+            or _resume_command(run, groups)
+            or next_command(run, counts, _find_last_move(desk, run))
         ),
-        warnings=(*unknown, *(one.told for one in set_back), *_left_open(desk, run, publications)),
+        warnings=(*unknown, *(one.told for one in set_back), *_list_unfinished(desk, run, publications)),
         cost=cost_view(desk, manifest, attempts, facts),
         canary=facts.get("canary"),
         determinism=facts.get("determinism"),
-        held=_held(desk, run),
-        input_rows=rows_by_input(adopted_attempts(desk, run.run_id)),
+        held=_describe_throttle(desk, run),
+        input_rows=rows_by_input(list_adopted_attempts(desk, run.run_id)),
         accepted=tuple(
-            {"check": one.check, "why": one.why, "person": one.person} for one in accepted_in_verdict(desk, run)
+            {"check": one.check, "why": one.why, "person": one.person} for one in find_verdict_acceptances(desk, run)
         ),
         quorum=quorum,
-        break_glass=newest_broken(desk, run.run_id),
-        release_digest=release_digest(desk, run),
+        break_glass=find_last_break_glass(desk, run.run_id),
+        release_digest=find_release_digest(desk, run),
         release=released_view(desk, run, manifest),
         single_user=manifest.single_user or desk.project.single_user,
         groups=groups,
-        dark=dark_of(desk, run),
-        freeze=_freeze(desk, run),
-        hazards=open_hazards(desk, manifest, run.run_id),
+        dark=read_newest_preview(desk, run),
+        freeze=_open_freeze_view(desk, run),
+        hazards=list_open_hazards(desk, manifest, run.run_id),
         set_back=set_back,
         rebases=desk.ledger.rebase_facts(run.run_id),
-        live_writes=live_writes_of(desk, run),
-        late_inputs=late_inputs_of(desk, run),
+        live_writes=read_live_writes(desk, run),
+        late_inputs=read_late_inputs(desk, run),
     )
 
 
-def _left_open(desk: Desk, run: RunRecord, publications: Iterable[PublicationRecord]) -> Iterator[str]:
+def _list_unfinished(desk: Desk, run: RunRecord, publications: Iterable[PublicationRecord]) -> Iterator[str]:
     """Publications that nobody has settled, and what follows those that landed."""
     for one in publications:
         if one.state is PublicationState.INTENDED:
             yield f"{one.kind} {one.pub_id} is open since {one.intended_at}"
-    for run_id, pub_id, owed in desk.ledger.debts(run.table):
+    for run_id, pub_id, owed in desk.ledger.list_outbox(run.table):
         if run_id == run.run_id:
             yield f"{pub_id} landed, and what follows it is not done yet: {', '.join(owed)}"
 
 
-def _set_back(desk: Desk, run: RunRecord) -> tuple[tuple[SetBackView, ...], tuple[str, ...]]:
+def _find_own_set_backs(desk: Desk, run: RunRecord) -> tuple[tuple[SetBackView, ...], tuple[str, ...]]:
     """What main does not hold any more of this run; and why that is not known, where the table cannot be read."""
     deeds = {publication.pub_id for publication in desk.ledger.publications(run.run_id)}
     # what another run has published by now is told by the status of that one
@@ -132,18 +132,18 @@ def _set_back(desk: Desk, run: RunRecord) -> tuple[tuple[SetBackView, ...], tupl
         return (), (f"whether main still holds what was published is not known: {error.message}",)
 
 
-def _freeze(desk: Desk, run: RunRecord) -> FreezeView | None:
-    found = desk.ledger.freeze_of(run.run_id)
+def _open_freeze_view(desk: Desk, run: RunRecord) -> FreezeView | None:
+    found = desk.ledger.find_freeze(run.run_id)
     return freeze_view(desk, found) if found and found.is_open else None
 
 
 def run_lines(desk: Desk, runs: Iterable[RunRecord]) -> tuple[RunLine, ...]:
     """Runs as a list shows them."""
-    counts = desk.ledger.all_counts()
-    return tuple(_line(run, counts.get(run.run_id, Counts())) for run in runs)
+    counts = desk.ledger.counts_by_run()
+    return tuple(_run_line(run, counts.get(run.run_id, ChunkCounts())) for run in runs)
 
 
-def _line(run: RunRecord, counts: Counts) -> RunLine:
+def _run_line(run: RunRecord, counts: ChunkCounts) -> RunLine:
     ordered = run.partitions
     return RunLine(
         run.run_id, run.product, run.state.value, len(ordered), ordered[0], ordered[-1], run.planned_by, run.reason,
@@ -165,18 +165,18 @@ _FATE_WORDS = {
 }
 
 
-def _partitions(
+def _partition_views(
     desk: Desk, run: RunRecord, manifest: Manifest, chunks: tuple[ChunkRecord, ...]
 ) -> tuple[PartitionView, ...]:
     words = {name: _CHUNK_WORDS[chunk.state] for chunk in chunks for name in chunk.partitions}
     for name, fate in desk.ledger.partition_states(run.run_id).items():
         if fate in _FATE_WORDS:
             words[name] = _FATE_WORDS[fate]
-    ordered = oldest_first(manifest.target.grain, manifest.partitions)
+    ordered = sort_oldest_first(manifest.target.grain, manifest.partitions)
     return tuple(PartitionView(name, words.get(name, "waiting")) for name in ordered)
 
 
-def _held(desk: Desk, run: RunRecord) -> str:
+def _describe_throttle(desk: Desk, run: RunRecord) -> str:
     """The health signal that holds the run most, by the last word on each; a worker that joins looks anew."""
     if run.state is not S.RUNNING:
         return ""
@@ -184,20 +184,20 @@ def _held(desk: Desk, run: RunRecord) -> str:
     for entry in desk.ledger.audit_entries(run.run_id):
         if entry.action == "throttle.applied":
             last.clear()
-        elif entry.action in _HOLDS:
+        elif entry.action in _THROTTLE_TEXT:
             last[entry.body["signal"]] = entry
-    worst = max(last.values(), key=lambda entry: list(_HOLDS).index(entry.action), default=None)
+    worst = max(last.values(), key=lambda entry: list(_THROTTLE_TEXT).index(entry.action), default=None)
     if worst is None or worst.action == "throttle.go":
         return ""
     body = worst.body
     found = "cannot be read" if body.get("reading") is None else f"is {body['reading']}"
-    return f"{_HOLDS[worst.action]}: {body['signal']} {found} since {worst.at}"
+    return f"{_THROTTLE_TEXT[worst.action]}: {body['signal']} {found} since {worst.at}"
 
 
-_HOLDS = {"throttle.go": "", "throttle.slow": "one chunk at a time", "throttle.pause": "no new chunk"}
+_THROTTLE_TEXT = {"throttle.go": "", "throttle.slow": "one chunk at a time", "throttle.pause": "no new chunk"}
 
 
-def _attempt(attempt: AttemptRecord, now_ms: int) -> Mapping[str, Any]:
+def _attempt_view(attempt: AttemptRecord, now_ms: int) -> Mapping[str, Any]:
     return {
         "chunk_id": attempt.chunk_id,
         "fence": attempt.fence,
@@ -209,8 +209,8 @@ def _attempt(attempt: AttemptRecord, now_ms: int) -> Mapping[str, Any]:
     }
 
 
-def _publication(publication: PublicationRecord, releases: tuple[ReleaseRecord, ...]) -> Mapping[str, Any]:
-    release = release_of(publication, releases)
+def _publication_view(publication: PublicationRecord, releases: tuple[ReleaseRecord, ...]) -> Mapping[str, Any]:
+    release = find_release(publication, releases)
     return {
         "publication_id": publication.pub_id,
         "kind": publication.kind,
@@ -221,22 +221,22 @@ def _publication(publication: PublicationRecord, releases: tuple[ReleaseRecord, 
         "reason": publication.reason,
         "at": publication.settled_at or publication.intended_at,
         "data_files_written": publication.data_files_written,
-        "released_by": released_by(release),
+        "released_by": name_releaser(release),
         "break_glass": release.break_glass or None if release else None,
         "single_user": bool(publication.release.get("single_user")),
     }
 
 
-def release_of(publication: PublicationRecord, releases: tuple[ReleaseRecord, ...]) -> ReleaseRecord | None:
+def find_release(publication: PublicationRecord, releases: tuple[ReleaseRecord, ...]) -> ReleaseRecord | None:
     """The release that let it out; rollbacks, and publications of before there were releases, have none."""
     return next((one for one in releases if one.release_id == publication.release.get("release")), None)
 
 
-_RECENT = 200
+_MAX_RECENT_ENTRIES = 200
 
 
-def _last_move(desk: Desk, run: RunRecord) -> str:
+def _find_last_move(desk: Desk, run: RunRecord) -> str:
     if run.state not in (S.PAUSED, S.FAILED):
         return ""
-    told = desk.ledger.audit_entries(run.run_id, limit=_RECENT)
+    told = desk.ledger.audit_entries(run.run_id, limit=_MAX_RECENT_ENTRIES)
     return next((entry.action for entry in reversed(told) if "move" in entry.body), "")

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from errata.approval.break_glass import broken_in
-from errata.approval.release import released_by
-from errata.commands.look.history import MOST_COMMITS, governed
-from errata.commands.look.status import release_of
-from errata.commands.look.why_rows import KeyedRows, Values, find_keys, missing_columns
-from errata.gate.diff.candidate_diff import classified_in
+from errata.approval.break_glass import list_break_glass
+from errata.approval.release import name_releaser
+from errata.commands.look.history import MAX_COMMITS, find_governed_product
+from errata.commands.look.status import find_release
+from errata.commands.look.why_rows import KeyedRows, RowValues, find_keys, find_missing_columns
+from errata.gate.diff.candidate_diff import list_masked_columns
 from errata.ledger import AcceptanceRecord, PublicationRecord, RunRecord
 from errata.model.audit import Actor
-from errata.model.diff import masked, masked_pair
+from errata.model.diff import mask_pair, mask_row
 from errata.model.manifest import Manifest, TargetPin
-from errata.model.partition import EPOCH, parse
+from errata.model.partition import EPOCH, parse_partition
 from errata.model.product import Product
 from errata.model.refs import undo_branch
 from errata.model.table import Commit, History, Touch
@@ -29,7 +29,7 @@ from errata.workspace import Desk
 
 
 @dataclass(frozen=True, slots=True)
-class _Deed:
+class _PartitionChange:
     """One publication or rollback of the partition, with what it belongs to."""
 
     record: AcceptanceRecord
@@ -42,50 +42,53 @@ class _Deed:
         return self.record.action == "rolled_back"
 
 
-def why(desk: Desk, actor: Actor, table: str, partition: str, key: Mapping[str, str]) -> WhyView:
+def explain_partition(desk: Desk, actor: Actor, table: str, partition: str, key: Mapping[str, str]) -> WhyView:
     """Everything that happened to a partition since Errata first published it, and what it was before.
 
     With a key the same of its row; with a part of one, of each row that fits.
     """
-    product = governed(desk, table)
+    product = find_governed_product(desk, table)
     target = product.target
-    name = parse(target.grain, partition)
-    deeds = [_deed(desk, actor, record) for record in desk.ledger.acceptance_history(target.table, name)]
-    commits = _commits(desk, product, name, deeds)
+    name = parse_partition(target.grain, partition)
+    deeds = [_load_change(desk, actor, record) for record in desk.ledger.acceptance_history(target.table, name)]
+    commits = _read_commits(desk, product, name, deeds)
     notes = (
         [] if commits.complete else [f"older live writes are not shown: errata history {target.table} {name} --most N"]
     )
     if not deeds:
         notes.insert(0, "no run has ever published this partition; what it holds was written by the live pipeline")
     if key and deeds:
-        view = _by_key(desk, product, name, deeds, commits, key, notes)
+        view = _explain_rows(desk, product, name, deeds, commits, key, notes)
     else:
-        view = WhyView(target.table, name, dict(key), _history(desk, deeds, commits, name, None), "\n".join(notes))
+        view = WhyView(
+            target.table, name, dict(key), _build_history(desk, deeds, commits, name, None), "\n".join(notes)
+        )
     set_back = find_set_backs(desk.ledger, desk.engines, target.table, (name,))
     return replace(view, set_back=set_back[0] if set_back else None)
 
 
-def _by_key(
+def _explain_rows(
     desk: Desk,
     product: Product,
     partition: str,
-    deeds: Sequence[_Deed],
+    deeds: Sequence[_PartitionChange],
     commits: History,
     asked: Mapping[str, str],
     notes: list[str],
 ) -> WhyView:
     """The row of a key, or each row that fits a part of one."""
     target = deeds[-1].manifest.target
-    missing = missing_columns(product.name, target, asked)
+    missing = find_missing_columns(product.name, target, asked)
     keys: Sequence[Key] = [asked]
     if missing:
-        keys, more = _matching(desk, partition, deeds, commits, asked)
+        keys, more = _find_matching_keys(desk, partition, deeds, commits, asked)
         told = " ".join(f"--key {name}=…" for name in missing)
         notes += [f"more rows fit than the {len(keys)} that are shown; {told} tells them apart"] if more else []
     rows = KeyedRows(desk, target, partition, keys, whole=not missing)
-    classified = classified_in(desk, deeds[-1].manifest)
+    classified = list_masked_columns(desk, deeds[-1].manifest)
     found = [
-        RowHistoryView(masked(key, classified), _history(desk, deeds, commits, partition, (rows, key))) for key in keys
+        RowHistoryView(mask_row(key, classified), _build_history(desk, deeds, commits, partition, (rows, key)))
+        for key in keys
     ]
     if rows.repeated:
         notes.append("the key is there more than once in a snapshot; one row of it is shown")
@@ -96,8 +99,8 @@ def _by_key(
     return WhyView(target.table, partition, dict(asked), history, note, () if single else tuple(found))
 
 
-def _matching(
-    desk: Desk, partition: str, deeds: Sequence[_Deed], commits: History, asked: Mapping[str, str]
+def _find_matching_keys(
+    desk: Desk, partition: str, deeds: Sequence[_PartitionChange], commits: History, asked: Mapping[str, str]
 ) -> tuple[list[Key], bool]:
     """Keys that fit what was asked, from every state of the partition that is still known."""
     newest = deeds[-1].manifest.target
@@ -105,29 +108,32 @@ def _matching(
     corrections: dict[str, TargetPin] = {}
     for deed in reversed(deeds):
         target, table = deed.manifest.target, deed.manifest.publish.corrections
-        snapshots += [(target, deed.publication.result_snapshot_id), (target, _undo_head(desk, deed))]
+        snapshots += [(target, deed.publication.result_snapshot_id), (target, _find_undo_snapshot(desk, deed))]
         if table is not None:
             corrections[table] = target
     return find_keys(desk, partition, asked, snapshots, [(target, table) for table, target in corrections.items()])
 
 
-def _history(
-    desk: Desk, deeds: Sequence[_Deed], commits: History, partition: str, row: tuple[KeyedRows, Key] | None
+def _build_history(
+    desk: Desk, deeds: Sequence[_PartitionChange], commits: History, partition: str, row: tuple[KeyedRows, Key] | None
 ) -> tuple[HistoryView, ...]:
-    events = [_event(desk, deed, partition, row) for deed in deeds]
-    return (*_origin(desk, deeds, partition, events), *_in_order(desk, deeds, events, commits, partition, row))
+    events = [_build_event(desk, deed, partition, row) for deed in deeds]
+    return (
+        *_build_origin(desk, deeds, partition, events),
+        *_merge_events(desk, deeds, events, commits, partition, row),
+    )
 
 
-def _deed(desk: Desk, actor: Actor, record: AcceptanceRecord) -> _Deed:
+def _load_change(desk: Desk, actor: Actor, record: AcceptanceRecord) -> _PartitionChange:
     publication = desk.ledger.publication(record.pub_id)
     run = desk.ledger.run(publication.run_id)
-    return _Deed(record, publication, run, desk.ledger.manifest(run.run_id, actor))
+    return _PartitionChange(record, publication, run, desk.ledger.manifest(run.run_id, actor))
 
 
-def _event(desk: Desk, deed: _Deed, partition: str, row: tuple[KeyedRows, Key] | None) -> HistoryView:
+def _build_event(desk: Desk, deed: _PartitionChange, partition: str, row: tuple[KeyedRows, Key] | None) -> HistoryView:
     """A publication with those who decided over it, or a rollback with whoever did it: nobody approved that one."""
     publication, run, manifest = deed.publication, deed.run, deed.manifest
-    before, after = _values(desk, deed, partition, row)
+    before, after = _read_before_after(desk, deed, partition, row)
     event = HistoryView(
         action=deed.record.action, at=deed.record.at, run_id=run.run_id, reason=publication.reason, requested_by=None,
         approved_by=None, published_at=deed.record.at, before=before, after=after,
@@ -146,27 +152,27 @@ def _event(desk: Desk, deed: _Deed, partition: str, row: tuple[KeyedRows, Key] |
         manifest_digest=run.manifest_digest,
         published_by=publication.person,
         checks_passed=sum(1 for c in verdict.checks if c["level"] == "ok") if verdict else None,
-        released_by=released_by(release_of(publication, desk.ledger.releases(run.run_id))),
-        break_glass=_broken(desk, publication),
+        released_by=name_releaser(find_release(publication, desk.ledger.releases(run.run_id))),
+        break_glass=_find_break_glass(desk, publication),
         restored=manifest.restored.snapshot_id if manifest.restored else None,
-        rebased=_rebased(desk, run, partition),
+        rebased=_find_rebase(desk, run, partition),
     )
 
 
-def _rebased(desk: Desk, run: RunRecord, partition: str) -> str | None:
+def _find_rebase(desk: Desk, run: RunRecord, partition: str) -> str | None:
     found = [one for one in desk.ledger.rebase_facts(run.run_id) if partition in one["partitions"]]
     return str(found[-1]["base_snapshot_id"]) if found else None
 
 
-def _broken(desk: Desk, publication: PublicationRecord) -> BreakGlassView | None:
+def _find_break_glass(desk: Desk, publication: PublicationRecord) -> BreakGlassView | None:
     """Whether someone decided alone, up to this publication."""
     until = publication.settled_at or publication.intended_at
-    found = [one for one in broken_in(desk, publication.run_id) if one.at <= until]
+    found = [one for one in list_break_glass(desk, publication.run_id) if one.at <= until]
     return found[-1] if found else None
 
 
-def _origin(
-    desk: Desk, deeds: Sequence[_Deed], partition: str, events: Sequence[HistoryView]
+def _build_origin(
+    desk: Desk, deeds: Sequence[_PartitionChange], partition: str, events: Sequence[HistoryView]
 ) -> tuple[HistoryView, ...]:
     """What live had written when the first run came."""
     if not deeds:
@@ -181,18 +187,18 @@ def _origin(
     return (live,)
 
 
-def _commits(desk: Desk, product: Product, partition: str, deeds: Sequence[_Deed]) -> History:
+def _read_commits(desk: Desk, product: Product, partition: str, deeds: Sequence[_PartitionChange]) -> History:
     """Commits to the partition since main stood where the first publication found it; all of them without one."""
     target = product.target
     until = deeds[0].publication.base_snapshot_id if deeds else None
     return desk.engines.history.commits(
-        target.table, target.column, target.grain, (partition,), MOST_COMMITS, until
+        target.table, target.column, target.grain, (partition,), MAX_COMMITS, until
     )  # fmt: skip
 
 
-def _in_order(
+def _merge_events(
     desk: Desk,
-    deeds: Sequence[_Deed],
+    deeds: Sequence[_PartitionChange],
     events: Sequence[HistoryView],
     commits: History,
     partition: str,
@@ -200,7 +206,7 @@ def _in_order(
 ) -> list[HistoryView]:
     """Deeds and live writes, oldest first, as main has them; what main has no more stands at its time."""
     ours = {deed.publication.pub_id: event for deed, event in zip(deeds, events, strict=True)}
-    first = _milliseconds(deeds[0].record.at) if deeds else 0
+    first = _to_milliseconds(deeds[0].record.at) if deeds else 0
     placed: list[tuple[int, HistoryView]] = []
     at = 0
     for commit in reversed(commits.commits):
@@ -209,12 +215,12 @@ def _in_order(
         if publication in ours:
             placed.append((at, ours.pop(publication)))
         elif not _is_compaction(commit, partition) and (commits.complete or at >= first):
-            placed += [(at, event) for event in _live(desk, deeds, commit, partition, row)]
-    placed += [(_milliseconds(event.at), event) for event in ours.values()]
+            placed += [(at, event) for event in _build_live_events(desk, deeds, commit, partition, row)]
+    placed += [(_to_milliseconds(event.at), event) for event in ours.values()]
     return [event for _, event in sorted(placed, key=lambda item: item[0])]
 
 
-def _milliseconds(at: str) -> int:
+def _to_milliseconds(at: str) -> int:
     return (datetime.fromisoformat(at) - EPOCH) // timedelta(milliseconds=1)
 
 
@@ -223,8 +229,8 @@ def _is_compaction(commit: Commit, partition: str) -> bool:
     return commit.operation == "replace" and touch.added_rows == touch.removed_rows and not touch.added_deletes
 
 
-def _live(
-    desk: Desk, deeds: Sequence[_Deed], commit: Commit, partition: str, row: tuple[KeyedRows, Key] | None
+def _build_live_events(
+    desk: Desk, deeds: Sequence[_PartitionChange], commit: Commit, partition: str, row: tuple[KeyedRows, Key] | None
 ) -> tuple[HistoryView, ...]:
     """A write of someone else; nothing where it left the row alone that was asked for."""
     before = after = None
@@ -234,38 +240,50 @@ def _live(
         old, new = (rows.at(newest.target, snapshot, key) for snapshot in (commit.parent_id, commit.snapshot_id))
         if old == new:
             return ()
-        before, after = masked_pair(old, new, classified_in(desk, newest))
+        before, after = mask_pair(old, new, list_masked_columns(desk, newest))
     touch, run = commit.touched.get(partition, Touch()), commit.summary.get("errata.run")
     return (
         HistoryView(
-            action="live", at=_instant(commit.at_ms), run_id=None, reason=None, requested_by=None, approved_by=None,
-            published_at=None, before=before, after=after, snapshot_id=commit.snapshot_id,
+            action="live",
+            at=_format_instant(commit.at_ms),
+            run_id=None,
+            reason=None,
+            requested_by=None,
+            approved_by=None,
+            published_at=None,
+            before=before,
+            after=after,
+            snapshot_id=commit.snapshot_id,
             application=f"errata {run}, which this ledger does not have" if run else commit.application,
-            added_rows=touch.added_rows, removed_rows=touch.removed_rows, deleted_rows=touch.added_deletes,
+            added_rows=touch.added_rows,
+            removed_rows=touch.removed_rows,
+            deleted_rows=touch.added_deletes,
         ),
-    )  # fmt: skip
+    )
 
 
-def _instant(at_ms: int) -> str:
+def _format_instant(at_ms: int) -> str:
     return (EPOCH + timedelta(milliseconds=at_ms)).isoformat(timespec="seconds")
 
 
-def _undo_head(desk: Desk, deed: _Deed) -> str | None:
+def _find_undo_snapshot(desk: Desk, deed: _PartitionChange) -> str | None:
     """The snapshot that holds what the partition held before, while it is kept."""
     return desk.engines.pins.refs(deed.run.table).get(undo_branch(deed.publication.pub_id))
 
 
-def _values(desk: Desk, deed: _Deed, partition: str, row: tuple[KeyedRows, Key] | None) -> tuple[Values, Values]:
+def _read_before_after(
+    desk: Desk, deed: _PartitionChange, partition: str, row: tuple[KeyedRows, Key] | None
+) -> tuple[RowValues, RowValues]:
     """Of a row, itself; of the partition, its row count and the compared metrics."""
     publication, manifest, run = deed.publication, deed.manifest, deed.run
     if row is not None:
         rows, key = row
         told = rows.told(manifest.publish.corrections, publication.pub_id, key)
         before, after = told or (
-            rows.at(manifest.target, _undo_head(desk, deed), key),
+            rows.at(manifest.target, _find_undo_snapshot(desk, deed), key),
             rows.at(manifest.target, publication.result_snapshot_id, key),
         )
-        return masked_pair(before, after, classified_in(desk, manifest))
+        return mask_pair(before, after, list_masked_columns(desk, manifest))
     candidate = desk.ledger.latest_candidate(run.run_id)
     stored = desk.ledger.measurements(run.run_id, candidate.n) if candidate else ()
     names = {ROW_COUNT, *(f"compare.{rule.name}" for rule in manifest.compare)}

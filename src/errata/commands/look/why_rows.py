@@ -11,12 +11,12 @@ from errata.model.partition import Grain
 from errata.ports.tables import Correction, Key
 from errata.workspace import Desk
 
-MOST_ROWS = 20
-Values = Mapping[str, Any] | None
+MAX_ROWS = 20
+RowValues = Mapping[str, Any] | None
 """A row, or nothing in it where there was none; None: no snapshot tells any more."""
 
 
-def missing_columns(product: str, target: TargetPin, asked: Mapping[str, str]) -> tuple[str, ...]:
+def find_missing_columns(product: str, target: TargetPin, asked: Mapping[str, str]) -> tuple[str, ...]:
     """Key columns that were not asked for; raises ``UsageError`` for what cannot name a row."""
     if not target.key:
         raise UsageError(
@@ -30,10 +30,10 @@ def missing_columns(product: str, target: TargetPin, asked: Mapping[str, str]) -
         raise UsageError(
             f"--key {others[0]} was refused; expected columns of the key of {product}: {', '.join(target.key)}"
         )
-    return tuple(name for name in target.key if name not in asked and not _is_said_by_partition(target, name))
+    return tuple(name for name in target.key if name not in asked and not _is_known_from_partition(target, name))
 
 
-def _is_said_by_partition(target: TargetPin, column: str) -> bool:
+def _is_known_from_partition(target: TargetPin, column: str) -> bool:
     day = target.column_type == "date" and target.grain is Grain.DAY
     return column == target.column and (day or target.column_type == "string" or not target.grain.is_time)
 
@@ -50,7 +50,7 @@ class KeyedRows:
         self._told: dict[str, tuple[Correction, ...]] = {}
         self.repeated = False
 
-    def at(self, target: TargetPin, snapshot_id: str | None, key: Key) -> Values:
+    def at(self, target: TargetPin, snapshot_id: str | None, key: Key) -> RowValues:
         """The row of a key in a snapshot of the target."""
         if snapshot_id is None:
             return None
@@ -59,25 +59,27 @@ class KeyedRows:
             rows = self._desk.engines.rows.rows(target, snapshot_id, self._partition, self._keys)
             self._read[place] = rows
         found = self._read[place]
-        return None if found is None else self._only([row for row in found if self._fits(row, key)])
+        return None if found is None else self._take_first_row([row for row in found if self._matches_key(row, key)])
 
-    def told(self, table: str | None, publication_id: str, key: Key) -> tuple[Values, Values] | None:
+    def told(self, table: str | None, publication_id: str, key: Key) -> tuple[RowValues, RowValues] | None:
         """Old and new row by the table of corrections, which outlives every snapshot; None when it does not say."""
         if table is None:
             return None
         if table not in self._told:
             self._told[table] = self._desk.engines.rows.corrections(table, self._partition, self._keys)
-        found = [one for one in self._told[table] if one.publication_id == publication_id and self._fits(one.key, key)]
+        found = [
+            one for one in self._told[table] if one.publication_id == publication_id and self._matches_key(one.key, key)
+        ]
         if not found:
             return None
         # a key that was there twice has one correction for each row that went and for each that came
         old, new = [c.old for c in found if c.old is not None], [c.new for c in found if c.new is not None]
-        return self._only(old), self._only(new)
+        return self._take_first_row(old), self._take_first_row(new)
 
-    def _fits(self, row: Mapping[str, Any], key: Key) -> bool:
+    def _matches_key(self, row: Mapping[str, Any], key: Key) -> bool:
         return all(row.get(name) == key[name] for name in self._columns)
 
-    def _only(self, rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    def _take_first_row(self, rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         self.repeated = self.repeated or len(rows) > 1
         return rows[0] if rows else {}
 
@@ -94,22 +96,22 @@ def find_keys(
     is_cut = False
     reader = desk.engines.rows
     for target, table in corrections:
-        _add(found, target, (one.key for one in reader.corrections(table, partition, [asked])))
+        _add_keys(found, target, (one.key for one in reader.corrections(table, partition, [asked])))
     for target, snapshot_id in snapshots:
-        if len(found) > MOST_ROWS:
+        if len(found) > MAX_ROWS:
             break
-        rows = reader.rows(target, snapshot_id, partition, [asked], _ENOUGH) or ()
-        is_cut = is_cut or len(rows) == _ENOUGH
-        _add(found, target, rows)
+        rows = reader.rows(target, snapshot_id, partition, [asked], _MAX_ROWS_READ) or ()
+        is_cut = is_cut or len(rows) == _MAX_ROWS_READ
+        _add_keys(found, target, rows)
     order = sorted(found, key=lambda values: [value or "" for value in values])
-    return [found[values] for values in order[:MOST_ROWS]], is_cut or len(found) > MOST_ROWS
+    return [found[values] for values in order[:MAX_ROWS]], is_cut or len(found) > MAX_ROWS
 
 
-def _add(found: dict[tuple[str | None, ...], Key], target: TargetPin, rows: Iterable[Mapping[str, Any]]) -> None:
+def _add_keys(found: dict[tuple[str | None, ...], Key], target: TargetPin, rows: Iterable[Mapping[str, Any]]) -> None:
     for row in rows:
         key = {name: row.get(name) for name in target.key}
         found.setdefault(tuple(key.values()), key)
 
 
-_ENOUGH = 10 * MOST_ROWS
+_MAX_ROWS_READ = 10 * MAX_ROWS
 """Rows of a snapshot that are read to find keys; a key may be there more than once."""

@@ -14,17 +14,17 @@ from errata.ledger import PartitionState, RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.product import Product, Role
-from errata.model.refs import base_pin, input_pins
+from errata.model.refs import base_tag, input_tags
 from errata.model.run import ACTIVE, AttemptState, ChunkState, RunState
-from errata.planning.build import Plan, build_plan, own_facts
-from errata.planning.catalog_refs import refuse_hidden_refs, refuse_lost_pins
-from errata.planning.estimate import busy_seconds, cores_for
-from errata.planning.guardrail_result import Verdict
+from errata.planning.build import Plan, build_own_input, build_plan
+from errata.planning.catalog_refs import refuse_hidden_refs, refuse_lost_tags
+from errata.planning.estimate import count_busy_seconds, count_worker_cores
+from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.input_conditions import with_delete_condition, with_row_rules
-from errata.planning.request import Request, input_partitions, resolve
-from errata.planning.restore import INPUT, as_restore, held_facts, no_code
+from errata.planning.request import Request, list_input_partitions, resolve_partitions
+from errata.planning.restore import INPUT, build_restore_input, strip_code, to_restore_product
 from errata.planning.rule_check import refuse_flawed_rules
-from errata.ports.tables import ActiveRun, PastRun, PinOutcome
+from errata.ports.tables import ActiveRun, PastRun, TagOutcome
 from errata.views import PlanView
 from errata.workspace import Desk
 
@@ -34,12 +34,12 @@ PIN_DAYS = 45
 
 def make_plan(desk: Desk, actor: Actor, request: Request, *, dry_run: bool) -> PlanView:
     """Resolve, judge, seal; the same request on the same world is the same run."""
-    desk.allow(actor, (Role.REQUESTER,), "plan")
-    request = _of_this_product(desk, request)
-    plan = decide(desk, request)
-    while ended := _ended(desk, plan):
+    desk.require_role(actor, (Role.REQUESTER,), "plan")
+    request = _resolve_superseded(desk, request)
+    plan = draft_plan(desk, request)
+    while ended := _find_ended_run(desk, plan):
         # the same request on the same world after it was given up: a new run, which names the one before
-        plan = decide(desk, replace(request, supersede=ended.run_id))
+        plan = draft_plan(desk, replace(request, supersede=ended.run_id))
     if plan.is_refused or plan.manifest is None:
         refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]
         view = refused_view(desk.product(request.product), plan)
@@ -47,7 +47,7 @@ def make_plan(desk: Desk, actor: Actor, request: Request, *, dry_run: bool) -> P
             f"the plan was refused by {len(refused)} of {len(plan.verdicts)} rules: "
             + "; ".join(f"{verdict.rule}: {verdict.message}" for verdict in refused),
             state="nothing was planned; no table was touched",
-            hint=_set_aside(refused),
+            hint=_override_hint(refused),
             plan=view,
         )
     refuse_hidden_refs(desk, plan.manifest.target.table)
@@ -66,13 +66,13 @@ def make_plan(desk: Desk, actor: Actor, request: Request, *, dry_run: bool) -> P
         body={"verdicts": [[v.rule, v.level, v.message, v.override] for v in plan.verdicts]},
     )
     failpoint("plan.after_record")
-    pins = pin_run(desk, actor, run, plan.manifest)
+    pins = tag_pinned_snapshots(desk, actor, run, plan.manifest)
     failpoint("plan.after_pin")
-    refuse_lost_pins(desk, actor, run, pins, is_new=not already)
+    refuse_lost_tags(desk, actor, run, pins, is_new=not already)
     return plan_view(desk, plan.manifest, plan.digest, run=run, plan=plan, already=already, pins=pins)
 
 
-def _set_aside(refused: Sequence[Verdict]) -> str:
+def _override_hint(refused: Sequence[GuardrailResult]) -> str:
     """How the rules that refused can be set aside, or that some cannot."""
     if final := dict.fromkeys(verdict.rule for verdict in refused if verdict.final):
         return f"no override sets aside {', '.join(final)}: ask for something else"
@@ -80,7 +80,7 @@ def _set_aside(refused: Sequence[Verdict]) -> str:
     return "set aside by name, which goes into the manifest: " + " ".join(f'--override {one}="WHY"' for one in rules)
 
 
-def _of_this_product(desk: Desk, request: Request) -> Request:
+def _resolve_superseded(desk: Desk, request: Request) -> Request:
     """The run that is replaced, by its whole id; what is no run of this product cannot be."""
     if request.supersede is None:
         return request
@@ -93,37 +93,37 @@ def _of_this_product(desk: Desk, request: Request) -> Request:
     return replace(request, supersede=run.run_id)
 
 
-def _ended(desk: Desk, plan: Plan) -> RunRecord | None:
+def _find_ended_run(desk: Desk, plan: Plan) -> RunRecord | None:
     given_up = desk.ledger.runs(states={RunState.CANCELLED, RunState.EXPIRED})
     return next((run for run in given_up if run.manifest_digest == plan.digest), None)
 
 
-def decide(desk: Desk, request: Request) -> Plan:
+def draft_plan(desk: Desk, request: Request) -> Plan:
     """The plan for a request on the world as it is now; only reads."""
     product = desk.product(request.product)
     grain = product.target.grain
-    partitions = resolve(request, grain)
+    partitions = resolve_partitions(request, grain)
     # the target's base first, inputs after: a false conflict is acceptable, a missed one is not
     target = desk.engines.targets.read_target(product.target.table, product.target.column, grain, partitions)
     held = None
     if request.restore is not None:
         column = product.target.column
         held = desk.engines.history.held(product.target.table, column, grain, partitions, request.restore)
-        product = as_restore(product)
+        product = to_restore_product(product)
     inputs = (
-        {INPUT: held_facts(held, product, target)}
+        {INPUT: build_restore_input(held, product, target)}
         if held
         else {
-            source.name: own_facts(source, product, target, partitions)
+            source.name: build_own_input(source, product, target, partitions)
             if source.own
-            else desk.engines.inputs.read_input(source, grain, input_partitions(source, grain, partitions))
+            else desk.engines.inputs.read_input(source, grain, list_input_partitions(source, grain, partitions))
             for source in product.inputs
         }
     )
     product = with_delete_condition(with_row_rules(product, inputs))
     code, content = desk.engines.code(product)
     if held:
-        code, content = no_code(code), b""
+        code, content = strip_code(code), b""
     plan = build_plan(
         # sealed bytes name nobody who may want to be forgotten
         replace(request, requester=desk.ledger.alias(request.requester)),
@@ -134,9 +134,9 @@ def decide(desk: Desk, request: Request) -> Plan:
         code,
         now=desk.now(),
         ledger_id=desk.ledger.ledger_id,
-        active_runs=_active(desk, product.target.table, request.supersede, partitions),
-        history=_past(desk, product),
-        beside=_beside(desk, product),
+        active_runs=_list_active_runs(desk, product.target.table, request.supersede, partitions),
+        history=_list_past_runs(desk, product),
+        beside=_read_side_columns(desk, product),
         held=held,
     )
     plan = replace(plan, request=request)
@@ -145,7 +145,7 @@ def decide(desk: Desk, request: Request) -> Plan:
     return plan if plan.is_refused else replace(plan, parts={**plan.parts, code.zip_digest: content})
 
 
-def _beside(desk: Desk, product: Product) -> dict[str, tuple[str, ...] | None]:
+def _read_side_columns(desk: Desk, product: Product) -> dict[str, tuple[str, ...] | None]:
     """The columns of tables beside the target; None for one that is not there yet."""
     found: dict[str, tuple[str, ...] | None] = {}
     for table in (product.publish.corrections, product.publish.versions):
@@ -157,7 +157,7 @@ def _beside(desk: Desk, product: Product) -> dict[str, tuple[str, ...] | None]:
     return found
 
 
-def _active(desk: Desk, table: str, supersede: str | None, partitions: Sequence[str]) -> list[ActiveRun]:
+def _list_active_runs(desk: Desk, table: str, supersede: str | None, partitions: Sequence[str]) -> list[ActiveRun]:
     """Runs that hold partitions of the table, as a plan for these partitions in the place of ``supersede`` sees them.
 
     A run gives up what another was planned for in its place, so that only the last of a chain has to be named.
@@ -167,18 +167,20 @@ def _active(desk: Desk, table: str, supersede: str | None, partitions: Sequence[
     replacing = [(supersede, partitions)]
     replacing += [(desk.ledger.manifest(run.run_id).supersedes, run.partitions) for run in runs]
     for older, scope in replacing:
-        for run_id, names in _replaced(desk, older, frozenset(scope)):
+        for run_id, names in _iterate_replaced_runs(desk, older, frozenset(scope)):
             given_up[run_id] = given_up.get(run_id, frozenset()) | names
     return [
         ActiveRun(
             run.run_id, run.manifest_digest, run.state.value, run.table,
-            _held(desk, run) - given_up.get(run.run_id, frozenset()),
+            _find_claimed_partitions(desk, run) - given_up.get(run.run_id, frozenset()),
         )
         for run in runs
     ]  # fmt: skip
 
 
-def _replaced(desk: Desk, older: str | None, scope: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
+def _iterate_replaced_runs(
+    desk: Desk, older: str | None, scope: frozenset[str]
+) -> Iterator[tuple[str, frozenset[str]]]:
     """The runs that a run stands in for, one behind the other, with the partitions that all of them have."""
     while older is not None:
         scope &= frozenset(desk.ledger.run(older).partitions)
@@ -186,7 +188,7 @@ def _replaced(desk: Desk, older: str | None, scope: frozenset[str]) -> Iterator[
         older = desk.ledger.manifest(older).supersedes
 
 
-def _held(desk: Desk, run: RunRecord) -> frozenset[str]:
+def _find_claimed_partitions(desk: Desk, run: RunRecord) -> frozenset[str]:
     """The partitions a run still means to change: what it has published already is free for others."""
     if run.state is not RunState.PART_PUBLISHED:
         return frozenset(run.partitions)
@@ -194,20 +196,20 @@ def _held(desk: Desk, run: RunRecord) -> frozenset[str]:
     return frozenset(name for name, fate in fates.items() if fate is PartitionState.UNPUBLISHED)
 
 
-def _past(desk: Desk, product: Product) -> list[PastRun]:
+def _list_past_runs(desk: Desk, product: Product) -> list[PastRun]:
     """What the last published runs really took: while chunks were computed, on the cores of every worker at work."""
-    cores = cores_for(desk.project, product)
+    cores = count_worker_cores(desk.project, product)
     states = {RunState.PUBLISHED, RunState.PART_PUBLISHED, RunState.SUPERSEDED}
     found = []
     for run in desk.ledger.runs(product=product.name, states=states)[:5]:
         spans: dict[Any, list[tuple[float, float]]] = {}
         for attempt in desk.ledger.attempts(run.run_id):
             if attempt.state is AttemptState.ADOPTED and attempt.ended_at:
-                span = (_instant(attempt.started_at), _instant(attempt.ended_at))
+                span = (_parse_instant(attempt.started_at), _parse_instant(attempt.ended_at))
                 spans.setdefault((attempt.owner.host, attempt.owner.pid, attempt.owner.started), []).append(span)
         if spans:
             chunks = [chunk for chunk in desk.ledger.chunks(run.run_id) if chunk.state is ChunkState.DONE]
-            busy = sum(busy_seconds(each) for each in spans.values())
+            busy = sum(count_busy_seconds(each) for each in spans.values())
             found.append(
                 PastRun(
                     run.run_id,
@@ -222,19 +224,19 @@ def _past(desk: Desk, product: Product) -> list[PastRun]:
     return found
 
 
-def _instant(text: str) -> float:
+def _parse_instant(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def pin_run(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> tuple[PinOutcome, ...]:
+def tag_pinned_snapshots(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> tuple[TagOutcome, ...]:
     """Tag the base and every pinned input; audited once, repeated safely; no permission is a recorded warning."""
     if run.state not in (RunState.PLANNED, RunState.APPROVED):
         return ()
     keep, now = PIN_DAYS * 86_400_000, int(desk.now().timestamp() * 1000)
     wanted: dict[tuple[str, str], str] = {}
     if manifest.target.base_snapshot_id:
-        wanted[manifest.target.table, base_pin(run.run_id)] = manifest.target.base_snapshot_id
-    wanted |= input_pins(run.run_id, manifest.inputs)
+        wanted[manifest.target.table, base_tag(run.run_id)] = manifest.target.base_snapshot_id
+    wanted |= input_tags(run.run_id, manifest.inputs)
     made = tuple(
         desk.engines.pins.create(table, snapshot, tag, keep_ms=keep, now_ms=now)
         for (table, tag), snapshot in wanted.items()
@@ -244,7 +246,7 @@ def pin_run(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> tup
     return made
 
 
-def _pin_body(pin: PinOutcome) -> Mapping[str, Any]:
+def _pin_body(pin: TagOutcome) -> Mapping[str, Any]:
     return {
         "table": pin.table,
         "tag": pin.tag,

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from errata.approval.break_glass import newest_broken
-from errata.approval.quorum import approvals_view, current_quorum
-from errata.approval.release import release_digest, released_view
-from errata.canonical import plain
-from errata.ledger import ChunkRecord, Counts, RunRecord
-from errata.model.manifest import Chunk, Estimate, InputPin, Manifest, new_partitions, untouched_partitions
+from errata.approval.break_glass import find_last_break_glass
+from errata.approval.quorum import approvals_view, current_quorum_view
+from errata.approval.release import find_release_digest, released_view
+from errata.canonical import to_plain
+from errata.ledger import ChunkCounts, ChunkRecord, RunRecord
+from errata.model.manifest import Chunk, Estimate, InputPin, Manifest, count_untouched_partitions, find_new_partitions
 from errata.model.partition import WHOLE
 from errata.model.product import Product, Publish, Role
 from errata.model.product.throttle import Throttle
-from errata.model.refs import GUARD, base_pin, candidate_branch, input_pins, run_branch
+from errata.model.refs import GUARD, base_tag, candidate_branch, input_tags, run_branch
 from errata.model.run import ChunkState
 from errata.planning.build import Plan
-from errata.ports.tables import PinOutcome
-from errata.publishing.groups import planned_groups
+from errata.ports.tables import TagOutcome
+from errata.publishing.groups import describe_groups
 from errata.views import ChunkView, DeadlineView, EstimateView, InputView, PlanView, RunCounts, VerdictView
 from errata.workspace import Desk
 
@@ -32,11 +32,11 @@ def plan_view(
     plan: Plan,
     already: bool = False,
     run_id: str = "",
-    pins: Sequence[PinOutcome] = (),
+    pins: Sequence[TagOutcome] = (),
 ) -> PlanView:
     """A plan that was just made."""
     verdicts = tuple(VerdictView(v.rule, v.level, v.message, v.override) for v in plan.verdicts)
-    return _view(
+    return _manifest_view(
         desk, manifest, digest, run, run_id=run_id, already=already, verdicts=verdicts,
         new=plan.new_partitions, untouched=plan.untouched_partitions,
         pins=tuple({"table": p.table, "tag": p.tag, "outcome": p.outcome, "warning": p.warning} for p in pins),
@@ -48,10 +48,10 @@ def stored_plan_view(desk: Desk, run: RunRecord, manifest: Manifest) -> PlanView
     """The plan again, from the ledger; its verdicts are those of its audit entry."""
     entries = [e for e in desk.ledger.audit_entries(run.run_id) if e.action == "run.planned"]
     verdicts = tuple(VerdictView(*row) for row in (entries[0].body.get("verdicts", ()) if entries else ()))
-    new = new_partitions(manifest)
-    return _view(
+    new = find_new_partitions(manifest)
+    return _manifest_view(
         desk, manifest, run.manifest_digest, run, run_id=run.run_id, already=True, verdicts=verdicts, new=new,
-        untouched=untouched_partitions(manifest),
+        untouched=count_untouched_partitions(manifest),
     )  # fmt: skip
 
 
@@ -61,15 +61,15 @@ def refused_view(product: Product, plan: Plan) -> PlanView:
         run_id="", manifest_digest="", state="refused", already=False, product=product.name,
         table=product.target.table, kind=plan.request.kind, reason=plan.request.reason,
         requested_by=plan.request.requester, order=plan.order, grain=product.target.grain.value,
-        partitions=plan.partitions, chunks=tuple(map(_chunk, plan.chunks)), inputs=(),
+        partitions=plan.partitions, chunks=tuple(map(_chunk_view, plan.chunks)), inputs=(),
         verdicts=tuple(VerdictView(v.rule, v.level, v.message, v.override) for v in plan.verdicts),
-        estimate=_estimate(plan.estimate), refs=(), code={}, gate={}, consumers=product.consumers,
+        estimate=_estimate_view(plan.estimate), refs=(), code={}, gate={}, consumers=product.consumers,
         untouched_partitions=plan.untouched_partitions, new_partitions=plan.new_partitions, overrides={},
         supersedes=plan.request.supersede, single_user=False, deadline=plan.deadline,
     )  # fmt: skip
 
 
-def _view(
+def _manifest_view(
     desk: Desk,
     manifest: Manifest,
     digest: str,
@@ -94,35 +94,35 @@ def _view(
         run_id=name, manifest_digest=digest, state=run.state.value if run else "dry-run", already=already,
         product=manifest.product, table=manifest.target.table, kind=manifest.kind, reason=manifest.reason,
         requested_by=requester, order=manifest.order, grain=manifest.target.grain.value,
-        partitions=manifest.partitions, chunks=tuple(map(_chunk, manifest.chunks)),
-        inputs=tuple(map(_input, manifest.inputs)), verdicts=verdicts, estimate=_estimate(manifest.estimate),
+        partitions=manifest.partitions, chunks=tuple(map(_chunk_view, manifest.chunks)),
+        inputs=tuple(map(_input_view, manifest.inputs)), verdicts=verdicts, estimate=_estimate_view(manifest.estimate),
         refs=(
-            base_pin(name), *sorted({tag for _, tag in input_pins(name, manifest.inputs)}), GUARD,
+            base_tag(name), *sorted({tag for _, tag in input_tags(name, manifest.inputs)}), GUARD,
             *([f"table {manifest.target.shadow}"] if manifest.target.shadow else []), run_branch(name),
             candidate_branch(name, 1, "…"),  # what it will be made of is not known yet
         ),
         new_columns={new.name: new.type for new in manifest.target.new_columns},
-        publish=publish_view(manifest.publish) | planned_groups(manifest),
+        publish=publish_view(manifest.publish) | describe_groups(manifest),
         code={
             "call": code.call, "version": code.version, "digest": code.zip_digest, "git_commit": code.git_commit,
             "git_dirty": code.git_dirty,
         },
         gate={
             "checks": len(manifest.checks), "reconciliations": len(manifest.reconcile),
-            "comparisons": len(manifest.compare), **_controls(manifest),
+            "comparisons": len(manifest.compare), **_count_controls(manifest),
         },
         consumers=manifest.consumers, untouched_partitions=untouched, new_partitions=new,
         overrides={override.rule: override.why for override in manifest.overrides},
         supersedes=manifest.supersedes, single_user=manifest.single_user,
         approvals=approvals_view(desk, run.run_id) if run else (), pins=pins, approvers=tuple(approvers),
         planned_at=run.planned_at if run else "", prove_determinism=manifest.prove_determinism,
-        throttle=_throttle(desk, manifest.product), deadline=deadline,
-        quorum=current_quorum(desk, run, manifest) if run else None,
-        break_glass=newest_broken(desk, run.run_id) if run else None,
-        release_digest=release_digest(desk, run) if run else None,
+        throttle=_find_throttle_limits(desk, manifest.product), deadline=deadline,
+        quorum=current_quorum_view(desk, run, manifest) if run else None,
+        break_glass=find_last_break_glass(desk, run.run_id) if run else None,
+        release_digest=find_release_digest(desk, run) if run else None,
         release=released_view(desk, run, manifest) if run else None, manual=manifest.manual,
-        restored=plain(manifest.restored) if manifest.restored else None,
-        rewrite=plain(manifest.target.rewrite) if manifest.target.rewrite else None,
+        restored=to_plain(manifest.restored) if manifest.restored else None,
+        rewrite=to_plain(manifest.target.rewrite) if manifest.target.rewrite else None,
     )  # fmt: skip
 
 
@@ -134,11 +134,11 @@ def publish_view(publish: Publish) -> dict[str, Any]:
     settings = {"versions": publish.versions, "view": publish.view, "corrections": publish.corrections}
     found |= {key: value for key, value in settings.items() if value is not None}
     found |= {"creates": list(publish.creates)} if publish.creates else {}
-    freeze = {"freeze": plain(publish.freeze)} if publish.freeze else {}
+    freeze = {"freeze": to_plain(publish.freeze)} if publish.freeze else {}
     return {**found, "on_live_write": publish.on_live_write, **freeze}
 
 
-def _controls(manifest: Manifest) -> dict[str, int]:
+def _count_controls(manifest: Manifest) -> dict[str, int]:
     """Rules that compare with other periods, the partitions they compare with, and ours that have too few of them."""
     controls, least = manifest.control_partitions, max((rule.least for rule in manifest.control), default=0)
     return {
@@ -157,38 +157,38 @@ def failures_view(chunks: Iterable[ChunkRecord]) -> tuple[Mapping[str, Any], ...
     )
 
 
-def counts_view(counts: Counts) -> RunCounts:
+def counts_view(counts: ChunkCounts) -> RunCounts:
     """Chunks by state."""
     return RunCounts(counts.total, counts.done, counts.running, counts.failed, counts.quarantined, counts.pending)
 
 
-def _chunk(chunk: Chunk) -> ChunkView:
+def _chunk_view(chunk: Chunk) -> ChunkView:
     return ChunkView(chunk.chunk_id, chunk.partitions, chunk.bytes, chunk.rows, chunk.wave)
 
 
-def _throttle(desk: Desk, product: str) -> dict[str, Any]:
+def _find_throttle_limits(desk: Desk, product: str) -> dict[str, Any]:
     """The limits in force now; they are no part of the manifest and may have changed since."""
     found = desk.project.products.get(product)
-    in_force = plain((found and found.throttle) or desk.project.throttle)
-    unlimited = plain(Throttle())
+    in_force = to_plain((found and found.throttle) or desk.project.throttle)
+    unlimited = to_plain(Throttle())
     return {key: value for key, value in in_force.items() if value != unlimited[key]}
 
 
-def _estimate(found: Estimate) -> EstimateView:
+def _estimate_view(found: Estimate) -> EstimateView:
     middle = (found.seconds_low + found.seconds_high) // 2
     return EstimateView(found.rows, found.bytes, middle, found.usd, found.seconds_low, found.seconds_high, found.basis)
 
 
-def _input(pin: InputPin) -> InputView:
+def _input_view(pin: InputPin) -> InputView:
     is_table = pin.kind == "table"
     return InputView(
         pin.name, pin.location if is_table else None, None if is_table else pin.location, pin.snapshot_id,
         pin.file_count, pin.rows, pin.bytes, pin.input_partitions, pin.reference, pin.own,
-        _eras(pin), tuple(f"{rule.name} ({rule.action})" for rule in pin.row_rules), pin.version,
+        _partitions_by_era(pin), tuple(f"{rule.name} ({rule.action})" for rule in pin.row_rules), pin.version,
     )  # fmt: skip
 
 
-def _eras(pin: InputPin) -> dict[str, tuple[str, ...]]:
+def _partitions_by_era(pin: InputPin) -> dict[str, tuple[str, ...]]:
     if not pin.eras:
         return {}
     return {

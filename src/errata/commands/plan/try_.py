@@ -10,31 +10,31 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from errata.commands.plan.plan import decide
+from errata.commands.plan.plan import draft_plan
 from errata.commands.plan.show import refused_view
 from errata.errors import PlanRefused
-from errata.gate.diff.movements import metric_moves
-from errata.gate.verdict.findings import CandidateFacts
-from errata.gate.verdict.judge import judge
+from errata.gate.diff.movements import build_metric_moves
+from errata.gate.verdict.findings import CandidateSummary
+from errata.gate.verdict.judge import judge_candidate
 from errata.model.audit import Actor
-from errata.model.manifest import Chunk, Override, untouched_partitions
+from errata.model.manifest import Chunk, Override, count_untouched_partitions
 from errata.model.product import Role
 from errata.planning.request import RULES, Request
 from errata.ports.compute import TRIAL, ChunkWork
 from errata.views.diff import DiffView
 from errata.views.run import TryView
-from errata.worker.attempt import refuse_foreign
+from errata.worker.attempt import refuse_foreign_partitions
 from errata.workspace import Desk
 
-_NEEDED = frozenset({"schema", "source-missing"})
-_ANYONE = tuple(Role)
+_ENFORCED_RULES = frozenset({"schema", "source-missing"})
+_ALL_ROLES = tuple(Role)
 
 
-def try_out(desk: Desk, actor: Actor, product: str, partitions: str | Sequence[str], sample: int) -> TryView:
+def try_partitions(desk: Desk, actor: Actor, product: str, partitions: str | Sequence[str], sample: int) -> TryView:
     """Compute, measure, judge and compare."""
-    desk.allow(actor, _ANYONE, "try")
+    desk.require_role(actor, _ALL_ROLES, "try")
     started = time.monotonic()
-    plan = decide(desk, _request(product, actor, partitions))
+    plan = draft_plan(desk, _build_request(product, actor, partitions))
     manifest = plan.manifest
     if manifest is None:
         refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]
@@ -51,11 +51,11 @@ def try_out(desk: Desk, actor: Actor, product: str, partitions: str | Sequence[s
     base = manifest.target.base_snapshot_id
     desk.engines.chunks.check_sources(work)
     with desk.engines.chunks.trial(work) as (measurer, rows):
-        refuse_foreign(work, rows)
+        refuse_foreign_partitions(work, rows)
         numbers = measurer.measure(manifest, compile_plan(manifest), candidate_snapshot=TRIAL, prior_snapshot=base)
         made = {name: rows.get(name, 0) for name in manifest.partitions}
-        facts = CandidateFacts(made, manifest.target.columns, is_trial=True)
-        verdict = judge(manifest, numbers, facts)
+        facts = CandidateSummary(made, manifest.target.columns, is_trial=True)
+        verdict = judge_candidate(manifest, numbers, facts)
         found = measurer.diff(manifest, TRIAL, base, manifest.partitions, sample, numbers)
     return TryView(
         product=manifest.product,
@@ -71,14 +71,14 @@ def try_out(desk: Desk, actor: Actor, product: str, partitions: str | Sequence[s
             TRIAL,
             base,
             manifest.target.grain.value,
-            untouched_partitions(manifest),
+            count_untouched_partitions(manifest),
             manifest.target.key,
             found,
-            metric_moves(manifest, numbers, manifest.partitions),
+            build_metric_moves(manifest, numbers, manifest.partitions),
         ),
     )
 
 
-def _request(product: str, actor: Actor, partitions: str | Sequence[str]) -> Request:
-    aside = tuple(Override(rule, "a trial changes nothing") for rule in RULES if rule not in _NEEDED)
+def _build_request(product: str, actor: Actor, partitions: str | Sequence[str]) -> Request:
+    aside = tuple(Override(rule, "a trial changes nothing") for rule in RULES if rule not in _ENFORCED_RULES)
     return Request(product, "trial", actor.person, None, None, partitions, "restate", None, 0, None, aside)

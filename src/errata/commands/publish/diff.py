@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from errata.errors import StateRefused
-from errata.gate.diff.candidate_diff import compare, judged_candidate
+from errata.gate.diff.candidate_diff import compare_candidate, require_candidate
 from errata.model.audit import Actor
-from errata.model.partition import fold_text
-from errata.publishing.selection import chosen
+from errata.model.partition import format_ranges
+from errata.publishing.selection import select_partitions
 from errata.views.diff import DiffView
 from errata.workspace import Desk
 
@@ -17,13 +17,14 @@ def diff(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str] 
     """Old against new, for a run that has a candidate."""
     run = desk.ledger.run(run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
-    candidate = judged_candidate(desk, run, "diff")
-    asked, within = chosen(manifest, partitions), candidate.detail["rows"]
+    candidate = require_candidate(desk, run, "diff")
+    asked, within = select_partitions(manifest, partitions), candidate.detail["rows"]
     scope = tuple(name for name in asked if name in within)
     if not scope:
         raise StateRefused(
-            f"diff of {run.run_id} was refused; {fold_text(manifest.target.grain, asked)} was not computed, expected "
-            f"partitions of its canary: {fold_text(manifest.target.grain, within)}",
+            f"diff of {run.run_id} was refused; {format_ranges(manifest.target.grain, asked)} was not "
+            "computed, expected "
+            f"partitions of its canary: {format_ranges(manifest.target.grain, within)}",
             state="nothing was changed",
         )
-    return compare(desk, run, manifest, candidate, scope, sample)
+    return compare_candidate(desk, run, manifest, candidate, scope, sample)

@@ -12,93 +12,95 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from errata.approval.release import OPEN, Judged, audited, judged
+from errata.approval.release import PUBLISHABLE_STATES, JudgedCandidate, audit_refusal, load_judged_candidate
 from errata.errors import EngineError, ErrataError, RunExpired, StateRefused, UsageError
 from errata.failpoints import failpoint
-from errata.gate.diff.candidate_diff import classified_in
+from errata.gate.diff.candidate_diff import list_masked_columns
 from errata.gate.measure.names import content_columns
 from errata.ledger import CandidateRecord, RunRecord
 from errata.model.audit import Actor
 from errata.model.diff import MASK
-from errata.model.duration import days
+from errata.model.duration import to_days
 from errata.model.manifest import Manifest
 from errata.model.product import Role
-from errata.model.refs import PREFIX, before_tag, compare_view, dark_tag
+from errata.model.refs import PREFIX, before_tag, compare_view, preview_tag
 from errata.model.run import RunState
-from errata.publishing.erasure import require_judged
-from errata.publishing.preview_state import Dark, darks, owner_of
+from errata.publishing.erasure import require_erasure_check
+from errata.publishing.preview_state import Preview, find_preview_owner, find_previews
 from errata.publishing.replacement import first_line
-from errata.publishing.selection import refs_of
-from errata.publishing.sql.comparison import Sides, comparison_sql, reads_of
+from errata.publishing.selection import read_refs
+from errata.publishing.sql.comparison import ComparisonSides, build_comparison_sql, build_read_statements
 from errata.views import DarkView
 from errata.workspace import Desk
 
-REJECTED = "_rejected"
+REJECTED_SUFFIX = "_rejected"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _DAY_MS = 86_400_000
 
 
-def publish_dark(desk: Desk, actor: Actor, run_id: str, name: str | None, *, compare: bool, rejected: bool) -> DarkView:
+def publish_preview(
+    desk: Desk, actor: Actor, run_id: str, name: str | None, *, compare: bool, rejected: bool
+) -> DarkView:
     """Make the candidate readable under a name; ``compare`` makes the view of old and new as well."""
     run = desk.ledger.run(run_id)
-    desk.allow(actor, (Role.PUBLISHER,), "publish --dark", run.run_id)
-    desk.not_the_requester(actor, run.planned_by, "publish", run.run_id)
+    desk.require_role(actor, (Role.PUBLISHER,), "publish --dark", run.run_id)
+    desk.refuse_requester(actor, run.planned_by, "publish", run.run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
-    found = _readable(desk, actor, run, rejected=rejected)
-    require_judged(desk, actor, run, found.candidate)
-    chosen = _named(run, name, passed=found.verdict.passed)
-    told = _told(desk, run, manifest, found.candidate, chosen, compare=compare)
-    _require_free(desk, actor, run, manifest, told)
-    known = darks(desk, run).get(told["name"])
-    already = known is not None and known.is_made and _is_same(desk, manifest, known.told, told)
+    found = _require_previewable(desk, actor, run, rejected=rejected)
+    require_erasure_check(desk, actor, run, found.candidate)
+    chosen = _choose_name(run, name, passed=found.verdict.passed)
+    told = _describe_preview(desk, run, manifest, found.candidate, chosen, compare=compare)
+    _require_free_name(desk, actor, run, manifest, told)
+    known = find_previews(desk, run).get(told["name"])
+    already = known is not None and known.is_made and _is_up_to_date(desk, manifest, known.told, told)
     warnings: tuple[str, ...] = ()
     if known is not None and already:
         told = dict(known.told)
     else:
-        warnings = _make(desk, actor, run, manifest, found.candidate, told)
-    return _view(desk, run, manifest, found, told, already=already, warnings=warnings, actor=actor)
+        warnings = _create_preview(desk, actor, run, manifest, found.candidate, told)
+    return _preview_view(desk, run, manifest, found, told, already=already, warnings=warnings, actor=actor)
 
 
-def _readable(desk: Desk, actor: Actor, run: RunRecord, *, rejected: bool) -> Judged:
+def _require_previewable(desk: Desk, actor: Actor, run: RunRecord, *, rejected: bool) -> JudgedCandidate:
     """The candidate that was judged; one that did not pass only when that is asked for."""
-    found = judged(desk, run)
-    if found is None or run.state not in (*OPEN, RunState.REJECTED):
+    found = load_judged_candidate(desk, run)
+    if found is None or run.state not in (*PUBLISHABLE_STATES, RunState.REJECTED):
         error = StateRefused(
             f"publish --dark of {run.run_id} was refused; expected a run whose candidate was judged and is not "
             f"published whole, found {run.state}",
             state="main is unchanged",
             hint=f"errata status {run.run_id}",
         )
-        raise audited(desk, actor, run, "publish --dark", error)
+        raise audit_refusal(desk, actor, run, "publish --dark", error)
     if not found.verdict.passed and not rejected:
         error = StateRefused(
             f"publish --dark of {run.run_id} was refused; expected a candidate that passed its gate, found a rejected "
             "one",
             state="main is unchanged",
-            hint=f"to look at it all the same, under a name that ends in {REJECTED}: "
+            hint=f"to look at it all the same, under a name that ends in {REJECTED_SUFFIX}: "
             f"errata publish {run.run_id} --dark --rejected",
         )
-        raise audited(desk, actor, run, "publish --dark", error)
+        raise audit_refusal(desk, actor, run, "publish --dark", error)
     return found
 
 
-def _named(run: RunRecord, name: str | None, *, passed: bool) -> str:
+def _choose_name(run: RunRecord, name: str | None, *, passed: bool) -> str:
     """The name; what did not pass says so."""
-    promises_less = name is not None and passed and name.endswith(REJECTED)
+    promises_less = name is not None and passed and name.endswith(REJECTED_SUFFIX)
     if name is not None and (not _NAME.fullmatch(name) or name == "main" or name.startswith(PREFIX) or promises_less):
         raise UsageError(
             f"the name {name!r} was refused; expected a letter, then letters, digits, _ or -, 63 at most, neither main "
-            f"nor anything that begins with {PREFIX}, nor {REJECTED} at the end of a name for what passed"
+            f"nor anything that begins with {PREFIX}, nor {REJECTED_SUFFIX} at the end of a name for what passed"
         )
-    base = name or dark_tag(run.run_id)
-    return base if passed or base.endswith(REJECTED) else f"{base}{REJECTED}"
+    base = name or preview_tag(run.run_id)
+    return base if passed or base.endswith(REJECTED_SUFFIX) else f"{base}{REJECTED_SUFFIX}"
 
 
-def _told(
+def _describe_preview(
     desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, name: str, *, compare: bool
 ) -> dict[str, Any]:
     """What an entry says of it."""
-    until = desk.now() + timedelta(days=days(manifest.rollback_window))
+    until = desk.now() + timedelta(days=to_days(manifest.rollback_window))
     # where live won, the newest base is what the candidate replaces; the other partitions are the same in it
     base = next((one["base_snapshot_id"] for one in reversed(desk.ledger.rebase_facts(run.run_id))), None)
     base = base or manifest.target.base_snapshot_id
@@ -111,24 +113,24 @@ def _told(
         "before": before_tag(name) if base else None,
         "before_snapshot_id": base,
         "view": compare_view(run.table, name) if keyed else None,
-        "masked": list(classified_in(desk, manifest)),
-        "rejected": name.endswith(REJECTED),
+        "masked": list(list_masked_columns(desk, manifest)),
+        "rejected": name.endswith(REJECTED_SUFFIX),
         "keep_until": until.date().isoformat(),
     }
 
 
-def _require_free(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, told: Mapping[str, Any]) -> None:
+def _require_free_name(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, told: Mapping[str, Any]) -> None:
     """A name that is no dark publication of ours is someone else's branch or tag, and stays."""
     if told["name"].startswith(PREFIX):
         return  # nobody but this run may have it, whether or not the ledger remembers
-    refs = refs_of(desk, told["table"]) or {}
+    refs = read_refs(desk, told["table"]) or {}
     held, name = refs.get(told["name"]), told["name"]
     if held is None:
         # what stood before has a name too, and that one may be taken as well
         name, held = told["before"], desk.engines.pins.refs(manifest.target.table).get(told["before"] or "")
-        if held is None or told["name"] in darks(desk, run):
+        if held is None or told["name"] in find_previews(desk, run):
             return
-    elif owner_of(desk, run, told["name"], held) is not None:
+    elif find_preview_owner(desk, run, told["name"], held) is not None:
         return
     error = StateRefused(
         f"publish --dark of {run.run_id} was refused; expected a free name, found {name} on snapshot {held}, which is "
@@ -136,15 +138,15 @@ def _require_free(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, 
         state="nothing was changed",
         hint=f"errata publish {run.run_id} --dark --name ANOTHER",
     )
-    raise audited(desk, actor, run, "publish --dark", error)
+    raise audit_refusal(desk, actor, run, "publish --dark", error)
 
 
-def _make(
+def _create_preview(
     desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, told: dict[str, Any]
 ) -> tuple[str, ...]:
     """Intent, tags, view, record. Each part may be repeated; answers what could not be done."""
-    held = (refs_of(desk, told["table"]) or {}).get(told["name"])
-    owner = owner_of(desk, run, told["name"], held) if held else None
+    held = (read_refs(desk, told["table"]) or {}).get(told["name"])
+    owner = find_preview_owner(desk, run, told["name"], held) if held else None
     desk.ledger.note(run.run_id, actor, "dark.intended", told)
     failpoint("dark.after_intent")
     warnings = []
@@ -152,13 +154,13 @@ def _make(
         taken = {"name": told["name"], "to": run.run_id, "view": told["view"]}
         desk.ledger.note(owner.run_id, actor, "dark.withdrawn", taken)
         warnings.append(f"{told['name']} stood for the candidate of {owner.run_id} until now")
-    _tag(desk, run, manifest, told["table"], told["snapshot_id"], told["name"])
+    _move_tag(desk, run, manifest, told["table"], told["snapshot_id"], told["name"])
     if told["before"]:
-        _tag(desk, run, manifest, manifest.target.table, told["before_snapshot_id"], told["before"])
+        _move_tag(desk, run, manifest, manifest.target.table, told["before_snapshot_id"], told["before"])
     failpoint("dark.after_tag")
     if told["view"]:
         try:
-            desk.engines.writer.show(told["view"], _comparison(desk, manifest, candidate, told) or "")
+            desk.engines.writer.show(told["view"], _build_comparison(desk, manifest, candidate, told) or "")
         except Exception as error:  # noqa: BLE001  the name is there, and the query serves those who have no view
             warnings.append(f"{told['view']} was not made ({first_line(error)}); readers can use the query below")
             told["view"] = None
@@ -167,8 +169,8 @@ def _make(
     return tuple(warnings)
 
 
-def _tag(desk: Desk, run: RunRecord, manifest: Manifest, table: str, snapshot_id: str, name: str) -> None:
-    keep, now = days(manifest.rollback_window) * _DAY_MS, int(desk.now().timestamp() * 1000)
+def _move_tag(desk: Desk, run: RunRecord, manifest: Manifest, table: str, snapshot_id: str, name: str) -> None:
+    keep, now = to_days(manifest.rollback_window) * _DAY_MS, int(desk.now().timestamp() * 1000)
     pin = desk.engines.pins.move(table, snapshot_id, name, keep_ms=keep, now_ms=now)
     if pin.outcome != "not_pinned":
         return
@@ -185,23 +187,25 @@ def _tag(desk: Desk, run: RunRecord, manifest: Manifest, table: str, snapshot_id
     )
 
 
-def _comparison(desk: Desk, manifest: Manifest, candidate: CandidateRecord, told: Mapping[str, Any]) -> str | None:
+def _build_comparison(
+    desk: Desk, manifest: Manifest, candidate: CandidateRecord, told: Mapping[str, Any]
+) -> str | None:
     """Old and new by key, as a query; None without a key."""
     if not manifest.target.key:
         return None
-    return comparison_sql(
+    return build_comparison_sql(
         manifest.target,
-        Sides(told["before"], told["name"]),
+        ComparisonSides(told["before"], told["name"]),
         content_columns(manifest),
         tuple(name for name in manifest.partitions if name in candidate.detail.get("rows", {})) or manifest.partitions,
-        masked=classified_in(desk, manifest),
+        masked=list_masked_columns(desk, manifest),
         mask=MASK,
     )
 
 
-def _is_same(desk: Desk, manifest: Manifest, known: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
+def _is_up_to_date(desk: Desk, manifest: Manifest, known: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
     """Whether it is all there already; a view that was not asked for this time stays."""
-    refs = refs_of(desk, told["table"]) or {}
+    refs = read_refs(desk, told["table"]) or {}
     before = desk.engines.pins.refs(manifest.target.table) if told["before"] else {}
     return (
         refs.get(told["name"]) == told["snapshot_id"]
@@ -210,8 +214,8 @@ def _is_same(desk: Desk, manifest: Manifest, known: Mapping[str, Any], told: Map
     )
 
 
-def _view(
-    desk: Desk, run: RunRecord, manifest: Manifest, found: Judged, told: Mapping[str, Any], *, already: bool,
+def _preview_view(
+    desk: Desk, run: RunRecord, manifest: Manifest, found: JudgedCandidate, told: Mapping[str, Any], *, already: bool,
     warnings: tuple[str, ...], actor: Actor,
 ) -> DarkView:  # fmt: skip
     return DarkView(
@@ -223,8 +227,8 @@ def _view(
         snapshot_id=told["snapshot_id"],
         keep_until=told["keep_until"],
         rejected=told["rejected"],
-        reads=reads_of(told["table"], told["name"], told["snapshot_id"]),
-        comparison=_comparison(desk, manifest, found.candidate, told),
+        reads=build_read_statements(told["table"], told["name"], told["snapshot_id"]),
+        comparison=_build_comparison(desk, manifest, found.candidate, told),
         view=told["view"],
         before=told["before"],
         warnings=warnings,
@@ -232,30 +236,30 @@ def _view(
     )
 
 
-def follow_verdict(
+def update_previews(
     desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, *, passed: bool
 ) -> None:
     """After a verdict: a name goes with the candidate, unless it now says something else than the gate does."""
-    for name, one in darks(desk, run).items():
+    for name, one in find_previews(desk, run).items():
         try:
             if bool(one.told["rejected"]) is passed:
-                _withdraw(desk, actor, run, manifest, one)
+                _withdraw_preview(desk, actor, run, manifest, one)
                 desk.narrate(f"{name} is no longer readable: its candidate {'passed' if passed else 'was rejected'}")
             elif one.told["snapshot_id"] != candidate.snapshot_id:
-                told = _told(desk, run, manifest, candidate, name, compare=one.told["view"] is not None)
-                for warning in _make(desk, actor, run, manifest, candidate, told):
+                told = _describe_preview(desk, run, manifest, candidate, name, compare=one.told["view"] is not None)
+                for warning in _create_preview(desk, actor, run, manifest, candidate, told):
                     desk.narrate(f"WARNING: {warning}")
                 desk.narrate(f"{name} reads the new candidate from now on")
         except ErrataError as error:  # the verdict stands; the next validate tries again
             desk.narrate(f"WARNING: {name} still reads candidate {one.told['candidate']}: {error.message}")
 
 
-def _withdraw(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, one: Dark) -> None:
+def _withdraw_preview(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, one: Preview) -> None:
     told = one.told
     if told["view"]:
         desk.engines.writer.drop_view(told["view"])
         desk.ledger.note(run.run_id, actor, "dark.view_dropped", {"view": told["view"]})
-    if (refs_of(desk, told["table"]) or {}).get(told["name"]) in one.snapshots:
+    if (read_refs(desk, told["table"]) or {}).get(told["name"]) in one.snapshots:
         desk.engines.pins.remove(told["table"], told["name"])
     if told["before"]:
         desk.engines.pins.remove(manifest.target.table, told["before"])

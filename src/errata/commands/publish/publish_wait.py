@@ -13,22 +13,22 @@ from datetime import datetime
 from errata.errors import PublishHeld
 from errata.failpoints import failpoint
 from errata.ledger import RunRecord
-from errata.live_writers.freeze import held_off
+from errata.live_writers.freeze import freeze_partitions
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.product import Role
-from errata.publishing.groups import groups_view, require_not_stopped, unwell, watching
-from errata.text.numbers import clock, moment, plural
+from errata.publishing.groups import audit_unhealthy_refusal, groups_view, require_not_stopped, watch_signals
+from errata.text.numbers import format_clock, format_moment, plural
 from errata.views import GroupsView, PublishView
 from errata.worker.health import Level
-from errata.worker.ledger_wait import patiently
+from errata.worker.ledger_wait import retry_ledger_call
 from errata.workspace import Desk
 
 POLL_SECONDS = 2.0
 sleep = time.sleep
 
 
-def publish_in_steps(
+def publish_by_group(
     desk: Desk, actor: Actor, run_id: str, publish: Callable[[], PublishView], *, holds: bool
 ) -> PublishView:
     """Publish until nothing is left; raises at once when something speaks against going on.
@@ -38,7 +38,7 @@ def publish_in_steps(
     """
     run = desk.ledger.run(run_id)
     # who may not publish is told so before the hold, not after it
-    desk.allow(actor, (Role.PUBLISHER, Role.BREAK_GLASS), "publish", run.run_id)
+    desk.require_role(actor, (Role.PUBLISHER, Role.BREAK_GLASS), "publish", run.run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
     while True:
         if holds:
@@ -59,28 +59,30 @@ def publish_in_steps(
 
 def _wait_for_turn(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
     """Sleep until the next group may go; whatever happens meanwhile ends it: that is what the hold is for."""
-    turn = _held(desk, run, manifest)
+    turn = _read_hold(desk, run, manifest)
     if turn is None:
         return
     found, left = turn
     progress = desk.progress(run.run_id, len(found.groups), "group")
     progress.advance(sum(group.state == "published" for group in found.groups), 0)
-    progress.show(f"group {found.next}", f"goes {moment(found.not_before or '')} UTC, after {clock(left)}")
+    progress.show(
+        f"group {found.next}", f"goes {format_moment(found.not_before or '')} UTC, after {format_clock(left)}"
+    )
     try:
         # what has not gone yet stays frozen, where live jobs are held off, as for a worker that waits
-        with held_off(desk, actor, run, manifest), watching(desk, manifest) as watch:
+        with freeze_partitions(desk, actor, run, manifest), watch_signals(desk, manifest) as watch:
             while turn is not None:
                 if turn[0].stopped:
                     require_not_stopped(desk, actor, run)
                 if (worst := watch.worst) is not None and worst.level is Level.PAUSE:
-                    raise unwell(desk, actor, run, worst)
+                    raise audit_unhealthy_refusal(desk, actor, run, worst)
                 sleep(min(POLL_SECONDS, max(0.05, turn[1])))
-                turn = patiently(lambda: _held(desk, run, manifest), desk.narrate)
+                turn = retry_ledger_call(lambda: _read_hold(desk, run, manifest), desk.narrate)
     finally:
         progress.close()
 
 
-def _held(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[GroupsView, float] | None:
+def _read_hold(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[GroupsView, float] | None:
     """What is waited for and for how many seconds; None when a group may go, or when there is none to wait for."""
     found = groups_view(desk, desk.ledger.run(run.run_id), manifest)
     if found is None or found.next is None or found.not_before is None:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
-from errata.approval.release import OPEN, Judged, audited, counts_since, judged, not_validated, released_view
+from errata.approval.release import (
+    PUBLISHABLE_STATES,
+    JudgedCandidate,
+    audit_refusal,
+    find_release_cutoff,
+    load_judged_candidate,
+    not_validated_error,
+    released_view,
+)
 from errata.errors import ApprovalRefused
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
@@ -14,17 +22,17 @@ from errata.views import ReleaseView
 from errata.workspace import Desk
 
 
-def release(desk: Desk, actor: Actor, run_id: str, digest: str | None, note: str) -> ReleaseView:
+def release_run(desk: Desk, actor: Actor, run_id: str, digest: str | None, note: str) -> ReleaseView:
     """Sign what was judged; without a digest show what would be signed, and refuse."""
     run = desk.ledger.run(run_id)
-    desk.allow(actor, (Role.PUBLISHER,), "release", run.run_id, persons=True)
-    desk.persons_only(actor, (Role.PUBLISHER,), "release", run.run_id)
-    desk.not_the_requester(actor, run.planned_by, "release", run.run_id)
+    desk.require_role(actor, (Role.PUBLISHER,), "release", run.run_id, persons=True)
+    desk.require_person(actor, (Role.PUBLISHER,), "release", run.run_id)
+    desk.refuse_requester(actor, run.planned_by, "release", run.run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
-    found = judged(desk, run)
-    if run.state not in OPEN or found is None or not found.verdict.passed:
-        raise audited(desk, actor, run, "release", not_validated(run, "release", found))
-    view = _view(desk, actor, run, manifest, found)
+    found = load_judged_candidate(desk, run)
+    if run.state not in PUBLISHABLE_STATES or found is None or not found.verdict.passed:
+        raise audit_refusal(desk, actor, run, "release", not_validated_error(run, "release", found))
+    view = _release_view(desk, actor, run, manifest, found)
     given = (digest or "").strip().removeprefix("sha256:").lower()
     if given != found.subject.digest:
         what = f"found {given}" if given else "found none"
@@ -35,16 +43,16 @@ def release(desk: Desk, actor: Actor, run_id: str, digest: str | None, note: str
             release=view,
         )
         # to ask what would be signed is no attempt to sign
-        raise audited(desk, actor, run, "release", error) if given else error
+        raise audit_refusal(desk, actor, run, "release", error) if given else error
     _, already = desk.ledger.record_release(
         run.run_id, found.subject.content, candidate_n=found.candidate.n, person=actor.person, kind="release",
-        actor=actor, note=note, since=counts_since(desk, manifest),
+        actor=actor, note=note, since=find_release_cutoff(desk, manifest),
     )  # fmt: skip
-    return _view(desk, actor, run, manifest, found, already=already)
+    return _release_view(desk, actor, run, manifest, found, already=already)
 
 
-def _view(
-    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, found: Judged, *, already: bool = False
+def _release_view(
+    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, found: JudgedCandidate, *, already: bool = False
 ) -> ReleaseView:
     return ReleaseView(
         run_id=run.run_id,

@@ -10,28 +10,28 @@ from errata.errors import PublishConflict, RunExpired, StateRefused, UsageError
 from errata.gate.measure.names import content_columns
 from errata.ledger import PartitionState, PublicationRecord, RunRecord
 from errata.model.audit import Actor
-from errata.model.duration import days
+from errata.model.duration import to_days
 from errata.model.manifest import ExpectedFile, Manifest
-from errata.model.partition import fold_text, list_text
+from errata.model.partition import format_partition_list, format_ranges
 from errata.model.product import Role
 from errata.model.refs import pre_tag, undo_branch
 from errata.model.run import RUN_MOVES, RunState
-from errata.model.side_tables import beside_table, is_beside
+from errata.model.side_tables import find_side_table, is_side_table_mode
 from errata.model.table import ROW_LINEAGE, FileSets
 from errata.ports.measure import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT
-from errata.publishing.erasure import kept, require_no_earlier, require_no_return
-from errata.publishing.follow_up import follow_up, owed_by
-from errata.publishing.hazards import open_hazards, record_guard
-from errata.publishing.recovery import LedgerLog, settle_open
-from errata.publishing.replacement import Replacement, carry_out
-from errata.publishing.selection import chosen, conflicts_told
-from errata.publishing.side_tables import take_back_beside
-from errata.publishing.sweep import sweep
+from errata.publishing.erasure import require_clean_rollback, require_clean_versions, watermark_fields
+from errata.publishing.follow_up import build_outbox, process_outbox
+from errata.publishing.hazards import list_open_hazards, record_guard
+from errata.publishing.recovery import LedgerLog, recover_open_intents
+from errata.publishing.replacement import Replacement, commit_replacement
+from errata.publishing.selection import audit_conflicts, select_partitions
+from errata.publishing.side_tables import roll_back_side_table
+from errata.publishing.sweep import sweep_refs
 from errata.views import HazardView, RollbackView
 from errata.workspace import Desk
 
 
-def rollback(
+def roll_back_run(
     desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, reason: str
 ) -> RollbackView:
     """Restore what the chosen partitions held before this run, as a new commit."""
@@ -39,43 +39,43 @@ def rollback(
     if not reason.strip():
         raise UsageError("a rollback without a reason was refused; expected --reason with why it is taken back")
     run = desk.ledger.run(run_id)
-    desk.allow(actor, (Role.PUBLISHER,), "rollback", run.run_id, persons=True)
-    desk.persons_only(actor, (Role.PUBLISHER,), "rollback", run.run_id)
-    settle_open(desk, actor, run.table)
+    desk.require_role(actor, (Role.PUBLISHER,), "rollback", run.run_id, persons=True)
+    desk.require_person(actor, (Role.PUBLISHER,), "rollback", run.run_id)
+    recover_open_intents(desk, actor, run.table)
     run = desk.ledger.run(run.run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
-    asked = chosen(manifest, partitions)
+    asked = select_partitions(manifest, partitions)
     states = desk.ledger.partition_states(run.run_id)
     scope = tuple(name for name in asked if states[name] is PartitionState.ACCEPTED)
     if not scope:
-        return _rolled_back_already(desk, actor, run, manifest, asked, states, named=partitions is not None)
+        return _report_already_rolled_back(desk, actor, run, manifest, asked, states, named=partitions is not None)
     taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
     if taken_over and partitions is not None:
-        raise _superseded(desk, run, manifest, taken_over)
+        raise _superseded_error(desk, run, manifest, taken_over)
     not_out = [name for name in asked if states[name] is PartitionState.UNPUBLISHED]
     if not_out and partitions is not None:
-        desk.narrate(f"{fold_text(manifest.target.grain, not_out)} is not published and stays as it is")
-    owes = owed_by(desk, run, manifest, "rollback", scope)
+        desk.narrate(f"{format_ranges(manifest.target.grain, not_out)} is not published and stays as it is")
+    owes = build_outbox(desk, run, manifest, "rollback", scope)
     mark = ""
-    order = None if is_beside(manifest.publish) else _undo(desk, run, manifest, scope)
+    order = None if is_side_table_mode(manifest.publish) else _build_undo(desk, run, manifest, scope)
     if order:
-        mark = require_no_return(desk, actor, run, manifest, order)
+        mark = require_clean_rollback(desk, actor, run, manifest, order)
     elif manifest.publish.versions:
-        mark = require_no_earlier(desk, actor, run, manifest, scope)
+        mark = require_clean_versions(desk, actor, run, manifest, scope)
     log = LedgerLog(
         desk, actor, run.run_id, "rollback", run.table, scope, reason,
-        {"single_user": actor.single_user, **kept(mark)}, owes,
-        last_look=lambda: order and require_no_return(desk, actor, run, manifest, order, mark),
+        {"single_user": actor.single_user, **watermark_fields(mark)}, owes,
+        last_look=lambda: order and require_clean_rollback(desk, actor, run, manifest, order, mark),
     )  # fmt: skip
-    with conflicts_told(desk, actor, run, "rollback"), log.kept_alive():
+    with audit_conflicts(desk, actor, run, "rollback"), log.keep_alive():
         if order is None:
-            done = take_back_beside(desk, run, manifest, scope, reason, log)
+            done = roll_back_side_table(desk, run, manifest, scope, reason, log)
         else:
             record_guard(desk, actor, manifest.target)
-            done = carry_out(order, desk.engines.publishing, desk.engines.content, log)
-    for warning in follow_up(desk, actor, run.table):
+            done = commit_replacement(order, desk.engines.publishing, desk.engines.content, log)
+    for warning in process_outbox(desk, actor, run.table):
         desk.narrate(f"WARNING: {warning}")
-    sweep(desk, actor, run.table)
+    sweep_refs(desk, actor, run.table)
     run = desk.ledger.run(run.run_id)
     return RollbackView(
         run_id=run.run_id,
@@ -89,26 +89,26 @@ def rollback(
         grain=manifest.target.grain.value,
         product=run.product,
         single_user=actor.single_user,
-        landed_on=beside_table(manifest),
-        warnings=_lineage(desk, run, manifest),
-        hazard=_hazard(desk, manifest, done.publication_id),
+        landed_on=find_side_table(manifest),
+        warnings=_lineage_warnings(desk, run, manifest),
+        hazard=_find_hazard(desk, manifest, done.publication_id),
     )
 
 
-def _hazard(desk: Desk, manifest: Manifest, publication_id: str) -> HazardView | None:
+def _find_hazard(desk: Desk, manifest: Manifest, publication_id: str) -> HazardView | None:
     run_id = desk.ledger.publication(publication_id).run_id
-    found = open_hazards(desk, manifest, run_id)
+    found = list_open_hazards(desk, manifest, run_id)
     return next((one for one in found if one.publication_id == publication_id), None)
 
 
-def _lineage(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
+def _lineage_warnings(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
     """Files that come back are added anew, and Iceberg gives the rows of an added file new ids."""
-    if beside_table(manifest) or desk.engines.tables.describe(run.table).format_version < ROW_LINEAGE:
+    if find_side_table(manifest) or desk.engines.tables.describe(run.table).format_version < ROW_LINEAGE:
         return ()
     return ("rows and values are those of before; their _row_id and _last_updated_sequence_number are new",)
 
 
-def _undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
+def _build_undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
     """What each partition held before the publication that brought its content in."""
     accepted = desk.ledger.accepted(run.table, scope)
     by_publication: dict[str, list[str]] = {}
@@ -121,14 +121,14 @@ def _undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]
     rewrite: dict[str, tuple[str, ...]] = {}
     for pub_id, names in by_publication.items():
         detail = desk.ledger.publication_detail(pub_id)
-        expected |= _files(detail["add"], names)
+        expected |= _parse_files(detail["add"], names)
         with_deletes = tuple(name for name in names if name in detail["with_deletes"])
         shared = tuple(name for name in names if name in detail.get("shared", ()) and name not in with_deletes)
         whole = [name for name in names if name not in (*with_deletes, *shared)]
-        add |= _files(detail["remove"], whole)
+        add |= _parse_files(detail["remove"], whole)
         needed = {undo_branch(pub_id): bool(whole or shared), pre_tag(pub_id): bool(with_deletes)}
         if any(wanted and ref not in refs for ref, wanted in needed.items()):
-            raise _window_over(run, manifest, pub_id)
+            raise _undo_gone_error(run, manifest, pub_id)
         if whole:
             sources.append(refs[undo_branch(pub_id)])
         # what shared a file with other partitions, or carries deletes, comes back as rows and not as files
@@ -136,7 +136,7 @@ def _undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]
             refs[ref(pub_id)]: asked for ref, asked in ((undo_branch, shared), (pre_tag, with_deletes)) if asked
         }
     publications = [desk.ledger.publication(pub_id) for pub_id in by_publication]
-    window = days(manifest.rollback_window)
+    window = to_days(manifest.rollback_window)
     return Replacement(
         kind="rollback",
         run_id=run.run_id,
@@ -154,16 +154,16 @@ def _undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]
         marks=tuple(refs[undo_branch(pub_id)] for pub_id in by_publication if undo_branch(pub_id) in refs),
         content_columns=content_columns(manifest),
         # later ones on these partitions were all taken back, or this would not be the accepted run
-        own=frozenset(desk.ledger.committed_on(run.table)),
-        known_content=_measured_content(desk, run, scope),
+        own=frozenset(desk.ledger.committed_publications(run.table)),
+        known_content=_read_measured_content(desk, run, scope),
         rewrite=rewrite,
         # each partition is held against what its own publication left: an earlier snapshot may have held other rows
         rebased={name: pub.result_snapshot_id for pub in publications for name in by_publication[pub.pub_id]},
-        instead=_restoring(run, manifest, {pub.pub_id: pub for pub in publications}, by_publication, refs),
+        instead=_restore_commands(run, manifest, {pub.pub_id: pub for pub in publications}, by_publication, refs),
     )
 
 
-def _restoring(
+def _restore_commands(
     run: RunRecord,
     manifest: Manifest,
     publications: Mapping[str, PublicationRecord],
@@ -174,18 +174,18 @@ def _restoring(
     found = []
     for pub_id, names in by_publication.items():
         before = pre_tag(pub_id) if pre_tag(pub_id) in refs else publications[pub_id].base_snapshot_id
-        listed = list_text(manifest.target.grain, names)
+        listed = format_partition_list(manifest.target.grain, names)
         found.append(f'errata plan {run.product} --partitions {listed} --restore {before} --reason "…"')
     return "; ".join(found)
 
 
-def _files(listed: Mapping[str, Sequence[Sequence[Any]]], names: Sequence[str]) -> FileSets:
+def _parse_files(listed: Mapping[str, Sequence[Sequence[Any]]], names: Sequence[str]) -> FileSets:
     return {
         name: tuple(ExpectedFile(path, rows, content) for content, path, rows in listed.get(name, ())) for name in names
     }
 
 
-def _measured_content(desk: Desk, run: RunRecord, scope: Sequence[str]) -> Mapping[str, str]:
+def _read_measured_content(desk: Desk, run: RunRecord, scope: Sequence[str]) -> Mapping[str, str]:
     """What the gate measured of these partitions: it outlives every snapshot."""
     candidate = desk.ledger.latest_candidate(run.run_id)
     stored = desk.ledger.measurements(run.run_id, candidate.n) if candidate else ()
@@ -200,7 +200,7 @@ def _measured_content(desk: Desk, run: RunRecord, scope: Sequence[str]) -> Mappi
     }
 
 
-def _window_over(run: RunRecord, manifest: Manifest, pub_id: str) -> RunExpired:
+def _undo_gone_error(run: RunRecord, manifest: Manifest, pub_id: str) -> RunExpired:
     return RunExpired(
         f"rollback of {run.run_id} was refused; the undo set of {pub_id} is gone "
         f"(it was promised for {manifest.rollback_window})",
@@ -210,10 +210,10 @@ def _window_over(run: RunRecord, manifest: Manifest, pub_id: str) -> RunExpired:
     )
 
 
-def _superseded(desk: Desk, run: RunRecord, manifest: Manifest, names: Sequence[str]) -> PublishConflict:
+def _superseded_error(desk: Desk, run: RunRecord, manifest: Manifest, names: Sequence[str]) -> PublishConflict:
     later = sorted({record.run_id or "" for record in desk.ledger.accepted(run.table, names).values()})
     return PublishConflict(
-        f"rollback of {run.run_id} was refused; {fold_text(manifest.target.grain, names)} was published again by "
+        f"rollback of {run.run_id} was refused; {format_ranges(manifest.target.grain, names)} was published again by "
         f"{', '.join(later)}",
         state="main is unchanged",
         hint=f'later runs first: errata rollback {later[0]} --reason "…"',
@@ -221,7 +221,7 @@ def _superseded(desk: Desk, run: RunRecord, manifest: Manifest, names: Sequence[
     )
 
 
-def _not_published(
+def _unpublished_error(
     run: RunRecord, manifest: Manifest, asked: Sequence[str], states: Mapping[str, PartitionState]
 ) -> StateRefused:
     """Readers never saw these partitions of the run; the hint is about what they do see of it."""
@@ -229,21 +229,21 @@ def _not_published(
     out = [name for name in manifest.partitions if states[name] is PartitionState.ACCEPTED]
     missing = [name for name in asked if states[name] is PartitionState.UNPUBLISHED]
     if out:
-        hint = f'errata rollback {run.run_id} --partitions {list_text(grain, out)} --reason "…"'
+        hint = f'errata rollback {run.run_id} --partitions {format_partition_list(grain, out)} --reason "…"'
     elif RunState.CANCELLED in RUN_MOVES[run.state]:
         hint = f"errata cancel {run.run_id} ends it"
     else:
         hint = f"errata status {run.run_id}"
     return StateRefused(
         f"rollback of {run.run_id} was refused; expected partitions that it published, found "
-        f"{fold_text(grain, missing)} not published (the run is {run.state.value.replace('_', ' ')})",
+        f"{format_ranges(grain, missing)} not published (the run is {run.state.value.replace('_', ' ')})",
         state="main is unchanged",
         hint=hint,
         partitions=missing,
     )
 
 
-def _rolled_back_already(
+def _report_already_rolled_back(
     desk: Desk,
     actor: Actor,
     run: RunRecord,
@@ -255,11 +255,11 @@ def _rolled_back_already(
 ) -> RollbackView:
     taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
     if taken_over:
-        raise _superseded(desk, run, manifest, taken_over)
+        raise _superseded_error(desk, run, manifest, taken_over)
     taken_back = [name for name in asked if states[name] is PartitionState.ROLLED_BACK]
     if not taken_back or (named and len(taken_back) < len(asked)):
-        error = _not_published(run, manifest, asked, states)
-        desk.ledger.refuse(run.run_id, actor, "rollback", error.message)
+        error = _unpublished_error(run, manifest, asked, states)
+        desk.ledger.record_refusal(run.run_id, actor, "rollback", error.message)
         raise error
     last = [p for p in desk.ledger.publications(run.run_id) if p.kind == "rollback" and p.result_snapshot_id][-1]
     return RollbackView(
@@ -274,13 +274,13 @@ def _rolled_back_already(
         grain=manifest.target.grain.value,
         product=run.product,
         single_user=bool(last.release.get("single_user")),
-        landed_on=beside_table(manifest),
-        hazard=_hazard(desk, manifest, last.pub_id),
-        later=_published_since(desk, run, taken_back),
+        landed_on=find_side_table(manifest),
+        hazard=_find_hazard(desk, manifest, last.pub_id),
+        later=_find_later_runs(desk, run, taken_back),
     )
 
 
-def _published_since(desk: Desk, run: RunRecord, taken_back: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+def _find_later_runs(desk: Desk, run: RunRecord, taken_back: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """Later runs that are the truth in partitions that were taken back. What stood before the run came before it."""
     rollbacks = [p for p in desk.ledger.publications(run.run_id) if p.kind == "rollback" and p.result_snapshot_id]
     back_at = {name: p.settled_at or "" for p in rollbacks for name in p.partitions}

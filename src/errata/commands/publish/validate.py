@@ -6,41 +6,41 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from errata.approval.release import release_digest
-from errata.canonical import digest_of, plain
-from errata.commands.publish.preview import follow_verdict
+from errata.approval.release import find_release_digest
+from errata.canonical import digest_of, to_plain
+from errata.commands.publish.preview import update_previews
 from errata.errors import StateRefused, ValidationRejected
 from errata.failpoints import failpoint
-from errata.gate.candidate import assemble, complete, facts_of, measured
-from errata.gate.threshold_changes import RULES, change_thresholds, changed_thresholds, in_force
-from errata.gate.verdict.findings import CandidateFacts
-from errata.gate.verdict.judge import judge
-from errata.gate.warnings import accept_warnings, standing
+from errata.gate.candidate import assemble_candidate, describe_candidate, measure_candidate, require_adopted_chunks
+from errata.gate.threshold_changes import RULES, change_thresholds, read_threshold_changes, with_current_thresholds
+from errata.gate.verdict.findings import CandidateSummary
+from errata.gate.verdict.judge import judge_candidate
+from errata.gate.warnings import accept_warnings, find_valid_acceptances
 from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord, VerdictRecord
-from errata.live_writers.freeze import held_off
+from errata.live_writers.freeze import freeze_partitions
 from errata.live_writers.rebase import rebase_if_written
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.product import Role
-from errata.model.rebase import recounted
+from errata.model.rebase import apply_recounts
 from errata.model.run import RunState
 from errata.ports.measure import Measurement
-from errata.publishing.erasure import judge_suppressed
-from errata.publishing.expected_files import written_since
-from errata.publishing.late_inputs import late_inputs_of, notice_late_inputs
-from errata.publishing.live_writes import SEEN, live_writes_of, notice_live_writes
-from errata.publishing.recovery import settle_open
-from errata.publishing.selection import refs_of
-from errata.publishing.sweep import sweep
+from errata.publishing.erasure import check_candidate_erasure
+from errata.publishing.expected_files import find_written_partitions
+from errata.publishing.late_inputs import notice_late_inputs, read_late_inputs
+from errata.publishing.live_writes import LIVE_WRITE_SEEN, notice_live_writes, read_live_writes
+from errata.publishing.recovery import recover_open_intents
+from errata.publishing.selection import read_refs
+from errata.publishing.sweep import sweep_refs
 from errata.text.numbers import plural
 from errata.views import ValidateView
 from errata.workspace import Desk
 
 S = RunState
-_JUDGED = frozenset({S.STAGED, S.REJECTED, S.VALIDATED})
+_JUDGEABLE_STATES = frozenset({S.STAGED, S.REJECTED, S.VALIDATED})
 
 
-def validate(
+def validate_run(
     desk: Desk, actor: Actor, run_id: str, accept: Mapping[str, str], thresholds: str | None = None
 ) -> ValidateView:
     """The verdict on the run's candidate; raises ``ValidationRejected`` when it does not pass.
@@ -50,26 +50,28 @@ def validate(
     run = desk.ledger.run(run_id)
     decides = bool(accept) or thresholds is not None
     deed = "validate --accept" if accept else "validate --thresholds" if decides else "validate"
-    desk.allow(actor, (Role.APPROVER,) if decides else (Role.OPERATOR, Role.APPROVER), deed, run.run_id)
+    desk.require_role(actor, (Role.APPROVER,) if decides else (Role.OPERATOR, Role.APPROVER), deed, run.run_id)
     if decides:
-        desk.persons_only(actor, (Role.APPROVER,), deed, run.run_id)
-        desk.not_the_requester(actor, run.planned_by, "accept" if accept else "other thresholds", run.run_id)
-    settle_open(desk, actor, run.table)
+        desk.require_person(actor, (Role.APPROVER,), deed, run.run_id)
+        desk.refuse_requester(actor, run.planned_by, "accept" if accept else "other thresholds", run.run_id)
+    recover_open_intents(desk, actor, run.table)
     run = desk.ledger.run(run.run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
-    candidate = _measured_candidate(desk, run, manifest) if run.state in (*_JUDGED, S.PART_PUBLISHED) else None
+    candidate = (
+        _find_measured_candidate(desk, run, manifest) if run.state in (*_JUDGEABLE_STATES, S.PART_PUBLISHED) else None
+    )
     # published in part, a candidate that has expired is made again: the rest of it is still to be published
     is_lost = run.state is S.PART_PUBLISHED and candidate is None
-    if run.state not in _JUDGED and (not is_lost or decides):
+    if run.state not in _JUDGEABLE_STATES and (not is_lost or decides):
         if run.state is S.PART_PUBLISHED and candidate is not None:
-            judge_suppressed(desk, actor, run, manifest, candidate)
-        return _as_it_stands(desk, actor, run, thresholds)
-    chunks = complete(desk, run, manifest)
-    with held_off(desk, actor, run, manifest):
-        return _validated(desk, actor, run, manifest, chunks, candidate, accept, thresholds)
+            check_candidate_erasure(desk, actor, run, manifest, candidate)
+        return _report_recorded_verdict(desk, actor, run, thresholds)
+    chunks = require_adopted_chunks(desk, run, manifest)
+    with freeze_partitions(desk, actor, run, manifest):
+        return _judge_candidate(desk, actor, run, manifest, chunks, candidate, accept, thresholds)
 
 
-def _validated(
+def _judge_candidate(
     desk: Desk,
     actor: Actor,
     run: RunRecord,
@@ -81,33 +83,33 @@ def _validated(
 ) -> ValidateView:
     if candidate is None:
         rebase_if_written(desk, actor, run, manifest)
-        candidate = assemble(desk, actor, run, manifest, chunks)
-        sweep(desk, actor, run.table)
-    judge_suppressed(desk, actor, run, manifest, candidate)
-    measurements = measured(desk, actor, run, manifest, candidate)
-    facts = facts_of(desk, manifest, candidate)
+        candidate = assemble_candidate(desk, actor, run, manifest, chunks)
+        sweep_refs(desk, actor, run.table)
+    check_candidate_erasure(desk, actor, run, manifest, candidate)
+    measurements = measure_candidate(desk, actor, run, manifest, candidate)
+    facts = describe_candidate(desk, manifest, candidate)
     if thresholds is not None:
         change_thresholds(desk, actor, run, manifest, thresholds)
-    rules = recounted(in_force(desk, run, manifest), desk.ledger.rebases(run.run_id))
+    rules = apply_recounts(with_current_thresholds(desk, run, manifest), desk.ledger.rebases(run.run_id))
     if accept:
-        accept_warnings(desk, actor, run, accept, judge(rules, measurements, facts))
-    return _judge(desk, actor, run, rules, candidate, facts, measurements)
+        accept_warnings(desk, actor, run, accept, judge_candidate(rules, measurements, facts))
+    return _record_verdict(desk, actor, run, rules, candidate, facts, measurements)
 
 
-def _measured_candidate(desk: Desk, run: RunRecord, manifest: Manifest) -> CandidateRecord | None:
+def _find_measured_candidate(desk: Desk, run: RunRecord, manifest: Manifest) -> CandidateRecord | None:
     """The candidate that is there and was measured: judging it again needs neither a scan nor a JVM."""
     candidate = desk.ledger.latest_candidate(run.run_id)
     if candidate is None or candidate.state is not CandidateState.MADE:
         return None
     if set(candidate.detail["rows"]) != set(manifest.partitions):
         return None
-    refs = refs_of(desk, manifest.target.staging.table) or {}
+    refs = read_refs(desk, manifest.target.staging.table) or {}
     if refs.get(candidate.branch) != candidate.snapshot_id:
         return None
     return candidate if desk.ledger.measurements(run.run_id, candidate.n) else None
 
 
-def _as_it_stands(desk: Desk, actor: Actor, run: RunRecord, thresholds: str | None) -> ValidateView:
+def _report_recorded_verdict(desk: Desk, actor: Actor, run: RunRecord, thresholds: str | None) -> ValidateView:
     """A run that is past its gate keeps its verdict; one that is not there yet is refused."""
     verdict, candidate = desk.ledger.latest_verdict(run.run_id), desk.ledger.latest_candidate(run.run_id)
     if verdict is None or candidate is None or thresholds is not None:
@@ -117,12 +119,14 @@ def _as_it_stands(desk: Desk, actor: Actor, run: RunRecord, thresholds: str | No
             state="nothing was changed",
             hint=f"errata run {run.run_id}" if run.state in (S.APPROVED, S.RUNNING) else f"errata status {run.run_id}",
         )
-        desk.ledger.refuse(run.run_id, actor, "validate", error.message)
+        desk.ledger.record_refusal(run.run_id, actor, "validate", error.message)
         raise error
-    return recorded_verdict(desk, run, verdict, candidate)
+    return recorded_verdict_view(desk, run, verdict, candidate)
 
 
-def recorded_verdict(desk: Desk, run: RunRecord, verdict: VerdictRecord, candidate: CandidateRecord) -> ValidateView:
+def recorded_verdict_view(
+    desk: Desk, run: RunRecord, verdict: VerdictRecord, candidate: CandidateRecord
+) -> ValidateView:
     """A verdict as the ledger has it."""
     return ValidateView(
         run_id=run.run_id,
@@ -133,42 +137,46 @@ def recorded_verdict(desk: Desk, run: RunRecord, verdict: VerdictRecord, candida
         candidate=candidate.branch,
         checks=verdict.checks,
         measured=len(desk.ledger.measurements(run.run_id, candidate.n)),
-        thresholds=_changed(desk, run),
-        release_digest=release_digest(desk, run),
+        thresholds=_list_threshold_changes(desk, run),
+        release_digest=find_release_digest(desk, run),
         single_user=desk.project.single_user,
-        late_inputs=late_inputs_of(desk, run),
+        late_inputs=read_late_inputs(desk, run),
     )
 
 
-def _changed(desk: Desk, run: RunRecord) -> tuple[Mapping[str, Any], ...]:
-    return tuple({key: change[key] for key in ("person", "why", "changes")} for change in changed_thresholds(desk, run))
+def _list_threshold_changes(desk: Desk, run: RunRecord) -> tuple[Mapping[str, Any], ...]:
+    return tuple(
+        {key: change[key] for key in ("person", "why", "changes")} for change in read_threshold_changes(desk, run)
+    )
 
 
-def _written_meanwhile(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
+def _record_live_writes(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
     """Partitions that publish would refuse as the table is now, recorded with who wrote them."""
-    if written := written_since(desk, run, manifest):
+    if written := find_written_partitions(desk, run, manifest):
         notice_live_writes(desk, actor, run, manifest, "validate")
-        explained = {name for one in live_writes_of(desk, run) for name in one.partitions}
+        explained = {name for one in read_live_writes(desk, run) for name in one.partitions}
         if rest := [name for name in written if name not in explained]:
-            desk.ledger.note(run.run_id, actor, SEEN, {"seen_by": "validate", "partitions": rest, "commits": []})
+            desk.ledger.note(
+                run.run_id, actor, LIVE_WRITE_SEEN, {"seen_by": "validate", "partitions": rest, "commits": []}
+            )
     return written
 
 
-def _judge(
+def _record_verdict(
     desk: Desk,
     actor: Actor,
     run: RunRecord,
     manifest: Manifest,
     candidate: CandidateRecord,
-    facts: CandidateFacts,
+    facts: CandidateSummary,
     measurements: tuple[Measurement, ...],
 ) -> ValidateView:
-    verdict = judge(manifest, measurements, facts)
-    if accepted := standing(desk, run, verdict):
-        verdict = judge(manifest, measurements, facts, accepted)
-    checks: tuple[Mapping[str, Any], ...] = tuple(plain(check) for check in verdict.checks)
+    verdict = judge_candidate(manifest, measurements, facts)
+    if accepted := find_valid_acceptances(desk, run, verdict):
+        verdict = judge_candidate(manifest, measurements, facts, accepted)
+    checks: tuple[Mapping[str, Any], ...] = tuple(to_plain(check) for check in verdict.checks)
     before = desk.ledger.latest_verdict(run.run_id)
-    thresholds = digest_of([*(getattr(manifest, name) for name in RULES), [plain(a) for a in accepted]])
+    thresholds = digest_of([*(getattr(manifest, name) for name in RULES), [to_plain(a) for a in accepted]])
     already = (
         before is not None
         and (before.candidate_n, before.thresholds_digest) == (candidate.n, thresholds)
@@ -178,7 +186,7 @@ def _judge(
         desk.ledger.record_verdict(run.run_id, candidate.n, verdict.passed, checks, thresholds, actor)
         failpoint("validate.after_verdict")
     run = desk.ledger.run(run.run_id)
-    follow_verdict(desk, actor, run, manifest, candidate, passed=verdict.passed)
+    update_previews(desk, actor, run, manifest, candidate, passed=verdict.passed)
     if not before:
         notice_late_inputs(desk, actor, run, manifest, manifest.partitions, "validate")
     view = ValidateView(
@@ -190,11 +198,11 @@ def _judge(
         candidate=candidate.branch,
         checks=checks,
         measured=len(measurements),
-        conflicts=() if before else _written_meanwhile(desk, actor, run, manifest),
-        thresholds=_changed(desk, run),
-        release_digest=release_digest(desk, run),
+        conflicts=() if before else _record_live_writes(desk, actor, run, manifest),
+        thresholds=_list_threshold_changes(desk, run),
+        release_digest=find_release_digest(desk, run),
         single_user=desk.project.single_user,
-        late_inputs=late_inputs_of(desk, run),
+        late_inputs=read_late_inputs(desk, run),
     )
     if verdict.passed:
         return view

@@ -9,34 +9,34 @@ from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.product import Role
 from errata.model.refs import quarantine_table
-from errata.publishing.leftovers import ENDED, WHOLE_TABLE, removable, retire_fences
-from errata.publishing.preview_state import dark_views
-from errata.publishing.recovery import settle_open
-from errata.publishing.selection import refs_of
+from errata.publishing.leftovers import ENDED_STATES, WHOLE_TABLE, find_removable_refs, retire_fences
+from errata.publishing.preview_state import find_preview_views
+from errata.publishing.recovery import recover_open_intents
+from errata.publishing.selection import read_refs
 from errata.views import CleanupView
 from errata.workspace import Desk
 
 
 def cleanup(desk: Desk, actor: Actor, run_id: str | None, *, dry_run: bool) -> CleanupView:
     """Remove what is left of finished runs; the undo set of a publication stays for its whole window."""
-    desk.allow(actor, (Role.OPERATOR,), "cleanup")
+    desk.require_role(actor, (Role.OPERATOR,), "cleanup")
     runs = (desk.ledger.run(run_id),) if run_id else desk.ledger.runs()
     for table in {run.table for run in runs}:
-        settle_open(desk, actor, table)
+        recover_open_intents(desk, actor, table)
     wanted: dict[str, list[tuple[str, str]]] = {}
     kept: list[Mapping[str, str]] = []
     for run in runs:
-        drop, keep = removable(desk, desk.ledger.run(run.run_id))
+        drop, keep = find_removable_refs(desk, desk.ledger.run(run.run_id))
         kept += keep
         for table, ref in drop:
             wanted.setdefault(table, []).append((ref, run.run_id))
     removed: list[Mapping[str, str]] = []
     for table, refs in wanted.items():
-        present = refs_of(desk, table)
+        present = read_refs(desk, table)
         found = [] if present is None else [(ref, run) for ref, run in refs if ref in {WHOLE_TABLE, *present}]
         if found and not dry_run:
             retire_fences(desk, actor, {run for _, run in found})
-            _drop(desk, table, found)
+            _remove_refs(desk, table, found)
             failpoint("cleanup.after_remove")
         removed += [{"table": table, "ref": ref, "run_id": run} for ref, run in found]
     for run in runs:
@@ -46,7 +46,7 @@ def cleanup(desk: Desk, actor: Actor, run_id: str | None, *, dry_run: bool) -> C
     return CleanupView(tuple(removed), tuple(kept), dry_run)
 
 
-def _drop(desk: Desk, table: str, found: Sequence[tuple[str, str]]) -> None:
+def _remove_refs(desk: Desk, table: str, found: Sequence[tuple[str, str]]) -> None:
     refs = [ref for ref, _ in found]
     if table == quarantine_table(table, found[0][1]):
         desk.engines.quarantine.drop(table)
@@ -58,7 +58,7 @@ def _drop(desk: Desk, table: str, found: Sequence[tuple[str, str]]) -> None:
 
 def _drop_views(desk: Desk, actor: Actor, run: RunRecord, *, dry_run: bool) -> list[Mapping[str, str]]:
     """Views of old and new go with the names that they read."""
-    views = dark_views(desk, run) if run.state in ENDED else []
+    views = find_preview_views(desk, run) if run.state in ENDED_STATES else []
     for view in views if not dry_run else ():
         desk.engines.writer.drop_view(view)
         desk.ledger.note(run.run_id, actor, "dark.view_dropped", {"view": view})

@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Collection
 
-from errata.approval.release import OPEN
+from errata.approval.release import PUBLISHABLE_STATES
 from errata.errors import UsageError
 from errata.failpoints import failpoint
 from errata.model.audit import Actor
@@ -19,8 +19,8 @@ from errata.workspace import Desk
 
 def erase_person(desk: Desk, actor: Actor, name: str, reason: str) -> ErasedView:
     """Erase who a pseudonym is; audited under the pseudonym, and the chain stays valid."""
-    desk.allow(actor, (Role.APPROVER,), "erase-person")
-    _need(reason)
+    desk.require_role(actor, (Role.APPROVER,), "erase-person")
+    _require_reason(reason)
     done = desk.ledger.erase_person(name, reason, actor)
     warnings = [done.remains] if done.remains else []
     if done.older_entries:
@@ -37,10 +37,10 @@ def erase_person(desk: Desk, actor: Actor, name: str, reason: str) -> ErasedView
     return ErasedView(done.pseudonym, done.entries, done.already, tuple(warnings))
 
 
-def list_subjects(desk: Desk, actor: Actor, subjects: Collection[str], reason: str) -> ListedView:
+def add_erased_subjects(desk: Desk, actor: Actor, subjects: Collection[str], reason: str) -> ListedView:
     """Put subjects on the list. Asked for on the record first; their ids are in no record, list or message."""
-    desk.allow(actor, (Role.APPROVER,), "erase add")
-    _need(reason)
+    desk.require_role(actor, (Role.APPROVER,), "erase add")
+    _require_reason(reason)
     if any(not subject.strip() for subject in subjects):
         raise UsageError(
             "an empty id was refused; expected what stands in the columns that products name under subjects",
@@ -59,7 +59,7 @@ def list_subjects(desk: Desk, actor: Actor, subjects: Collection[str], reason: s
     mark = erased.watermark()
     desk.ledger.note(None, actor, "erasure.listed", {"list": erased.table, "added": added, "watermark": mark})
     honoured = {p.name: p.target.subjects for p in desk.project.products.values() if p.target.subjects}
-    judged = [run for run in desk.ledger.runs() if run.product in honoured and run.state in OPEN]
+    judged = [run for run in desk.ledger.runs() if run.product in honoured and run.state in PUBLISHABLE_STATES]
     return ListedView(
         table=erased.table,
         added=added,
@@ -70,6 +70,6 @@ def list_subjects(desk: Desk, actor: Actor, subjects: Collection[str], reason: s
     )
 
 
-def _need(reason: str) -> None:
+def _require_reason(reason: str) -> None:
     if not reason.strip():
         raise UsageError("an erasure without a reason was refused; expected --reason, because it is kept")

@@ -13,27 +13,27 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
-from errata.canonical import canonical_bytes, plain, sha256
+from errata.canonical import canonical_bytes, sha256, to_plain
 from errata.errors import AuditBroken, EngineError, NotFound, Refused
-from errata.evidence.bundle import sealed
-from errata.evidence.diff_summary import change_record, keep_summary
-from errata.evidence.head_export import signing_key
-from errata.evidence.heads import signed_head
+from errata.evidence.bundle import build_bundle
+from errata.evidence.diff_summary import build_diff_record, store_diff_summary
+from errata.evidence.head_export import load_project_key
+from errata.evidence.heads import sign_head
 from errata.evidence.keys import SigningKey
-from errata.evidence.members import Dossier, members_of, readme, verifier_source
+from errata.evidence.members import Dossier, build_members, read_verifier_source, render_readme
 from errata.ledger import RunRecord
-from errata.ledger.audit.measurement_digest import measured_bytes
+from errata.ledger.audit.measurement_digest import measurement_bytes
 from errata.model.audit import Actor, Head
 from errata.model.manifest import Manifest
 from errata.model.product import Project
-from errata.report.evidence_cover import cover
-from errata.text.secrets import is_secret_name, passwords_in, spellings
+from errata.report.evidence_cover import render_cover
+from errata.text.secrets import find_passwords, is_secret_name, list_spellings
 from errata.workspace import Desk
 
-_TRIES = 5
-_LEAST = 8
+_MAX_TRIES = 5
+_MIN_SECRET_LENGTH = 8
 """Characters of a secret that is looked for: shorter ones are parts of other words."""
-_NEVER = b"PRIVATE KEY-----"
+_PEM_MARKER = b"PRIVATE KEY-----"
 _PEM, _PEM_LINE = "PRIVATE KEY-----", re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
 _PSEUDONYM = re.compile(r"(?<![:\w])subject-[0-9a-f]{20}\b")
 _SEALED = re.compile(r"sealed:subject-[0-9a-f]{20}:[A-Za-z0-9_=-]+")
@@ -55,9 +55,9 @@ class EvidenceView:
     notes: tuple[str, ...] = ()
 
 
-def export(desk: Desk, actor: Actor, run_id: str, *, with_diff: bool = True) -> tuple[EvidenceView, bytes]:
+def export_evidence(desk: Desk, actor: Actor, run_id: str, *, with_diff: bool = True) -> tuple[EvidenceView, bytes]:
     """The bundle of a run as bytes, and what it holds; changes nothing but that the diff's summary is kept."""
-    key = signing_key(desk)
+    key = load_project_key(desk)
     run = desk.ledger.run(run_id)
     manifest = desk.ledger.manifest(run.run_id, actor)
     checked = desk.ledger.verify_audit()
@@ -67,12 +67,12 @@ def export(desk: Desk, actor: Actor, run_id: str, *, with_diff: bool = True) -> 
             state="nothing was written",
             hint="errata audit verify",
         )
-    why_not = keep_summary(desk, actor, run, manifest) if with_diff else ""
-    dossier, summary = _consistent(desk, actor, run.run_id, key, why_not)
+    why_not = store_diff_summary(desk, actor, run, manifest) if with_diff else ""
+    dossier, summary = _read_consistent_dossier(desk, actor, run.run_id, key, why_not)
     readable = dossier.readable()
-    members = members_of(dossier, cover(readable, summary), readme(readable))
-    _no_secrets(desk, members)
-    content = sealed(members, dossier.predicate, key)
+    members = build_members(dossier, render_cover(readable, summary), render_readme(readable))
+    _refuse_secrets(desk, members)
+    content = build_bundle(members, dossier.predicate, key)
     missing = str(dossier.diff["missing"])
     return EvidenceView(
         run_id=run.run_id,
@@ -88,79 +88,79 @@ def export(desk: Desk, actor: Actor, run_id: str, *, with_diff: bool = True) -> 
     ), content
 
 
-def _consistent(
+def _read_consistent_dossier(
     desk: Desk, actor: Actor, run_id: str, key: SigningKey, why_not: str
 ) -> tuple[Dossier, Mapping[str, Any] | None]:
     """Every change of a run writes the audit, so records that were read while its head stood still fit together."""
-    for _ in range(_TRIES):
+    for _ in range(_MAX_TRIES):
         before = desk.ledger.audit_head()
         # as it is stored, so that records can be held against the audit, which is hashed with pseudonyms
         with desk.ledger.as_stored():
-            found, summary = _gathered(desk, actor, run_id, key, why_not)
-        found = replace(found, people=_people(desk, found))
+            found, summary = _gather_dossier(desk, actor, run_id, key, why_not)
+        found = replace(found, people=_reveal_people(desk, found))
         if desk.ledger.audit_head() == before:
             return found, summary
     raise EngineError(
-        f"evidence of {run_id} was not made; the ledger was written to each of {_TRIES} times that it was read",
+        f"evidence of {run_id} was not made; the ledger was written to each of {_MAX_TRIES} times that it was read",
         state="nothing was written",
         hint="try again while fewer workers are at it, or errata pause first",
     )
 
 
-def _gathered(
+def _gather_dossier(
     desk: Desk, actor: Actor, run_id: str, key: SigningKey, why_not: str
 ) -> tuple[Dossier, Mapping[str, Any] | None]:
     ledger = desk.ledger
     run, manifest = ledger.run(run_id), ledger.manifest(run_id, actor)
-    segment = ledger.audit_segment(run_id)
+    segment = ledger.audit_excerpt(run_id)
     seq, digest, at = ledger.audit_head()
     head = Head(ledger.ledger_id, desk.project.name, seq, digest, at)
-    changed, summary = change_record(desk, run, manifest, why_not)
-    candidates = [(one, _part(desk, one.digest)) for one in ledger.candidates(run_id)]
+    changed, summary = build_diff_record(desk, run, manifest, why_not)
+    candidates = [(one, _find_part(desk, one.digest)) for one in ledger.candidates(run_id)]
     publications = ledger.publications(run_id)
-    parts = _parts(desk, run_id, manifest, [digest for one in publications for digest in one.details])
+    parts = _load_parts(desk, run_id, manifest, [digest for one in publications for digest in one.details])
     parts |= {one.digest: part for one, part in candidates if part is not None}
     if summary is not None:
         parts[str(changed["summary"])] = summary
     numbers = {one.n: ledger.measurements(run_id, one.n) for one, _ in candidates}
     dossier = Dossier(
-        run=_run(desk, run, manifest, head),
-        plan=_plan(desk, run, manifest),
+        run=_describe_run(desk, run, manifest, head),
+        plan=_describe_plan(desk, run, manifest),
         work={
-            "chunks": [_without(one, "run_id") for one in ledger.chunks(run_id)],
-            "attempts": [_without(one, "run_id", "heartbeat_at", "lease_until") for one in ledger.attempts(run_id)],
+            "chunks": [_drop_fields(one, "run_id") for one in ledger.chunks(run_id)],
+            "attempts": [_drop_fields(one, "run_id", "heartbeat_at", "lease_until") for one in ledger.attempts(run_id)],
         },
         decisions={
-            "approvals": [_without(one, "run_id") for one in ledger.approvals(run_id)],
+            "approvals": [_drop_fields(one, "run_id") for one in ledger.approvals(run_id)],
             "releases": [
-                _without(one, "run_id", "subject") | {"subject": canonical_bytes(one.subject).decode()}
+                _drop_fields(one, "run_id", "subject") | {"subject": canonical_bytes(one.subject).decode()}
                 for one in ledger.releases(run_id)
             ],
-            "warnings": [_without(one, "run_id") for one in ledger.acceptances_of_warnings(run_id)],
+            "warnings": [_drop_fields(one, "run_id") for one in ledger.warning_acceptances(run_id)],
         },
         gate={
             "candidates": [
-                _without(one, "run_id", "detail") | {"rows": one.detail.get("rows", {}), "files": part is not None}
+                _drop_fields(one, "run_id", "detail") | {"rows": one.detail.get("rows", {}), "files": part is not None}
                 for one, part in candidates
             ],
-            "verdicts": [_without(one, "run_id") for one in ledger.verdicts(run_id)],
-            "facts": {name: plain(value) for name, value in ledger.facts(run_id).items()},
+            "verdicts": [_drop_fields(one, "run_id") for one in ledger.verdicts(run_id)],
+            "facts": {name: to_plain(value) for name, value in ledger.facts(run_id).items()},
         },
         publications={
-            "publications": [_without(one, "run_id", "owner", "lease_until") for one in publications],
+            "publications": [_drop_fields(one, "run_id", "owner", "lease_until") for one in publications],
         },
-        environment=_environment(manifest),
+        environment=_describe_environment(manifest),
         diff=changed,
         manifest=ledger.manifest_bytes(run_id, actor),
         entries=segment.text(),
-        head=signed_head(head, key),
+        head=sign_head(head, key),
         parts=parts,
-        measurements={n: measured_bytes(rows) for n, rows in numbers.items() if rows},
+        measurements={n: measurement_bytes(rows) for n, rows in numbers.items() if rows},
     )
-    return dossier, _read(summary)
+    return dossier, _parse_summary(summary)
 
 
-def _run(desk: Desk, run: RunRecord, manifest: Manifest, head: Head) -> dict[str, Any]:
+def _describe_run(desk: Desk, run: RunRecord, manifest: Manifest, head: Head) -> dict[str, Any]:
     return {
         "run_id": run.run_id,
         "ledger_id": desk.ledger.ledger_id,
@@ -184,21 +184,21 @@ def _run(desk: Desk, run: RunRecord, manifest: Manifest, head: Head) -> dict[str
     }
 
 
-def _plan(desk: Desk, run: RunRecord, manifest: Manifest) -> dict[str, Any]:
+def _describe_plan(desk: Desk, run: RunRecord, manifest: Manifest) -> dict[str, Any]:
     planned = next((one for one in desk.ledger.audit_entries(run.run_id) if one.action == "run.planned"), None)
     rows = planned.body.get("verdicts", ()) if planned else ()
     return {
         "verdicts": [dict(zip(("rule", "level", "message", "override"), row, strict=True)) for row in rows],
-        "overrides": plain(manifest.overrides),
-        "estimate": plain(manifest.estimate),
+        "overrides": to_plain(manifest.overrides),
+        "estimate": to_plain(manifest.estimate),
     }
 
 
-def _people(desk: Desk, dossier: Dossier) -> dict[str, Any]:
+def _reveal_people(desk: Desk, dossier: Dossier) -> dict[str, Any]:
     """The names and words behind the pseudonyms and sealed texts of this run, where they were not erased."""
-    content = b"".join(members_of(dossier, "", "").values()).decode("utf-8", "replace")
+    content = b"".join(build_members(dossier, "", "").values()).decode("utf-8", "replace")
     names, texts = sorted(set(_PSEUDONYM.findall(content))), sorted(set(_SEALED.findall(content)))
-    known = desk.ledger.revealed([*names, *texts])
+    known = desk.ledger.reveal_data([*names, *texts])
     told = dict(zip([*names, *texts], known, strict=True))
     return {
         "names": {one: told[one] for one in names if told[one] != one},
@@ -206,20 +206,20 @@ def _people(desk: Desk, dossier: Dossier) -> dict[str, Any]:
     }
 
 
-def _environment(manifest: Manifest) -> dict[str, Any]:
+def _describe_environment(manifest: Manifest) -> dict[str, Any]:
     return {
         "planned_with": manifest.code.errata_version,
         "exported_with": version("errata"),
-        "verifier_sha256": sha256(verifier_source()),
+        "verifier_sha256": sha256(read_verifier_source()),
         "code": {
-            name: plain(getattr(manifest.code, name))
+            name: to_plain(getattr(manifest.code, name))
             for name in ("call", "version", "zip_digest", "config_digest", "lock_digest", "git_commit", "git_dirty")
         },
         "jars": dict(manifest.code.jars),
     }
 
 
-def _parts(desk: Desk, run_id: str, manifest: Manifest, details: Iterable[str]) -> dict[str, bytes]:
+def _load_parts(desk: Desk, run_id: str, manifest: Manifest, details: Iterable[str]) -> dict[str, bytes]:
     """The lists that the manifest names, and what each try of a publication was about to commit; not the code."""
     rebases = desk.ledger.rebases(run_id)
     pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
@@ -228,27 +228,27 @@ def _parts(desk: Desk, run_id: str, manifest: Manifest, details: Iterable[str]) 
     return {name: desk.ledger.get_part(name) for name in names if name}
 
 
-def _part(desk: Desk, digest: str) -> bytes | None:
+def _find_part(desk: Desk, digest: str) -> bytes | None:
     try:
         return desk.ledger.get_part(digest)
     except NotFound:  # a candidate that was made before its file list was kept
         return None
 
 
-def _read(content: bytes | None) -> Mapping[str, Any] | None:
+def _parse_summary(content: bytes | None) -> Mapping[str, Any] | None:
     return None if content is None else dict(json.loads(content))
 
 
-def _without(record: Any, *names: str) -> dict[str, Any]:
-    return {name: value for name, value in plain(record).items() if name not in names}
+def _drop_fields(record: Any, *names: str) -> dict[str, Any]:
+    return {name: value for name, value in to_plain(record).items() if name not in names}
 
 
-def _no_secrets(desk: Desk, members: Mapping[str, bytes]) -> None:
+def _refuse_secrets(desk: Desk, members: Mapping[str, bytes]) -> None:
     """The last look: nothing that goes by the name of a secret, and no private key, leaves the house."""
-    secrets = _secrets_of(desk.project)
+    secrets = _list_secrets(desk.project)
     for member, content in members.items():
         found = next((said for spelling, said in secrets.items() if spelling in content), "")
-        if member != "verify.py" and _NEVER in content:
+        if member != "verify.py" and _PEM_MARKER in content:
             found = "a private key"
         if found:
             raise Refused(
@@ -258,14 +258,19 @@ def _no_secrets(desk: Desk, members: Mapping[str, bytes]) -> None:
             )
 
 
-def _secrets_of(project: Project) -> dict[bytes, str]:
+def _list_secrets(project: Project) -> dict[bytes, str]:
     """What may not be in a bundle, as it may be written there, and what it is called."""
     found = [(word, "a password that errata.yaml spells out") for word in project.credentials]
     for name, value in project.secrets.items():
-        found += [(password, f"a password of ${{{name}}}") for password in passwords_in(value)]
+        found += [(password, f"a password of ${{{name}}}") for password in find_passwords(value)]
         if is_secret_name(name.lower()):
             found.append((value, f"${{{name}}}"))
         # a key is found by any line of it, whatever its variable is called
         found += [(line, f"${{{name}}}") for line in _PEM_LINE.findall(value.replace("\\n", " ")) if _PEM in value]
-    told = ((spelling.encode(), said) for word, said in found if len(word) >= _LEAST for spelling in spellings(word))
+    told = (
+        (spelling.encode(), said)
+        for word, said in found
+        if len(word) >= _MIN_SECRET_LENGTH
+        for spelling in list_spellings(word)
+    )
     return dict(told)

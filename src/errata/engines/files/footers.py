@@ -52,7 +52,7 @@ def read_footers(open_file: Callable[[str], Any], paths: Sequence[str], at_once:
         for seen, columns in known:
             if seen.equals(schema):
                 return columns
-        found = _columns(schema)
+        found = _to_columns(schema)
         known.append((schema, found))
         return found
 
@@ -71,19 +71,20 @@ def read_footers(open_file: Callable[[str], Any], paths: Sequence[str], at_once:
         return list(pool.map(read, paths))
 
 
-def _columns(leaves: Any) -> dict[str, str]:
+def _to_columns(leaves: Any) -> dict[str, str]:
     legacy = {leaves.column(n).path for n in range(len(leaves)) if leaves.column(n).physical_type == "INT96"}
     # pyarrow does not say that these are instants; Spark reads them as such
     return {
-        field.name: "timestamptz" if field.name in legacy else _type(field.type) for field in leaves.to_arrow_schema()
+        field.name: "timestamptz" if field.name in legacy else _to_spark_type(field.type)
+        for field in leaves.to_arrow_schema()
     }
 
 
-def _type(kind: Any) -> str:
+def _to_spark_type(kind: Any) -> str:
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
-        return _type(kind.value_type)
+        return _to_spark_type(kind.value_type)
     if pa.types.is_decimal(kind):
         return f"decimal({kind.precision}, {kind.scale})"
     if pa.types.is_fixed_size_binary(kind):
@@ -91,9 +92,9 @@ def _type(kind: Any) -> str:
     if pa.types.is_timestamp(kind):
         return str(kind) if kind.unit == "ns" else "timestamptz" if kind.tz else "timestamp"
     if pa.types.is_struct(kind):
-        return f"struct<{','.join(f'{field.name}:{_type(field.type)}' for field in kind)}>"
+        return f"struct<{','.join(f'{field.name}:{_to_spark_type(field.type)}' for field in kind)}>"
     if pa.types.is_map(kind):
-        return f"map<{_type(kind.key_type)},{_type(kind.item_type)}>"
+        return f"map<{_to_spark_type(kind.key_type)},{_to_spark_type(kind.item_type)}>"
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return f"array<{_type(kind.value_type)}>"
+        return f"array<{_to_spark_type(kind.value_type)}>"
     return _SIMPLE.get(str(kind), str(kind))

@@ -13,11 +13,11 @@ from typing import Any
 
 from errata.errors import EngineError
 from errata.model.product import Alarm
-from errata.ports.hooks import AlarmBell
+from errata.ports.hooks import AlarmHook
 
 
 @dataclass(frozen=True, slots=True)
-class CommandBell:
+class CommandAlarm:
     """Runs the command in the project's directory."""
 
     root: Path
@@ -28,7 +28,7 @@ class CommandBell:
         """See the port."""
         return self.alarm is not None
 
-    def ring(self, told: Mapping[str, Any]) -> None:
+    def send_alarm(self, told: Mapping[str, Any]) -> None:
         """See the port."""
         if self.alarm is None:
             return
@@ -49,12 +49,12 @@ class CommandBell:
         except subprocess.TimeoutExpired:
             raise EngineError(f"the alarm command did not end within {self.alarm.timeout_seconds} s") from None
         finally:
-            _end(bell)
+            _end_process(bell)
         if bell.returncode != 0:
             raise EngineError(f"the alarm command ended with {bell.returncode}")
 
 
-def _end(bell: subprocess.Popen[bytes]) -> None:
+def _end_process(bell: subprocess.Popen[bytes]) -> None:
     """A command that takes too long is ended, with all that it started."""
     if bell.poll() is None:
         try:
@@ -64,4 +64,4 @@ def _end(bell: subprocess.Popen[bytes]) -> None:
     bell.wait()
 
 
-_conforms: type[AlarmBell] = CommandBell
+_conforms: type[AlarmHook] = CommandAlarm

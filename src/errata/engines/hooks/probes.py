@@ -16,7 +16,7 @@ from errata.errors import EngineError, ErrataError
 from errata.model.product.throttle import Signal
 from errata.ports.hooks import Probes
 
-_MOST = 1024 * 1024
+_MAX_BODY_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,16 @@ class SignalProbes:
         try:
             match signal.kind:
                 case "sql":
-                    return _number(signal, self.queries[signal.on](signal.source[0]))
+                    return _parse_number(signal, self.queries[signal.on](signal.source[0]))
                 case "http":
-                    return _http(signal)
+                    return _read_http(signal)
                 case _:
                     return self._command(signal)
         except ErrataError:
             raise
         except Exception as error:
             # by type only: the text may quote the address or the command, and these may hold a secret
-            raise _unreadable(signal, type(error).__name__) from error
+            raise _read_error(signal, type(error).__name__) from error
 
     def _command(self, signal: Signal) -> Decimal:
         done = subprocess.run(
@@ -52,20 +52,20 @@ class SignalProbes:
             check=False,
         )
         if done.returncode != 0:
-            raise _unreadable(signal, f"the command ended with {done.returncode}")
-        return _number(signal, (done.stdout.split() or [""])[-1])
+            raise _read_error(signal, f"the command ended with {done.returncode}")
+        return _parse_number(signal, (done.stdout.split() or [""])[-1])
 
 
-def _http(signal: Signal) -> Decimal:
+def _read_http(signal: Signal) -> Decimal:
     """The number in the answer; without a field 0 for any good answer and 1 for a bad one."""
     request = urllib.request.Request(signal.source[0], headers={"accept": "application/json"})  # noqa: S310
     try:
         with urllib.request.urlopen(request, timeout=signal.timeout_seconds) as answer:  # noqa: S310 - scheme is checked when the file is read
-            body = answer.read(_MOST)
+            body = answer.read(_MAX_BODY_BYTES)
     except urllib.error.HTTPError as error:
         if signal.field is None:
             return Decimal(1)
-        raise _unreadable(signal, f"HTTP {error.code}") from error
+        raise _read_error(signal, f"HTTP {error.code}") from error
     if signal.field is None:
         return Decimal(0)
     try:
@@ -73,21 +73,21 @@ def _http(signal: Signal) -> Decimal:
         for key in signal.field.split("."):
             found = found[key]
     except (ValueError, KeyError, TypeError) as error:
-        raise _unreadable(signal, f"its answer has no field {signal.field}") from error
-    return _number(signal, found)
+        raise _read_error(signal, f"its answer has no field {signal.field}") from error
+    return _parse_number(signal, found)
 
 
-def _number(signal: Signal, found: object) -> Decimal:
+def _parse_number(signal: Signal, found: object) -> Decimal:
     try:
         number = Decimal(str(found))
     except InvalidOperation:
         number = Decimal("NaN")
     if not number.is_finite():
-        raise _unreadable(signal, f"expected a number, found {str(found)[:40]!r}")
+        raise _read_error(signal, f"expected a number, found {str(found)[:40]!r}")
     return number
 
 
-def _unreadable(signal: Signal, why: str) -> EngineError:
+def _read_error(signal: Signal, why: str) -> EngineError:
     return EngineError(f"health signal {signal.name} cannot be read: {why}")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote, urlsplit
 
-from errata.engines.s3 import for_iceberg, is_s3
+from errata.engines.s3 import is_s3, to_iceberg_properties
 from errata.errors import UsageError
 from errata.model.product import Catalog
 
@@ -48,7 +48,7 @@ def sqlite_path(uri: str | None) -> str | None:
 
 def pyiceberg_properties(catalog: Catalog) -> dict[str, str]:
     """What ``pyiceberg.catalog.load_catalog(catalog.name, **…)`` takes."""
-    _known(catalog)
+    _check_catalog(catalog)
     match catalog.type:
         case "jdbc":
             own = {"type": "sql", "uri": _sqlalchemy_uri(catalog.uri or "")}
@@ -57,21 +57,26 @@ def pyiceberg_properties(catalog: Catalog) -> dict[str, str]:
         case _:
             # rest: credential, token, scope, oauth2-server-uri and prefix are properties, called alike on both sides
             own = {"type": catalog.type} | ({"uri": catalog.uri} if catalog.uri else {})
-    return own | _warehouse(catalog) | for_iceberg(catalog.s3) | dict(catalog.properties)
+    return own | _warehouse_property(catalog) | to_iceberg_properties(catalog.s3) | dict(catalog.properties)
 
 
 def java_properties(catalog: Catalog) -> dict[str, str]:
     """What ``CatalogUtil.buildIcebergCatalog`` takes, and Spark under ``spark.sql.catalog.<name>.``."""
-    _known(catalog)
+    _check_catalog(catalog)
     match catalog.type:
         case "jdbc":
-            own = {"jdbc.schema-version": "V1", **_jdbc(catalog.uri or "")}
+            own = {"jdbc.schema-version": "V1", **_jdbc_properties(catalog.uri or "")}
         case _:
             own = {"uri": catalog.uri} if catalog.uri else {}
     # rest asks its server and glue takes S3 by itself; the other two would go through Hadoop
     if catalog.type in ("jdbc", "hive") and is_s3(catalog.warehouse):
         own["io-impl"] = _S3_FILES
-    found = {"type": catalog.type, "cache-enabled": "false"} | own | _warehouse(catalog) | for_iceberg(catalog.s3)
+    found = (
+        {"type": catalog.type, "cache-enabled": "false"}
+        | own
+        | _warehouse_property(catalog)
+        | to_iceberg_properties(catalog.s3)
+    )
     found |= dict(catalog.properties)
     if "s3.region" in found:
         found.setdefault("client.region", found["s3.region"])
@@ -84,14 +89,14 @@ def spark_conf(catalog: Catalog) -> dict[str, str]:
     return {prefix: _SPARK_CATALOG} | {f"{prefix}.{key}": value for key, value in java_properties(catalog).items()}
 
 
-def _known(catalog: Catalog) -> None:
+def _check_catalog(catalog: Catalog) -> None:
     if catalog.type not in _TYPES:
         raise UsageError(f"catalog {catalog.name!r} has type {catalog.type!r}; expected one of {', '.join(_TYPES)}")
     if catalog.type == "jdbc" and not catalog.uri:
         raise UsageError(f"catalog {catalog.name!r} has no uri; expected sqlite:///… or postgresql+psycopg://…")
 
 
-def _warehouse(catalog: Catalog) -> dict[str, str]:
+def _warehouse_property(catalog: Catalog) -> dict[str, str]:
     if not catalog.warehouse:
         return {}
     local = catalog.warehouse.startswith("/")
@@ -106,7 +111,7 @@ def _sqlalchemy_uri(uri: str) -> str:
     return "postgresql+psycopg" + colon + rest if scheme == "postgresql" else text
 
 
-def _jdbc(uri: str) -> dict[str, str]:
+def _jdbc_properties(uri: str) -> dict[str, str]:
     """Address, user and password apart: an address is shown in messages, the other two never are."""
     if path := sqlite_path(uri):
         return {"uri": f"jdbc:sqlite:{path}?{_SQLITE_OPTIONS}"}

@@ -16,10 +16,10 @@ from math import isqrt
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.measure.checksums import hash_texts
+from errata.engines.spark.measure.checksums import row_hash_sql
 from errata.errors import UsageError
-from errata.model.partition import NULL, Grain, ordinal, value_of
-from errata.model.partition_sql import quoted, range_sql, runs, within
+from errata.model.partition import NULL, Grain, to_ordinal, value_from_text
+from errata.model.partition_sql import build_partition_filter, build_range_filter, fold_values, quoted
 
 _TIME_PATTERNS = {Grain.HOUR: "yyyy-MM-dd'T'HH", Grain.DAY: "yyyy-MM-dd", Grain.MONTH: "yyyy-MM", Grain.YEAR: "yyyy"}
 _TEXT_SHAPES = {
@@ -34,9 +34,9 @@ _ORDINALS = {
     Grain.MONTH: "((year(?) - 1970) * 12 + month(?) - 1)",
     Grain.YEAR: "(year(?) - 1970)",
 }
-_IN_A_ROW = 32
+_MAX_FLAT_RANGES = 32
 """Iceberg evaluates range after range for every file: with 400 of them it planned a scan of 100,000 files in 18 s."""
-_MOST_RANGES = 512
+_MAX_RANGES = 512
 """Spark analyses every range. More than the largest chunk has: what a chunk reads is cut exactly."""
 _SPARK_TYPES = {
     "date": "date",
@@ -48,14 +48,14 @@ _SPARK_TYPES = {
 }
 _TIME_TYPES = frozenset({"date", "timestamp", "timestamptz"})
 # to_json would round timestamps to milliseconds and leave NULL fields out
-JSON = {
+JSON_OPTIONS = {
     "ignoreNullFields": "false",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
 
 
-def table_name(identifier: str) -> str:
+def quote_table(identifier: str) -> str:
     """``catalog.namespace.table`` with every part quoted."""
     return ".".join(quoted(part) for part in identifier.split("."))
 
@@ -79,7 +79,7 @@ def partition_text(column: str, column_type: str, grain: Grain) -> Column:
     _refuse_mismatch(column, column_type, grain)
     value = F.col(quoted(column))
     if column_type == "string":
-        text = value if grain.is_time else _value_text(value)
+        text = value if grain.is_time else _encode_value_text(value)
     elif grain.is_time and not (column_type == "date" and grain is Grain.DAY):
         text = F.date_format(value, _TIME_PATTERNS[grain])
     else:
@@ -94,16 +94,16 @@ def in_partitions(column: str, column_type: str, grain: Grain, partitions: Itera
     """
     _refuse_mismatch(column, column_type, grain)
     wanted = set(partitions)
-    pieces = runs(column_type, grain, wanted - {NULL})
-    if len(pieces) <= _IN_A_ROW:
-        condition = within(column, column_type, grain, wanted)
+    pieces = fold_values(column_type, grain, wanted - {NULL})
+    if len(pieces) <= _MAX_FLAT_RANGES:
+        condition = build_partition_filter(column, column_type, grain, wanted)
     else:
-        is_exact = len(pieces) <= _MOST_RANGES
-        condition = _searched(
-            column, column_type, grain, pieces if is_exact else list(_cover(column_type, grain, pieces))
+        is_exact = len(pieces) <= _MAX_RANGES
+        condition = _build_grouped_ranges(
+            column, column_type, grain, pieces if is_exact else list(_merge_ranges(column_type, grain, pieces))
         )
         if not is_exact:
-            condition = f"({condition}) AND {_is_member(quoted(column), column_type, grain, wanted - {NULL})}"
+            condition = f"({condition}) AND {_build_membership(quoted(column), column_type, grain, wanted - {NULL})}"
         condition = f"{quoted(column)} IS NULL OR ({condition})" if NULL in wanted else condition
     if column_type == "string" and grain.is_time:
         # between two days there are texts that are no day
@@ -130,7 +130,7 @@ def _refuse_mismatch(column: str, column_type: str, grain: Grain) -> None:
         raise UsageError(f"partition column {column}: grain value was refused; a {column_type} has a time grain")
 
 
-def _value_text(value: Column) -> Column:
+def _encode_value_text(value: Column) -> Column:
     ambiguous = (value == F.lit(NULL)) | value.startswith('"')
     return F.when(value == "", F.lit('""')).when(ambiguous, _json_text(value)).otherwise(value)
 
@@ -154,48 +154,48 @@ def _json_text(value: Column) -> Column:
     return F.concat(F.lit('"'), F.array_join(units, ""), F.lit('"'))
 
 
-def _searched(column: str, column_type: str, grain: Grain, pieces: Sequence[tuple[str, str]]) -> str:
+def _build_grouped_ranges(column: str, column_type: str, grain: Grain, pieces: Sequence[tuple[str, str]]) -> str:
     """Ranges in groups, each behind the range that holds all of it: for most files a group is one comparison."""
     size = isqrt(len(pieces)) + 1
     groups = [pieces[start : start + size] for start in range(0, len(pieces), size)]
 
     def term(first: str, last: str) -> str:
-        return range_sql(column, column_type, grain, first, last)
+        return build_range_filter(column, column_type, grain, first, last)
 
     return " OR ".join(
         f"({term(group[0][0], group[-1][1])} AND ({' OR '.join(term(*one) for one in group)}))" for group in groups
     )
 
 
-def _cover(column_type: str, grain: Grain, pieces: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+def _merge_ranges(column_type: str, grain: Grain, pieces: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Fewer and wider ranges that hold all of the pieces: cut where most lies between two of them."""
     if grain.is_time or column_type in ("int", "long"):
-        place = (lambda text: ordinal(grain, text)) if grain.is_time else int
+        place = (lambda text: to_ordinal(grain, text)) if grain.is_time else int
         gaps = {n: place(after[0]) - place(before[1]) for n, (before, after) in enumerate(pairwise(pieces), 1)}
-        cuts = sorted(nlargest(_MOST_RANGES - 1, gaps, key=gaps.__getitem__))
+        cuts = sorted(nlargest(_MAX_RANGES - 1, gaps, key=gaps.__getitem__))
     else:
-        cuts = [n * len(pieces) // _MOST_RANGES for n in range(1, _MOST_RANGES)]  # text has no distances
+        cuts = [n * len(pieces) // _MAX_RANGES for n in range(1, _MAX_RANGES)]  # text has no distances
     for start, end in pairwise([0, *cuts, len(pieces)]):
         yield pieces[start][0], pieces[end - 1][1]
 
 
-def _is_member(name: str, column_type: str, grain: Grain, partitions: Iterable[str]) -> str:
+def _build_membership(name: str, column_type: str, grain: Grain, partitions: Iterable[str]) -> str:
     """Exact membership by a computed value: one look into a set, and no ``IN`` on a column for Iceberg to evaluate."""
     if grain.is_time and column_type != "string":
-        listed = ", ".join(str(ordinal(grain, text)) for text in partitions)
+        listed = ", ".join(str(to_ordinal(grain, text)) for text in partitions)
         number = _ORDINALS[grain].replace("?", name)
         return f"{number} IN ({listed})"
-    texts = (text if grain.is_time else value_of(text) or "" for text in partitions)
+    texts = (text if grain.is_time else value_from_text(text) or "" for text in partitions)
     # as hexadecimal digits no value needs quoting
     return f"hex(CAST({name} AS STRING)) IN ({', '.join(repr(text.encode().hex().upper()) for text in texts)})"
 
 
 def content_hashes(frame: DataFrame, columns: Sequence[str]) -> tuple[Column, Column]:
     """Two 64-bit hashes of a row of this frame; see :mod:`errata.engines.spark.measure.checksums`."""
-    first, second = hash_texts({field.name: field.dataType for field in frame.schema.fields}, columns)
+    first, second = row_hash_sql({field.name: field.dataType for field in frame.schema.fields}, columns)
     return F.expr(first), F.expr(second)
 
 
-def every(terms: Sequence[Column]) -> Column:
+def all_of(terms: Sequence[Column]) -> Column:
     """All of the conditions."""
     return reduce(operator.and_, terms, F.lit(True))  # noqa: FBT003 - a literal is a value

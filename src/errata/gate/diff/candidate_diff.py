@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from errata.errors import StateRefused
-from errata.gate.candidate import stored_measurements
-from errata.gate.diff.movements import metric_moves
+from errata.gate.candidate import load_measurements
+from errata.gate.diff.movements import build_metric_moves
 from errata.ledger import CandidateRecord, CandidateState, RunRecord
-from errata.model.manifest import Manifest, untouched_partitions
+from errata.model.manifest import Manifest, count_untouched_partitions
 from errata.views.diff import DiffView
 from errata.workspace import Desk
 
 
-def judged_candidate(desk: Desk, run: RunRecord, action: str) -> CandidateRecord:
+def require_candidate(desk: Desk, run: RunRecord, action: str) -> CandidateRecord:
     """The candidate of the run; what was made of a canary that passed is none."""
     made = [one for one in desk.ledger.candidates(run.run_id) if one.state is CandidateState.MADE]
     if not made or made[-1].snapshot_id is None:
@@ -26,28 +26,28 @@ def judged_candidate(desk: Desk, run: RunRecord, action: str) -> CandidateRecord
     return made[-1]
 
 
-def compare(
+def compare_candidate(
     desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, scope: Sequence[str], sample: int
 ) -> DiffView:
     """The diff itself; columns that were classified after the plan are masked as well."""
     snapshot, base, target = candidate.snapshot_id or "", candidate.base_snapshot_id, manifest.target
-    stored = stored_measurements(desk, run, candidate)
-    masking = replace(manifest, classified=classified_in(desk, manifest))
+    stored = load_measurements(desk, run, candidate)
+    masking = replace(manifest, classified=list_masked_columns(desk, manifest))
     return DiffView(
         run.run_id,
         run.product,
         snapshot,
         base,
         target.grain.value,
-        untouched_partitions(manifest),
+        count_untouched_partitions(manifest),
         target.key,
         desk.engines.measurer.diff(masking, snapshot, base, scope, sample, stored),
-        metric_moves(manifest, stored, scope),
+        build_metric_moves(manifest, stored, scope),
         desk.engines.outside.outside(target, base, snapshot, manifest.partitions),
     )
 
 
-def classified_in(desk: Desk, manifest: Manifest) -> tuple[str, ...]:
+def list_masked_columns(desk: Desk, manifest: Manifest) -> tuple[str, ...]:
     """Columns to mask: those of the run manifest, and those of the product file as it is now."""
     product = desk.project.products.get(manifest.product)
     return tuple(sorted({*manifest.classified, *(product.classified if product else ())}))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from errata.gate.measure.conditions import CONDITIONS, count_if, newest
+from errata.gate.measure.conditions import CONDITIONS, count_if_sql, newest_value_sql
 from errata.gate.measure.names import check_measure, is_across_partitions
 from errata.gate.rules.fit import refuse_misfit
 from errata.model.manifest import Manifest, TargetPin
@@ -29,7 +29,7 @@ class CheckScan:
     lookups: Mapping[str, Lookup]
 
 
-def scan_of_checks(manifest: Manifest) -> CheckScan:
+def build_check_scan(manifest: Manifest) -> CheckScan:
     """All of it, or a usage error that says which check cannot be measured."""
     aggregates: dict[str, str] = {}
     unique: dict[str, tuple[str, ...]] = {}
@@ -39,19 +39,19 @@ def scan_of_checks(manifest: Manifest) -> CheckScan:
         refuse_misfit(check, manifest)
         name = check_measure(check)
         if check.metric in CONDITIONS:
-            aggregates[name] = count_if(check, manifest)
+            aggregates[name] = count_if_sql(check, manifest)
         elif check.metric is Metric.FRESHNESS:
-            aggregates[name] = newest(check)
+            aggregates[name] = newest_value_sql(check)
         elif check.metric is Metric.MISSING_REFERENCES and check.references is not None:
             lookups[name] = Lookup(check.columns, check.references.input, check.references.columns)
         elif check.metric is Metric.DUPLICATE_VALUES and is_across_partitions(check, manifest.target):
             across[name] = tuple(sorted(check.columns))
         elif check.metric is Metric.DUPLICATE_VALUES:
-            unique[name] = tuple(sorted(set(check.columns) - _constant(manifest.target)))
+            unique[name] = tuple(sorted(set(check.columns) - _list_constant_columns(manifest.target)))
     return CheckScan(aggregates, unique, across, lookups)
 
 
-def _constant(target: TargetPin) -> set[str]:
+def _list_constant_columns(target: TargetPin) -> set[str]:
     """Columns that have one value within a partition."""
     is_the_partition = (
         target.grain is Grain.VALUE

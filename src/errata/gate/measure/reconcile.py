@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from sqlglot import exp
 
 from errata.gate.measure.names import reconcile_measure
-from errata.gate.rules.expressions import aggregate, row_condition, row_value
+from errata.gate.rules.expressions import parse_aggregate, parse_row_condition, parse_row_value
 from errata.model.product import Reconciliation
 from errata.ports.measure import GroupedTotal
 
@@ -24,48 +24,50 @@ def is_grouped(rule: Reconciliation) -> bool:
     return bool(rule.by) or rule.per == "run"
 
 
-def partition_totals(rules: Iterable[Reconciliation], side: str, types: Types) -> dict[str, str]:
+def build_partition_totals(rules: Iterable[Reconciliation], side: str, types: Types) -> dict[str, str]:
     """Aggregates of one side (``source`` or ``target``), by measurement, of the rules that have one per partition."""
-    return {reconcile_measure(rule): _total(rule, side, types) for rule in rules if not is_grouped(rule)}
+    return {reconcile_measure(rule): _build_total(rule, side, types) for rule in rules if not is_grouped(rule)}
 
 
-def grouped_totals(rules: Iterable[Reconciliation], side: str, types: Types) -> tuple[GroupedTotal, ...]:
+def build_grouped_totals(rules: Iterable[Reconciliation], side: str, types: Types) -> tuple[GroupedTotal, ...]:
     """The other rules."""
-    return tuple(_grouped(rule, side, types) for rule in rules if is_grouped(rule))
+    return tuple(_build_grouped_total(rule, side, types) for rule in rules if is_grouped(rule))
 
 
-def _grouped(rule: Reconciliation, side: str, types: Types) -> GroupedTotal:
-    condition = _condition(rule, side, types)
+def _build_grouped_total(rule: Reconciliation, side: str, types: Types) -> GroupedTotal:
+    condition = _build_condition(rule, side, types)
     keys = (
-        row_value(getattr(key, side), where=f"reconcile {rule.name}, by {key.name}, {side}", types=types, key="by")
+        parse_row_value(
+            getattr(key, side), where=f"reconcile {rule.name}, by {key.name}, {side}", types=types, key="by"
+        )
         for key in rule.by
     )
     return GroupedTotal(
         rule=rule.name,
         name=reconcile_measure(rule),
-        aggregate=_total(rule, side, types),
+        aggregate=_build_total(rule, side, types),
         rows="COUNT(*)" if condition is None else exp.CountIf(this=condition).sql("spark"),
         keys=tuple(key.sql("spark") for key in keys),
         per_partition=rule.per != "run",
     )
 
 
-def _total(rule: Reconciliation, side: str, types: Types) -> str:
-    total = aggregate(getattr(rule, side), where=f"reconcile {rule.name}, {side}", types=types, key=side)
-    return only_where(total, _condition(rule, side, types)).sql("spark")
+def _build_total(rule: Reconciliation, side: str, types: Types) -> str:
+    total = parse_aggregate(getattr(rule, side), where=f"reconcile {rule.name}, {side}", types=types, key=side)
+    return add_filter(total, _build_condition(rule, side, types)).sql("spark")
 
 
-def _condition(rule: Reconciliation, side: str, types: Types) -> exp.Expr | None:
+def _build_condition(rule: Reconciliation, side: str, types: Types) -> exp.Expr | None:
     written = {"where": rule.where, f"{side}_where": getattr(rule, f"{side}_where")}
     found = [
-        row_condition(text, where=f"reconcile {rule.name}, {key}, {side}", types=types, key=key)
+        parse_row_condition(text, where=f"reconcile {rule.name}, {key}, {side}", types=types, key=key)
         for key, text in written.items()
         if text is not None
     ]
     return exp.and_(*found) if found else None
 
 
-def only_where(total: exp.Expr, condition: exp.Expr | None) -> exp.Expr:
+def add_filter(total: exp.Expr, condition: exp.Expr | None) -> exp.Expr:
     """An aggregate expression over only the rows that meet a condition."""
     if condition is None:
         return total

@@ -16,12 +16,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from errata.errors import UsageError
-from errata.gate.measure.checks import scan_of_checks
+from errata.gate.measure.checks import build_check_scan
 from errata.gate.measure.names import RESERVED, compare_measure, content_columns, control_measure
-from errata.gate.measure.reconcile import grouped_totals, partition_totals
-from errata.gate.rules.expressions import aggregate
+from errata.gate.measure.reconcile import build_grouped_totals, build_partition_totals
+from errata.gate.rules.expressions import parse_aggregate
 from errata.model.manifest import InputPin, Manifest
-from errata.model.partition import oldest_first
+from errata.model.partition import sort_oldest_first
 from errata.ports.measure import CANDIDATE, CONTROL, PRIOR, ROW_COUNT, MeasurePlan, Scan, input_scope
 
 
@@ -31,17 +31,17 @@ def compile_plan(manifest: Manifest) -> MeasurePlan:
     types = manifest.target.columns
     count = {ROW_COUNT: "COUNT(*)"}
     content = content_columns(manifest)
-    checks = scan_of_checks(manifest)
-    totals = partition_totals(manifest.reconcile, "target", types)
+    checks = build_check_scan(manifest)
+    totals = build_partition_totals(manifest.reconcile, "target", types)
     compared = {
-        compare_measure(c): aggregate(c.metric, where=f"compare {c.name}", types=types, key="metric").sql("spark")
+        compare_measure(c): parse_aggregate(c.metric, where=f"compare {c.name}", types=types, key="metric").sql("spark")
         for c in manifest.compare
     }
     controlled = {
-        control_measure(c): aggregate(c.metric, where=f"control {c.name}", types=types, key="metric").sql("spark")
+        control_measure(c): parse_aggregate(c.metric, where=f"control {c.name}", types=types, key="metric").sql("spark")
         for c in manifest.control
     }
-    groups = grouped_totals(manifest.reconcile, "target", types)
+    groups = build_grouped_totals(manifest.reconcile, "target", types)
     return MeasurePlan(
         (
             Scan(
@@ -54,19 +54,19 @@ def compile_plan(manifest: Manifest) -> MeasurePlan:
                 lookups=checks.lookups,
             ),
             Scan(PRIOR, count | compared),
-            *_control_scan(manifest, count | controlled),
-            *_input_scans(manifest, count),
+            *_iterate_control_scans(manifest, count | controlled),
+            *_iterate_input_scans(manifest, count),
         )
     )
 
 
-def _control_scan(manifest: Manifest, aggregates: Mapping[str, str]) -> Iterable[Scan]:
+def _iterate_control_scans(manifest: Manifest, aggregates: Mapping[str, str]) -> Iterable[Scan]:
     controls = {name for partition in manifest.partitions for name in manifest.control_partitions.get(partition, ())}
     if manifest.control and controls:
-        yield Scan(CONTROL, aggregates, partitions=oldest_first(manifest.target.grain, controls))
+        yield Scan(CONTROL, aggregates, partitions=sort_oldest_first(manifest.target.grain, controls))
 
 
-def _input_scans(manifest: Manifest, count: Mapping[str, str]) -> Iterable[Scan]:
+def _iterate_input_scans(manifest: Manifest, count: Mapping[str, str]) -> Iterable[Scan]:
     pins = {pin.name: pin for pin in manifest.inputs}
     for rule in manifest.reconcile:
         if rule.input not in pins:
@@ -84,9 +84,9 @@ def _input_scans(manifest: Manifest, count: Mapping[str, str]) -> Iterable[Scan]
     for name in sorted({rule.input for rule in manifest.reconcile}):
         rules = [rule for rule in manifest.reconcile if rule.input == name]
         types = _declared_types(pins[name])
-        groups = grouped_totals(rules, "source", types)
+        groups = build_grouped_totals(rules, "source", types)
         # an input that is read whole has no partitions to count rows by
-        sums = {} if pins[name].partition is None else {**count, **partition_totals(rules, "source", types)}
+        sums = {} if pins[name].partition is None else {**count, **build_partition_totals(rules, "source", types)}
         yield Scan(input_scope(name), sums, groups=groups)
     # a share of quarantined rows needs the whole; inputs with columns or row rules are counted by their accounts
     for name in sorted({one.name for one in manifest.row_limits} - {rule.input for rule in manifest.reconcile}):

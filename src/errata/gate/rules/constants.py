@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from sqlglot import exp
 
 from errata.gate.rules.functions import ROW_FUNCTIONS
-from errata.gate.rules.literals import comparison_flaw
+from errata.gate.rules.literals import find_comparison_flaw
 
-_COMPARES = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
-_MAKES_TEXT = (
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
+_TEXT_FUNCTIONS = (
     ROW_FUNCTIONS["text"]
     | ROW_FUNCTIONS["regular expressions"]
     | ROW_FUNCTIONS["JSON"]
@@ -30,28 +30,28 @@ _MOMENTS = {
 }
 
 
-def made_text(node: exp.Expr, name: str) -> bool:
+def is_composed_text(node: exp.Expr, name: str) -> bool:
     """Whether text is put together from constants alone; ``name`` is what the node is called."""
-    is_text = isinstance(node, exp.DPipe) or (isinstance(node, exp.Func) and name in _MAKES_TEXT)
+    is_text = isinstance(node, exp.DPipe) or (isinstance(node, exp.Func) and name in _TEXT_FUNCTIONS)
     return is_text and node.find(exp.Column, exp.Identifier, exp.Star) is None
 
 
-def misfit_in(node: exp.Expr, types: Mapping[str, str]) -> str | None:
+def find_misfit(node: exp.Expr, types: Mapping[str, str]) -> str | None:
     """What was expected and found where a column is compared with a constant of another type; types by lower case."""
-    for one, other in _compared(node):
+    for one, other in _iterate_comparisons(node):
         column, constant = one.unnest(), other.unnest()
         if not isinstance(column, exp.Column) or len(column.parts) > 1:
             continue
-        kind, found = types.get(column.name.lower()), _constant(constant)
+        kind, found = types.get(column.name.lower()), _parse_constant(constant)
         if kind is None or found is None:
             continue
-        if flaw := comparison_flaw(*found, kind):
+        if flaw := find_comparison_flaw(*found, kind):
             return f"{column.name} compared with {flaw}; found {constant.sql('spark')}"
     return None
 
 
-def _compared(node: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
-    if isinstance(node, _COMPARES):
+def _iterate_comparisons(node: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
+    if isinstance(node, _COMPARISONS):
         yield node.left, node.right
         yield node.right, node.left
     elif isinstance(node, exp.Between):
@@ -60,12 +60,12 @@ def _compared(node: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
         yield from ((node.this, one) for one in node.expressions)
 
 
-def _constant(node: exp.Expr) -> tuple[str, str] | None:
+def _parse_constant(node: exp.Expr) -> tuple[str, str] | None:
     """A literal's text and how it is written."""
     if isinstance(node, exp.Literal):
         return node.name, "text" if node.is_string else "number"
     if isinstance(node, exp.Neg):
-        inner = _constant(node.this.unnest())
+        inner = _parse_constant(node.this.unnest())
         return (f"-{inner[0]}", "number") if inner and inner[1] == "number" else None
     if isinstance(node, exp.Boolean):
         return str(node.this).lower(), "boolean"

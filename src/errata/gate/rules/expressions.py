@@ -20,12 +20,12 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
 from errata.errors import UsageError
-from errata.gate.rules.constants import made_text, misfit_in
+from errata.gate.rules.constants import find_misfit, is_composed_text
 from errata.gate.rules.functions import ALLOWED, LAMBDAS, PADDING, PATTERNS, REFUSED
-from errata.gate.rules.literals import is_moving, is_number
-from errata.gate.rules.patterns import pattern_flaw
+from errata.gate.rules.literals import is_current_time, is_number
+from errata.gate.rules.patterns import find_pattern_flaw
 
-MOST_CHARACTERS = 2000
+MAX_CHARACTERS = 2000
 _MOST_NODES = 1000
 _MOST_PADDING = 1000
 _MOST_WILDCARDS = 5
@@ -103,7 +103,7 @@ Types = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _ExpressionContext:
     """Where an expression stands, for refusals; ``key`` is the key of the product file that holds it."""
 
     text: str
@@ -117,31 +117,31 @@ class _Place:
         return UsageError(message, expression=self.text, key=self.key)
 
 
-def row_condition(text: str, *, where: str, types: Types | None, key: str = "expression") -> exp.Expr:
+def parse_row_condition(text: str, *, where: str, types: Types | None, key: str = "expression") -> exp.Expr:
     """The condition of an ``expression`` check: true for the rows to be counted."""
-    place = _Place(text, where, key)
-    tree = _row_tree(place, "a condition on one row")
+    place = _ExpressionContext(text, where, key)
+    tree = _parse_row(place, "a condition on one row")
     root = tree.unnest()
     is_value = isinstance(root, _NOT_A_CONDITION) or (
         isinstance(root, exp.Column) and types is not None and _type_of(root, types) not in ("boolean", None)
     )
     if is_value:
         raise place.refused("a condition that is true or false for a row")
-    return _normal(tree, place, types)
+    return _normalize_tree(tree, place, types)
 
 
-def row_value(text: str, *, where: str, types: Types | None, key: str = "expression") -> exp.Expr:
+def parse_row_value(text: str, *, where: str, types: Types | None, key: str = "expression") -> exp.Expr:
     """A value computed from one row, such as what rows are grouped by."""
-    place = _Place(text, where, key)
-    tree = _row_tree(place, "a value of one row")
+    place = _ExpressionContext(text, where, key)
+    tree = _parse_row(place, "a value of one row")
     if tree.find(exp.Star):
         raise place.refused("a value of one row, found *")
-    return _normal(tree, place, types)
+    return _normalize_tree(tree, place, types)
 
 
-def aggregate(text: str, *, where: str, types: Types | None, key: str = "expression") -> exp.Expr:
+def parse_aggregate(text: str, *, where: str, types: Types | None, key: str = "expression") -> exp.Expr:
     """An aggregate over the rows of a partition; sums over nothing are 0, division by 0 is NULL."""
-    place = _Place(text, where, key)
+    place = _ExpressionContext(text, where, key)
     tree = _parse(place)
     functions = list(tree.find_all(exp.AggFunc))
     if not functions:
@@ -160,19 +160,19 @@ def aggregate(text: str, *, where: str, types: Types | None, key: str = "express
         kind = _type_of(function.this, types) if types and isinstance(function.this, exp.Column) else None
         if isinstance(function, (exp.Sum, exp.Avg)) and kind is not None and not is_number(kind):
             raise place.refused(f"a number to add up, found {function.this.sql('spark')}, a {kind}")
-    return _written(_total(_normal(tree, place, types), types), place)
+    return _verify_written(_guard_totals(_normalize_tree(tree, place, types), types), place)
 
 
-def _row_tree(place: _Place, expected: str) -> exp.Expr:
+def _parse_row(place: _ExpressionContext, expected: str) -> exp.Expr:
     tree = _parse(place)
     if found := tree.find(exp.AggFunc, exp.Filter):
-        raise place.refused(f"{expected}, found the aggregate {_spelled(found, place.text)}()")
+        raise place.refused(f"{expected}, found the aggregate {_find_written_name(found, place.text)}()")
     return tree
 
 
-def _parse(place: _Place) -> exp.Expr:
-    if len(place.text) > MOST_CHARACTERS:
-        raise place.refused(f"at most {MOST_CHARACTERS:,} characters, found {len(place.text):,}")
+def _parse(place: _ExpressionContext) -> exp.Expr:
+    if len(place.text) > MAX_CHARACTERS:
+        raise place.refused(f"at most {MAX_CHARACTERS:,} characters, found {len(place.text):,}")
     try:
         trees = sqlglot.parse(place.text, read="spark")
     except (SqlglotError, RecursionError) as error:
@@ -189,7 +189,7 @@ def _parse(place: _Place) -> exp.Expr:
     return tree
 
 
-def _refuse_parts(tree: exp.Expr, place: _Place) -> None:
+def _refuse_parts(tree: exp.Expr, place: _ExpressionContext) -> None:
     nodes = list(tree.walk())
     if len(nodes) > _MOST_NODES:
         raise place.refused(f"at most {_MOST_NODES:,} parts, found {len(nodes):,}")
@@ -202,30 +202,30 @@ def _refuse_parts(tree: exp.Expr, place: _Place) -> None:
             raise place.refused("no parameter")
         is_any = isinstance(node, exp.Any) and isinstance(node.parent, (exp.Like, exp.ILike))
         if not isinstance(node, _PARTS) and not is_any:
-            raise place.refused(f"columns, literals, operators and functions, found {_word(node)}")
+            raise place.refused(f"columns, literals, operators and functions, found {_describe_node(node)}")
         if isinstance(node, exp.Dot) and not isinstance(node.expression, exp.Identifier):
             raise place.refused("functions without a name before them, because those are user-defined")
-        if isinstance(node, exp.Lambda) and _spelled(node.parent, place.text) not in LAMBDAS:
+        if isinstance(node, exp.Lambda) and _find_written_name(node.parent, place.text) not in LAMBDAS:
             raise place.refused(f"x -> … in {', '.join(sorted(LAMBDAS))} only")
         _refuse_function(node, place)
-        _refuse_moving(node, place)
+        _refuse_current_time(node, place)
         if isinstance(node, (exp.Like, exp.ILike)):
             _refuse_wildcards(node, place)
 
 
-def _refuse_moving(node: exp.Expr, place: _Place) -> None:
-    if made_text(node, _spelled(node, place.text)):
+def _refuse_current_time(node: exp.Expr, place: _ExpressionContext) -> None:
+    if is_composed_text(node, _find_written_name(node, place.text)):
         raise place.refused("text written out as one literal, found text that is made of constants")
-    if isinstance(node, exp.Literal) and node.is_string and is_moving(node.name):
+    if isinstance(node, exp.Literal) and node.is_string and is_current_time(node.name):
         raise place.refused(
             f"the same answer every time, found {node.name!r}, which Spark may take for the current time"
         )
 
 
-def _refuse_function(node: exp.Expr, place: _Place) -> None:
+def _refuse_function(node: exp.Expr, place: _ExpressionContext) -> None:
     if not isinstance(node, exp.Func):
         return
-    name = _spelled(node, place.text)
+    name = _find_written_name(node, place.text)
     if name not in ALLOWED and not isinstance(node, _SYNTAX):
         near = get_close_matches(name, ALLOWED, 1, 0.8)
         advice = f"; did you mean {near[0]}()" if near and name not in REFUSED else ""
@@ -240,16 +240,16 @@ def _refuse_function(node: exp.Expr, place: _Place) -> None:
             raise place.refused(f"a length up to {_MOST_PADDING:,} as second argument of {name}()")
 
 
-def _refuse_pattern(node: exp.Func, at: int, place: _Place) -> None:
+def _refuse_pattern(node: exp.Func, at: int, place: _ExpressionContext) -> None:
     given = _arguments(node)
     pattern = given[at] if at < len(given) else None
     if not (isinstance(pattern, exp.Literal) and pattern.is_string):
         raise place.refused("a regular expression written out as text, because only that can be checked beforehand")
-    if flaw := pattern_flaw(pattern.name):
+    if flaw := find_pattern_flaw(pattern.name):
         raise place.refused(f"a regular expression that is safe to run, found {pattern.name!r}: {flaw}")
 
 
-def _refuse_wildcards(node: exp.Expr, place: _Place) -> None:
+def _refuse_wildcards(node: exp.Expr, place: _ExpressionContext) -> None:
     given = node.expression
     texts = list(given.find_all(exp.Literal)) if isinstance(given, (exp.Any, exp.Tuple, exp.Paren)) else [given]
     for text in texts:
@@ -267,21 +267,21 @@ def _is_node(value: object) -> bool:
     return isinstance(value, exp.Expr)
 
 
-def _spelled(node: exp.Expr | None, text: str) -> str:
+def _find_written_name(node: exp.Expr | None, text: str) -> str:
     """A function's name as it was written; where the parser keeps no place, as it will be written out."""
     if node is None:
         return ""
     if isinstance(node, exp.Filter):
-        return _spelled(node.this, text)
+        return _find_written_name(node.this, text)
     if isinstance(node, exp.Anonymous):
         return str(node.name).lower()
     if "start" in node.meta:
         return text[node.meta["start"] : node.meta["end"] + 1].lower()
     written = re.match(r"[A-Za-z_]\w*", node.sql("spark")) if isinstance(node, exp.Func) else None
-    return written[0].lower() if written else _word(node)
+    return written[0].lower() if written else _describe_node(node)
 
 
-def _word(node: exp.Expr) -> str:
+def _describe_node(node: exp.Expr) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).lower()
 
 
@@ -289,7 +289,7 @@ def _lambda_names(tree: exp.Expr) -> set[str]:
     return {name.name.lower() for scope in tree.find_all(exp.Lambda) for name in scope.expressions}
 
 
-def _normal(tree: exp.Expr, place: _Place, types: Types | None) -> exp.Expr:
+def _normalize_tree(tree: exp.Expr, place: _ExpressionContext, types: Types | None) -> exp.Expr:
     own = _lambda_names(tree)
     for column in tree.find_all(exp.Column):
         if isinstance(column.this, exp.Star) or column.parts[0].name.lower() in own:
@@ -302,14 +302,14 @@ def _normal(tree: exp.Expr, place: _Place, types: Types | None) -> exp.Expr:
     known = {name.lower(): kind for name, kind in (types or {}).items() if name.lower() not in own}
     for node in tree.walk():
         node.comments = None
-        if flaw := misfit_in(node, known):
+        if flaw := find_misfit(node, known):
             raise place.refused(flaw)
     for identifier in tree.find_all(exp.Identifier):
         identifier.set("quoted", True)  # noqa: FBT003 - sqlglot's own way
-    return _written(tree, place)
+    return _verify_written(tree, place)
 
 
-def _written(tree: exp.Expr, place: _Place) -> exp.Expr:
+def _verify_written(tree: exp.Expr, place: _ExpressionContext) -> exp.Expr:
     """The tree again, when what it is written out as calls nothing but allowed functions."""
     try:
         text = tree.sql("spark", unsupported_level=ErrorLevel.RAISE)
@@ -330,7 +330,7 @@ def _type_of(column: exp.Column, types: Types) -> str | None:
     return next((kind for known, kind in types.items() if known.lower() == name), None)
 
 
-def _total(tree: exp.Expr, types: Types | None) -> exp.Expr:
+def _guard_totals(tree: exp.Expr, types: Types | None) -> exp.Expr:
     holder = exp.Paren(this=tree)
     for division in list(tree.find_all(exp.Div)):
         division.replace(exp.Anonymous(this="TRY_DIVIDE", expressions=[division.left, division.right]))

@@ -11,10 +11,10 @@ from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 
 TIMES = ("date", "timestamp", "timestamptz")
-_WHOLE = {"int": 31, "long": 63}
+_INTEGER_BITS = {"int": 31, "long": 63}
 _FLOATS = ("float", "double")
 _BLANK = r"[\x00-\x20\x7f-\x9f\s]*"
-_MOVING = re.compile(
+_CURRENT_TIME = re.compile(
     rf"{_BLANK}(?:epoch|now|today|tomorrow|yesterday)(?![A-Za-z])[ \t]*[\w+:/.-]*{_BLANK}", re.ASCII | re.IGNORECASE
 )
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
@@ -36,7 +36,7 @@ class BadLiteral(ValueError):
 
 def is_number(kind: str) -> bool:
     """Whether a column of this Iceberg type holds numbers."""
-    return kind in _WHOLE or kind in _FLOATS or kind.startswith("decimal")
+    return kind in _INTEGER_BITS or kind in _FLOATS or kind.startswith("decimal")
 
 
 def is_nested(kind: str) -> bool:
@@ -44,22 +44,22 @@ def is_nested(kind: str) -> bool:
     return kind.startswith(("list", "map", "struct"))
 
 
-def is_moving(text: str) -> bool:
+def is_current_time(text: str) -> bool:
     """Whether Spark takes a text for the current time when it becomes a date or a timestamp.
 
-    >>> is_moving(" Today UTC"), is_moving("today is fine")
+    >>> is_current_time(" Today UTC"), is_current_time("today is fine")
     (True, False)
     """
-    return _MOVING.fullmatch(text) is not None
+    return _CURRENT_TIME.fullmatch(text) is not None
 
 
-def comparison_flaw(text: str, form: str, kind: str) -> str | None:
+def find_comparison_flaw(text: str, form: str, kind: str) -> str | None:
     """What a literal that a column of this type is compared with should be; None when it fits, or is not known.
 
     ``form`` is how it is written: text, number, boolean, date or timestamp. A number may be wider than the column; text
     becomes a value of the column's type in the engine, and must be one.
 
-    >>> comparison_flaw("abc", "text", "long")
+    >>> find_comparison_flaw("abc", "text", "long")
     'a number, because the column is long'
     """
     if is_nested(kind):
@@ -72,45 +72,45 @@ def comparison_flaw(text: str, form: str, kind: str) -> str | None:
     if form == "text":
         if kind in _FLOATS and _NOT_FINITE.fullmatch(text.strip()):
             return None
-        return _flaw_of(_without_region(text, kind), kind)
+        return _find_flaw(_strip_region(text, kind), kind)
     if not fits[form]:
-        return _wanted(kind)
+        return _describe_expected(kind)
     if form not in TIMES:
         return None
     own = "date" if form == "date" else "timestamptz"
-    return _flaw_of(_without_region(text, own), own)
+    return _find_flaw(_strip_region(text, own), own)
 
 
-def _without_region(text: str, kind: str) -> str:
+def _strip_region(text: str, kind: str) -> str:
     return _REGION.sub("", text) if kind == "timestamptz" else text
 
 
-def _flaw_of(text: str, kind: str) -> str | None:
+def _find_flaw(text: str, kind: str) -> str | None:
     try:
-        literal_of(text, kind)
+        parse_literal(text, kind)
     except BadLiteral as error:
         return str(error)
     return None
 
 
-def _wanted(kind: str) -> str:
+def _describe_expected(kind: str) -> str:
     if kind in ("string", "uuid"):
         return f"text in quotes, because the column is {kind}"
-    return str(_flaw_of("?", kind)) + ("" if is_number(kind) else f", because the column is {kind}")
+    return str(_find_flaw("?", kind)) + ("" if is_number(kind) else f", because the column is {kind}")
 
 
-def literal_of(text: str, kind: str) -> tuple[Decimal | datetime | date | str, str | None]:
+def parse_literal(text: str, kind: str) -> tuple[Decimal | datetime | date | str, str | None]:
     """What a text means for a column of this type, in a form that sorts, and the SQL type its text is cast to.
 
     The SQL type is None for text, which is compared as it is.
 
-    >>> literal_of("1.50", "decimal(18, 2)")
+    >>> parse_literal("1.50", "decimal(18, 2)")
     (Decimal('1.50'), 'DECIMAL(3, 2)')
     """
     if is_number(kind):
-        return _number(text, kind)
+        return _parse_number(text, kind)
     if kind in TIMES:
-        return _time(text, kind), _CASTS.get(kind, "DATE")
+        return _parse_time(text, kind), _CASTS.get(kind, "DATE")
     if kind == "boolean":
         if text.lower() not in ("true", "false"):
             raise BadLiteral("true or false")
@@ -120,7 +120,7 @@ def literal_of(text: str, kind: str) -> tuple[Decimal | datetime | date | str, s
     raise BadLiteral("a column of text, numbers, dates, timestamps or true and false")
 
 
-def _number(text: str, kind: str) -> tuple[Decimal, str]:
+def _parse_number(text: str, kind: str) -> tuple[Decimal, str]:
     try:
         number = Decimal(text.strip()) if re.fullmatch(r"[-+0-9.eE\s]{1,60}", text) else Decimal("nan")
     except InvalidOperation:
@@ -129,8 +129,8 @@ def _number(text: str, kind: str) -> tuple[Decimal, str]:
         raise BadLiteral(f"a number, because the column is {kind}")
     if kind in _FLOATS:
         return number, kind.upper()
-    if kind in _WHOLE:
-        bits = _WHOLE[kind]
+    if kind in _INTEGER_BITS:
+        bits = _INTEGER_BITS[kind]
         if number != number.to_integral_value() or not -(2**bits) <= number < 2**bits:
             raise BadLiteral(f"a whole number of {bits + 1} bits, because the column is {kind}")
         return number.to_integral_value(), _CASTS.get(kind, "INT")
@@ -142,7 +142,7 @@ def _number(text: str, kind: str) -> tuple[Decimal, str]:
     return number, f"DECIMAL({precision}, {scale})"
 
 
-def _time(text: str, kind: str) -> date | datetime:
+def _parse_time(text: str, kind: str) -> date | datetime:
     try:
         if not _SHAPES["date" if kind == "date" else "timestamp"].fullmatch(text):
             raise ValueError

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from functools import cache
 
 from errata.errors import UsageError
-from errata.gate.rules.regex_cost import cost_flaw
+from errata.gate.rules.regex_cost import find_cost_flaw
 from errata.gate.rules.regex_tree import PatternError, parse_pattern
 
-MOST_CHARACTERS = 500
+MAX_PATTERN_LENGTH = 500
 
 CARD = "card"
 """Payment cards: what looks like one must also have the right check digit."""
@@ -34,7 +34,7 @@ PII_PATTERNS: Mapping[str, str] = {
 
 def refuse_pattern(text: str, where: str, key: str = "pattern") -> None:
     """A usage error when the pattern may not run."""
-    if flaw := pattern_flaw(text):
+    if flaw := find_pattern_flaw(text):
         raise UsageError(
             f"{where}: the pattern {text!r} was refused; expected a safe Java regular expression: {flaw}",
             key=key,
@@ -42,14 +42,14 @@ def refuse_pattern(text: str, where: str, key: str = "pattern") -> None:
 
 
 @cache
-def pattern_flaw(text: str) -> str | None:
+def find_pattern_flaw(text: str) -> str | None:
     """What is wrong with a pattern; None when it may run."""
     if not text:
         return "it is empty"
-    if len(text) > MOST_CHARACTERS:
-        return f"it has {len(text):,} characters; at most {MOST_CHARACTERS} are judged"
+    if len(text) > MAX_PATTERN_LENGTH:
+        return f"it has {len(text):,} characters; at most {MAX_PATTERN_LENGTH} are judged"
     try:
         tree = parse_pattern(text)
     except PatternError as error:
         return str(error)
-    return cost_flaw(tree)
+    return find_cost_flaw(tree)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 
-from errata.gate.rules.regex_tree import LAST, Alternatives, Assertion, Node, Repeat, Sequence, Spans, Symbol
+from errata.gate.rules.regex_tree import LAST_CODE_POINT, Alternatives, Assertion, Node, Repeat, Sequence, Spans, Symbol
 
 _COPIES = 6  # a count up to this is written out; a larger one is taken as endless, which is stricter
 _FIXED_COPIES = 40  # the same for {n}, which leaves nothing open
@@ -66,7 +66,7 @@ class _Automaton:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _Fragment:
     """Part of an automaton: where it may begin and end, and whether it may be nothing."""
 
     first: tuple[int, ...] = ()
@@ -74,46 +74,50 @@ class _Piece:
     optional: bool = True
 
 
-def cost_flaw(tree: Node) -> str | None:
+def find_cost_flaw(tree: Node) -> str | None:
     """What makes the pattern too costly; None when nothing does."""
     try:
-        return _flaw(_automaton(tree)) or _pile(tree) or (_DEEP if _rounds(tree) > _MOST_ROUNDS else None)
+        return (
+            _find_ambiguity(_build_automaton(tree))
+            or _find_pile_up(tree)
+            or (_DEEP if _count_rounds(tree) > _MOST_ROUNDS else None)
+        )
     except (_TooLarge, RecursionError):
         return _TOO_LARGE
 
 
-def _automaton(tree: Node) -> _Automaton:
+def _build_automaton(tree: Node) -> _Automaton:
     made = _Automaton()
-    _build(made, tree)
+    _build_fragment(made, tree)
     return made
 
 
-def _build(made: _Automaton, node: Node) -> _Piece:
+def _build_fragment(made: _Automaton, node: Node) -> _Fragment:
     match node:
         case Symbol(spans):
             state = made.state(spans)
-            return _Piece((state,), (state,), optional=not spans)
+            return _Fragment((state,), (state,), optional=not spans)
         case Assertion(body):
             # what is looked at is read from here like what follows, and leads nowhere
-            return _Piece(_build(made, body).first) if body is not None else _Piece()
+            return _Fragment(_build_fragment(made, body).first) if body is not None else _Fragment()
         case Alternatives(options):
-            pieces = [_build(made, option) for option in options]
-            return _Piece(
+            pieces = [_build_fragment(made, option) for option in options]
+            return _Fragment(
                 tuple(s for piece in pieces for s in piece.first),
                 tuple(s for piece in pieces for s in piece.last),
                 any(piece.optional for piece in pieces),
             )
         case Sequence(parts):
-            return _chain(made, (_build(made, part) for part in parts))
+            return _chain_fragments(made, (_build_fragment(made, part) for part in parts))
         case Repeat(body, least, most):
-            return _repeat(made, body, least, most)
+            return _repeat_fragment(made, body, least, most)
 
 
-def _chain(made: _Automaton, pieces: Iterable[_Piece]) -> _Piece:
-    whole = _Piece()
+def _chain_fragments(made: _Automaton, pieces: Iterable[_Fragment]) -> _Fragment:
+    whole = _Fragment()
     for piece in pieces:
         made.join(whole.last, piece.first)
-        whole = _Piece(
+        whole = _Fragment(
             (*whole.first, *piece.first) if whole.optional else whole.first,
             (*whole.last, *piece.last) if piece.optional else piece.last,
             whole.optional and piece.optional,
@@ -121,29 +125,29 @@ def _chain(made: _Automaton, pieces: Iterable[_Piece]) -> _Piece:
     return whole
 
 
-def _repeat(made: _Automaton, body: Node, least: int, most: int | None) -> _Piece:
+def _repeat_fragment(made: _Automaton, body: Node, least: int, most: int | None) -> _Fragment:
     if most == 0:
-        return _Piece()
+        return _Fragment()
     if most is None or most > (_FIXED_COPIES if least == most else _COPIES):
-        piece = _build(made, body)
+        piece = _build_fragment(made, body)
         made.join(piece.last, piece.first)
-        return _Piece(piece.first, piece.last, piece.optional or least == 0)
+        return _Fragment(piece.first, piece.last, piece.optional or least == 0)
 
-    def copies() -> Iterator[_Piece]:
+    def copies() -> Iterator[_Fragment]:
         for n in range(most):
-            piece = _build(made, body)
-            yield _Piece(piece.first, piece.last, piece.optional or n >= least)
+            piece = _build_fragment(made, body)
+            yield _Fragment(piece.first, piece.last, piece.optional or n >= least)
 
-    return _chain(made, copies())
+    return _chain_fragments(made, copies())
 
 
-def _flaw(made: _Automaton) -> str | None:
-    masks = _masks(made.spans)
-    loop_of = _loops(made.steps)
+def _find_ambiguity(made: _Automaton) -> str | None:
+    masks = _build_masks(made.spans)
+    loop_of = _find_loops(made.steps)
     for one, other in made.doubled:
         if loop_of.get(one) is not None and loop_of.get(one) == loop_of.get(other):
             return _AMBIGUOUS
-    for members in _members(loop_of):
+    for members in _group_loops(loop_of):
         if _is_ambiguous(members, made.steps, masks):
             return _AMBIGUOUS
     endless = {state for state, steps in enumerate(made.steps) if state in steps}
@@ -154,17 +158,17 @@ def _flaw(made: _Automaton) -> str | None:
     return None
 
 
-def _pile(tree: Node) -> str | None:
+def _find_pile_up(tree: Node) -> str | None:
     """Whether the time grows with more than the square of the text."""
-    body = _without_tail(tree)
-    is_bound = _begins(tree)
-    made = _automaton(body if is_bound else Sequence((Repeat(Symbol(((0, LAST),)), 0, None), body)))
-    if _longest(made.steps, _masks(made.spans), _loops(made.steps)) <= _MOST_LOOPS:
+    body = _drop_tail(tree)
+    is_bound = _is_anchored(tree)
+    made = _build_automaton(body if is_bound else Sequence((Repeat(Symbol(((0, LAST_CODE_POINT),)), 0, None), body)))
+    if _find_longest_chain(made.steps, _build_masks(made.spans), _find_loops(made.steps)) <= _MOST_LOOPS:
         return None
     return _PILE if is_bound else _PILE_ANYWHERE
 
 
-def _without_tail(tree: Node) -> Node:
+def _drop_tail(tree: Node) -> Node:
     """Without a last repeat: once it is reached the text matches, and nothing is tried again."""
     match tree:
         case Sequence((*before, Repeat(Symbol() as symbol, least, None))) if before:
@@ -172,36 +176,36 @@ def _without_tail(tree: Node) -> Node:
     return tree
 
 
-def _begins(node: Node) -> bool:
+def _is_anchored(node: Node) -> bool:
     """Whether a match begins at the beginning of the text."""
     match node:
         case Assertion(_, begins):
             return begins
         case Sequence(parts):
             ahead = next((part for part in parts if part not in (Sequence(()), Assertion())), None)
-            return ahead is not None and _begins(ahead)
+            return ahead is not None and _is_anchored(ahead)
         case Alternatives(options):
-            return all(_begins(option) for option in options)
+            return all(_is_anchored(option) for option in options)
         case _:
             return False
 
 
-def _rounds(node: Node) -> float:
+def _count_rounds(node: Node) -> float:
     """How many rounds of groups within groups a match may take, at most: so deep is Java's stack."""
     match node:
         case Repeat(Symbol(), _, _):
             return 1
         case Repeat(body, _, most):
-            return _rounds(body) * (inf if most is None else max(most, 1))
+            return _count_rounds(body) * (inf if most is None else max(most, 1))
         case Sequence(parts) | Alternatives(parts):
-            return max((_rounds(part) for part in parts), default=1)
+            return max((_count_rounds(part) for part in parts), default=1)
         case Assertion(body) if body is not None:
-            return _rounds(body)
+            return _count_rounds(body)
         case _:
             return 1
 
 
-def _masks(spans: list[Spans]) -> list[int]:
+def _build_masks(spans: list[Spans]) -> list[int]:
     """Each set as bits, one bit per stretch of characters that no set tells apart."""
     edges = sorted({edge for one in spans for low, high in one for edge in (low, high + 1)})
     bits = {edge: 1 << n for n, edge in enumerate(edges)}
@@ -214,7 +218,7 @@ def _masks(spans: list[Spans]) -> list[int]:
     return found
 
 
-def _loops(steps: list[set[int]]) -> dict[int, int]:
+def _find_loops(steps: list[set[int]]) -> dict[int, int]:
     """Which loop a state is in: strongly connected states, by Tarjan's algorithm without recursion."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
@@ -252,7 +256,7 @@ def _loops(steps: list[set[int]]) -> dict[int, int]:
     return found
 
 
-def _members(loop_of: dict[int, int]) -> list[set[int]]:
+def _group_loops(loop_of: dict[int, int]) -> list[set[int]]:
     groups: dict[int, set[int]] = {}
     for state, loop in loop_of.items():
         groups.setdefault(loop, set()).add(state)
@@ -281,17 +285,18 @@ def _is_ambiguous(members: set[int], steps: list[set[int]], masks: list[int]) ->
     return False
 
 
-def _longest(steps: list[set[int]], masks: list[int], loop_of: dict[int, int]) -> int:
+def _find_longest_chain(steps: list[set[int]], masks: list[int], loop_of: dict[int, int]) -> int:
     """The most loops in a row that can hand the same text on to each other: the time grows with that power."""
-    groups = {loop_of[next(iter(members))]: members for members in _members(loop_of)}
+    groups = {loop_of[next(iter(members))]: members for members in _group_loops(loop_of)}
     if len(groups) > _MOST_COMPARED:
         raise _TooLarge
-    readable = {loop: _united(masks, members) for loop, members in groups.items()}
+    readable = {loop: _union_masks(masks, members) for loop, members in groups.items()}
     ahead = {
         loop: {
             other
             for other in groups
-            if other != loop and _hands_on(members, groups[other], readable[loop] & readable[other], steps, masks)
+            if other != loop
+            and _has_shared_path(members, groups[other], readable[loop] & readable[other], steps, masks)
         }
         for loop, members in groups.items()
     }
@@ -308,14 +313,14 @@ def _longest(steps: list[set[int]], masks: list[int], loop_of: dict[int, int]) -
     return max(depth.values(), default=0)
 
 
-def _united(masks: list[int], members: Iterable[int]) -> int:
+def _union_masks(masks: list[int], members: Iterable[int]) -> int:
     united = 0
     for state in members:
         united |= masks[state]
     return united
 
 
-def _hands_on(before: set[int], after: set[int], both: int, steps: list[set[int]], masks: list[int]) -> bool:
+def _has_shared_path(before: set[int], after: set[int], both: int, steps: list[set[int]], masks: list[int]) -> bool:
     """Whether a path leads from one loop to a later one that reads only what both of them can read."""
     todo, seen = list(before), set(before)
     while todo:

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 Spans = tuple[tuple[int, int], ...]
 """Sorted, separate spans of code points, both ends included."""
 
-LAST = 0x10FFFF
+LAST_CODE_POINT = 0x10FFFF
 _WORD: Spans = ((48, 57), (65, 90), (95, 95), (97, 122))
 _SPACE: Spans = ((9, 13), (32, 32))
 _DIGIT: Spans = ((48, 57),)
-_HORIZONTAL: Spans = ((9, 9), (32, 32), (160, LAST))
+_HORIZONTAL: Spans = ((9, 9), (32, 32), (160, LAST_CODE_POINT))
 _VERTICAL: Spans = ((10, 13), (133, 133), (8232, 8233))
 _NEWLINES: Spans = ((10, 10), (13, 13), (133, 133), (8232, 8233))
-_BEYOND: Spans = ((128, LAST),)
+_BEYOND: Spans = ((128, LAST_CODE_POINT),)
 _UPPER: Spans = ((65, 90),)
 _LOWER: Spans = ((97, 122),)
 _PUNCTUATION: Spans = ((33, 47), (58, 64), (91, 96), (123, 126))
@@ -82,7 +82,7 @@ class Assertion:
 Node = Symbol | Sequence | Alternatives | Repeat | Assertion
 
 
-def joined(spans: Iterable[tuple[int, int]]) -> Spans:
+def merge_spans(spans: Iterable[tuple[int, int]]) -> Spans:
     """Spans sorted, overlapping ones made one."""
     found: list[tuple[int, int]] = []
     for low, high in sorted(spans):
@@ -93,33 +93,33 @@ def joined(spans: Iterable[tuple[int, int]]) -> Spans:
     return tuple(found)
 
 
-def _without(spans: Spans) -> Spans:
+def _invert_spans(spans: Spans) -> Spans:
     """Every other character."""
     found, at = [], 0
     for low, high in spans:
         if low > at:
             found.append((at, low - 1))
         at = high + 1
-    return (*found, (at, LAST)) if at <= LAST else tuple(found)
+    return (*found, (at, LAST_CODE_POINT)) if at <= LAST_CODE_POINT else tuple(found)
 
 
 _CLASSES: dict[str, Spans] = {
     "d": _DIGIT,
-    "D": _without(_DIGIT),
+    "D": _invert_spans(_DIGIT),
     "w": _WORD,
-    "W": _without(_WORD),
+    "W": _invert_spans(_WORD),
     "s": _SPACE,
-    "S": _without(_SPACE),
+    "S": _invert_spans(_SPACE),
     "h": _HORIZONTAL,
-    "H": _without(((9, 9), (32, 32), (160, 160))),
+    "H": _invert_spans(((9, 9), (32, 32), (160, 160))),
     "v": _VERTICAL,
-    "V": _without(_VERTICAL),
+    "V": _invert_spans(_VERTICAL),
 }
-_LETTERS = joined((*_UPPER, *_LOWER, *_BEYOND))
+_LETTERS = merge_spans((*_UPPER, *_LOWER, *_BEYOND))
 _PROPERTIES: dict[str, Spans] = {
-    "Alpha": joined((*_UPPER, *_LOWER)),
+    "Alpha": merge_spans((*_UPPER, *_LOWER)),
     "Digit": _DIGIT,
-    "Alnum": joined((*_UPPER, *_LOWER, *_DIGIT)),
+    "Alnum": merge_spans((*_UPPER, *_LOWER, *_DIGIT)),
     "Upper": _UPPER,
     "Lower": _LOWER,
     "Punct": _PUNCTUATION,
@@ -128,15 +128,15 @@ _PROPERTIES: dict[str, Spans] = {
     "ASCII": ((0, 127),),
     "XDigit": ((48, 57), (65, 70), (97, 102)),
     "L": _LETTERS,
-    "Lu": joined((*_UPPER, *_BEYOND)),
-    "Ll": joined((*_LOWER, *_BEYOND)),
+    "Lu": merge_spans((*_UPPER, *_BEYOND)),
+    "Ll": merge_spans((*_LOWER, *_BEYOND)),
     "IsAlphabetic": _LETTERS,
     "IsLatin": _LETTERS,
-    "N": joined((*_DIGIT, *_BEYOND)),
-    "Nd": joined((*_DIGIT, *_BEYOND)),
-    "P": joined((*_PUNCTUATION, *_BEYOND)),
-    "S": joined((*_PUNCTUATION, *_BEYOND)),
-    "Z": joined((*_SPACE, *_BEYOND)),
+    "N": merge_spans((*_DIGIT, *_BEYOND)),
+    "Nd": merge_spans((*_DIGIT, *_BEYOND)),
+    "P": merge_spans((*_PUNCTUATION, *_BEYOND)),
+    "S": merge_spans((*_PUNCTUATION, *_BEYOND)),
+    "Z": merge_spans((*_SPACE, *_BEYOND)),
     "M": _BEYOND,
 }
 _ASCII_CLASSES = frozenset({"Alpha", "Digit", "Alnum", "Upper", "Lower", "Punct", "Space", "Blank", "ASCII", "XDigit"})
@@ -144,7 +144,7 @@ _ASCII_CLASSES = frozenset({"Alpha", "Digit", "Alnum", "Upper", "Lower", "Punct"
 
 def parse_pattern(text: str) -> Node:
     """The pattern as a tree, or a :class:`PatternError`."""
-    reader = _Reader(text)
+    reader = _PatternReader(text)
     try:
         tree = reader.alternatives()
     except RecursionError:
@@ -156,7 +156,7 @@ def parse_pattern(text: str) -> Node:
     return tree
 
 
-class _Reader:
+class _PatternReader:
     """Reads a pattern from left to right."""
 
     def __init__(self, text: str) -> None:
@@ -213,7 +213,7 @@ class _Reader:
                     folded.append((max(low, first) + shift, min(high, last) + shift))
             if "u" in self.flags:
                 folded += [(other, other) for one, other in _FOLDED if low <= one <= high]
-        return Symbol(joined(folded))
+        return Symbol(merge_spans(folded))
 
     def atom(self) -> Node | None:
         one = self.take()
@@ -229,7 +229,7 @@ class _Reader:
             case "$":
                 return Assertion()
             case ".":
-                return Symbol(((0, LAST),) if "s" in self.flags else _without(_NEWLINES))
+                return Symbol(((0, LAST_CODE_POINT),) if "s" in self.flags else _invert_spans(_NEWLINES))
             case "*" | "+" | "?":
                 raise PatternError(f"{one} repeats nothing")
             case "{":
@@ -354,7 +354,7 @@ class _Reader:
             code = int(digits, 16)
         except ValueError:
             raise PatternError(f"\\{kind} needs hexadecimal digits") from None
-        if code > LAST:
+        if code > LAST_CODE_POINT:
             raise PatternError(f"\\{kind}{{{digits}}} is no character")
         self.is_beyond_ascii |= code > 127
         return code
@@ -371,15 +371,15 @@ class _Reader:
         if not negated:
             return spans
         # what is known widely must not be taken away widely
-        return _without(spans) if name in _ASCII_CLASSES else joined((*_without(spans), *_BEYOND))
+        return _invert_spans(spans) if name in _ASCII_CLASSES else merge_spans((*_invert_spans(spans), *_BEYOND))
 
     def char_class(self) -> Spans:
         negated, spans, start = self.skip("^"), list[tuple[int, int]](), self.at
         while self.peek() != "]" or self.at == start:
             spans += self._class_item()
         self.take()
-        found = joined(spans)
-        return _without(found) if negated else found
+        found = merge_spans(spans)
+        return _invert_spans(found) if negated else found
 
     def _class_item(self) -> Spans:
         one = self.take()

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from sqlglot import exp
 
 from errata.errors import UsageError
-from errata.gate.rules.expressions import row_condition
+from errata.gate.rules.expressions import parse_row_condition
 from errata.model.product.eras import RowRule
 
 _SAME = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.In)
@@ -16,7 +16,7 @@ _WRAPPERS = (exp.Paren, exp.Cast, exp.Lower, exp.Upper, exp.Trim)
 
 def row_rule_sql(rule: RowRule, source: str, types: Mapping[str, str] | None, subjects: Collection[str] = ()) -> str:
     """The condition as Spark SQL. A cast or a division that cannot be done gives NULL, which takes no row out."""
-    condition = row_condition(rule.expression, where=f"inputs.{source}.rows, {rule.name}", types=types)
+    condition = parse_row_condition(rule.expression, where=f"inputs.{source}.rows, {rule.name}", types=types)
     _refuse_ids(condition, f"inputs.{source}.rows, {rule.name}", {name.lower() for name in subjects})
     holder = exp.Paren(this=condition)
     # rules look at rows before anyone vouched for them, and in ANSI mode one bad value would fail the chunk
@@ -31,7 +31,7 @@ def row_rule_sql(rule: RowRule, source: str, types: Mapping[str, str] | None, su
 def _refuse_ids(condition: exp.Expr, where: str, subjects: Collection[str]) -> None:
     """A rule is sealed into the manifest for good, and so would be the ids of the people it is about."""
     for comparison in condition.find_all(*_SAME):
-        sides = [_bare(side) for side in comparison.iter_expressions()]
+        sides = [_unwrap_side(side) for side in comparison.iter_expressions()]
         names = {side.name.lower() for side in sides if isinstance(side, exp.Column)}
         if names & set(subjects) and any(isinstance(side, exp.Literal) and side.name for side in sides):
             # the expression is not quoted: messages are logged
@@ -44,7 +44,7 @@ def _refuse_ids(condition: exp.Expr, where: str, subjects: Collection[str]) -> N
             )
 
 
-def _bare(side: exp.Expr) -> exp.Expr:
+def _unwrap_side(side: exp.Expr) -> exp.Expr:
     while isinstance(side, _WRAPPERS):
         side = side.this
     return side
@@ -52,6 +52,6 @@ def _bare(side: exp.Expr) -> exp.Expr:
 
 def delete_sql(text: str) -> tuple[str, tuple[str, ...]]:
     """The condition under which a row of a merge takes its key out, as Spark SQL, and the columns it speaks about."""
-    condition = row_condition(text, where="publish.merge.delete", types=None, key="delete")
+    condition = parse_row_condition(text, where="publish.merge.delete", types=None, key="delete")
     names = dict.fromkeys(column.parts[0].name for column in condition.find_all(exp.Column))
     return condition.sql("spark"), tuple(names)

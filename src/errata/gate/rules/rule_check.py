@@ -15,9 +15,9 @@ from typing import Any
 
 from errata.errors import UsageError
 from errata.gate.measure.names import RESERVED
-from errata.gate.rules.fit import refuse_misfit, types_of_input
+from errata.gate.rules.fit import find_input_types, refuse_misfit
 from errata.gate.rules.functions import ALLOWED, REFUSED
-from errata.gate.rules.literals import comparison_flaw, is_moving, is_number
+from errata.gate.rules.literals import find_comparison_flaw, is_current_time, is_number
 from errata.model.manifest import FORMAT, Code, Estimate, InputPin, Manifest, TargetPin
 from errata.model.product import Check, Limits, Metric, Product, Reconciliation
 
@@ -43,23 +43,23 @@ class Flaw:
     message: str
 
 
-def flaws_of(manifest: Manifest) -> tuple[Flaw, ...]:
+def find_flaws(manifest: Manifest) -> tuple[Flaw, ...]:
     """Everything that is wrong with the rules of a manifest; inputs whose columns it does not hold are not judged."""
     return tuple(
-        Flaw(section, position, str(error.fields.get("key", "")), _told(error))
+        Flaw(section, position, str(error.fields.get("key", "")), _format_message(error))
         for section in SECTIONS
         for position, rule in enumerate(getattr(manifest, section))
-        for error in _refusals(section, rule, manifest)
+        for error in _iterate_refusals(section, rule, manifest)
     )
 
 
-def inputs_in_rules(manifest: Manifest) -> set[str]:
+def list_rule_inputs(manifest: Manifest) -> set[str]:
     """The inputs that rules speak about."""
     looked_up = {check.references.input for check in manifest.checks if check.references is not None}
     return looked_up | {rule.input for rule in manifest.reconcile}
 
 
-def bare_manifest(product: Product, columns: Mapping[str, str], column_type: str) -> Manifest:
+def build_bare_manifest(product: Product, columns: Mapping[str, str], column_type: str) -> Manifest:
     """A manifest of nothing but what the rules of a product speak about, to vet a file without a plan."""
     target = product.target
     pin = TargetPin(
@@ -93,63 +93,63 @@ def bare_manifest(product: Product, columns: Mapping[str, str], column_type: str
     )
 
 
-def _refusals(section: str, rule: Any, manifest: Manifest) -> Iterator[UsageError]:
+def _iterate_refusals(section: str, rule: Any, manifest: Manifest) -> Iterator[UsageError]:
     try:
-        _vet(section, rule, manifest)
+        _check_rule(section, rule, manifest)
     except UsageError as error:
         yield error
 
 
-def _vet(section: str, rule: Any, manifest: Manifest) -> None:
-    if rule.name not in RESERVED and _is_vetted(rule, manifest):
+def _check_rule(section: str, rule: Any, manifest: Manifest) -> None:
+    if rule.name not in RESERVED and _is_surely_valid(rule, manifest):
         return
     from errata.gate.measure.scan_plan import compile_plan
 
     alone: dict[str, Any] = dict.fromkeys(SECTIONS, ()) | {section: (rule,)}
     compile_plan(replace(manifest, **alone))
     if isinstance(rule, Reconciliation):
-        _vet_source(rule, manifest)
+        _check_source(rule, manifest)
 
 
-def _is_vetted(rule: Any, manifest: Manifest) -> bool:
+def _is_surely_valid(rule: Any, manifest: Manifest) -> bool:
     """Whether a rule is fine for certain; what is wrong for certain is refused."""
     types = manifest.target.columns
     if isinstance(rule, Check):
         refuse_misfit(rule, manifest)
         return rule.metric is not Metric.EXPRESSION or _is_plain_condition(rule.expression or "", types)
     if isinstance(rule, Reconciliation):
-        return _is_plain_balance(rule, manifest)
-    return _is_plain(rule.metric, types)
+        return _is_plain_reconciliation(rule, manifest)
+    return _is_plain_aggregate(rule.metric, types)
 
 
-def _vet_source(rule: Reconciliation, manifest: Manifest) -> None:
+def _check_source(rule: Reconciliation, manifest: Manifest) -> None:
     """The side of a balance whose columns only some inputs have sealed."""
-    from errata.gate.measure.reconcile import grouped_totals, partition_totals
+    from errata.gate.measure.reconcile import build_grouped_totals, build_partition_totals
 
     types = _source_types(rule, manifest)
     if types is not None:
-        partition_totals((rule,), "source", types)
-        grouped_totals((rule,), "source", types)
+        build_partition_totals((rule,), "source", types)
+        build_grouped_totals((rule,), "source", types)
 
 
-def _is_plain_balance(rule: Reconciliation, manifest: Manifest) -> bool:
+def _is_plain_reconciliation(rule: Reconciliation, manifest: Manifest) -> bool:
     usual = {"name", "input", "source", "target", "tolerance"}
     pins = {pin.name: pin for pin in manifest.inputs}
     return (
         all(getattr(rule, one.name) == one.default for one in fields(rule) if one.name not in usual)
         and rule.input in pins
         and pins[rule.input].partition is not None
-        and _is_plain(rule.target, manifest.target.columns)
-        and _is_plain(rule.source, _source_types(rule, manifest))
+        and _is_plain_aggregate(rule.target, manifest.target.columns)
+        and _is_plain_aggregate(rule.source, _source_types(rule, manifest))
     )
 
 
 def _source_types(rule: Reconciliation, manifest: Manifest) -> Mapping[str, str] | None:
     pin = next((pin for pin in manifest.inputs if pin.name == rule.input), None)
-    return types_of_input(pin) if pin is not None else None
+    return find_input_types(pin) if pin is not None else None
 
 
-def _is_plain(text: str, types: Mapping[str, str] | None) -> bool:
+def _is_plain_aggregate(text: str, types: Mapping[str, str] | None) -> bool:
     found = _PLAIN.fullmatch(text.strip())
     if found is None:
         return False
@@ -171,13 +171,13 @@ def _is_plain_condition(text: str, types: Mapping[str, str]) -> bool:
         if found is None or any(found[name] and found[name].lower() not in columns for name in ("column", "other")):
             return False
         kind, text = columns[found["column"].lower()], found["text"]
-        if text is not None and (is_moving(text) or comparison_flaw(text, "text", kind)):
+        if text is not None and (is_current_time(text) or find_comparison_flaw(text, "text", kind)):
             return False
-        if found["number"] is not None and comparison_flaw(found["number"], "number", kind):
+        if found["number"] is not None and find_comparison_flaw(found["number"], "number", kind):
             return False
     return True
 
 
-def _told(error: UsageError) -> str:
+def _format_message(error: UsageError) -> str:
     """With what there is instead, when the error knows."""
     return f"{error.message} ({error.hint})" if error.hint and "columns are" in error.hint else error.message

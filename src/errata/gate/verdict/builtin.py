@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from errata.gate.verdict.findings import BLOCK, OK, WARN, CandidateFacts, Numbers, unmeasured
+from errata.gate.verdict.findings import BLOCK, OK, WARN, CandidateSummary, MeasurementIndex, build_unmeasured
 from errata.model.manifest import Manifest
 from errata.ports.measure import CANDIDATE, CONTROL, PRIOR, ROW_COUNT, input_scope
 from errata.views.checks import CheckResult
 
 
-def judge_whole(manifest: Manifest, numbers: Numbers, facts: CandidateFacts) -> Iterator[CheckResult]:
+def judge_whole_candidate(
+    manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSummary
+) -> Iterator[CheckResult]:
     """What is said of the candidate as a whole."""
-    yield _schema(manifest, facts)
-    yield from _foreign(manifest, numbers)
+    yield _judge_schema(manifest, facts)
+    yield from _judge_foreign(manifest, numbers)
 
 
 def judge_partition(
-    partition: str, manifest: Manifest, numbers: Numbers, facts: CandidateFacts
+    partition: str, manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSummary
 ) -> Iterator[CheckResult]:
     """What is said of one partition."""
-    yield _completeness(partition, facts)
-    yield _adopted(partition, numbers, facts)
-    yield _empty(partition, manifest, numbers)
+    yield _judge_completeness(partition, facts)
+    yield _judge_adopted(partition, numbers, facts)
+    yield _judge_empty(partition, manifest, numbers)
 
 
-def _schema(manifest: Manifest, facts: CandidateFacts) -> CheckResult:
+def _judge_schema(manifest: Manifest, facts: CandidateSummary) -> CheckResult:
     planned, found = manifest.target.columns, facts.columns
     differences = [f"{name} is missing" for name in planned if name not in found]
     differences += [f"{name} is new" for name in found if name not in planned]
@@ -37,7 +39,7 @@ def _schema(manifest: Manifest, facts: CandidateFacts) -> CheckResult:
     return CheckResult("schema", None, None, OK, f"{len(planned)} columns as planned")
 
 
-def _foreign(manifest: Manifest, numbers: Numbers) -> Iterator[CheckResult]:
+def _judge_foreign(manifest: Manifest, numbers: MeasurementIndex) -> Iterator[CheckResult]:
     planned = set(manifest.partitions)
     for scope, partition, name in numbers.by_place:
         if name == ROW_COUNT and scope != CONTROL and partition not in planned:
@@ -46,26 +48,26 @@ def _foreign(manifest: Manifest, numbers: Numbers) -> Iterator[CheckResult]:
             yield CheckResult("foreign", partition, str(rows), BLOCK, message)
 
 
-def _completeness(partition: str, facts: CandidateFacts) -> CheckResult:
+def _judge_completeness(partition: str, facts: CandidateSummary) -> CheckResult:
     if partition not in facts.adopted_rows:
         return CheckResult("completeness", partition, None, BLOCK, "no adopted output for this partition")
     return CheckResult("completeness", partition, None, OK, "output adopted")
 
 
-def _adopted(partition: str, numbers: Numbers, facts: CandidateFacts) -> CheckResult:
+def _judge_adopted(partition: str, numbers: MeasurementIndex, facts: CandidateSummary) -> CheckResult:
     rows, adopted = numbers.rows(CANDIDATE, partition), facts.adopted_rows.get(partition, 0)
     if rows is None:
-        return unmeasured("adopted", partition)
+        return build_unmeasured("adopted", partition)
     if rows != adopted:
         message = f"the candidate has {rows} rows, {adopted} were adopted"
         return CheckResult("adopted", partition, str(rows), BLOCK, message)
     return CheckResult("adopted", partition, str(rows), OK, f"{rows} rows, as adopted")
 
 
-def _empty(partition: str, manifest: Manifest, numbers: Numbers) -> CheckResult:
+def _judge_empty(partition: str, manifest: Manifest, numbers: MeasurementIndex) -> CheckResult:
     rows = numbers.rows(CANDIDATE, partition)
     if rows is None:
-        return unmeasured("empty", partition)
+        return build_unmeasured("empty", partition)
     if rows:
         return CheckResult("empty", partition, str(rows), OK, f"{rows} rows")
     before = numbers.rows(PRIOR, partition) or 0

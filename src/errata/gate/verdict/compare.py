@@ -14,12 +14,12 @@ from errata.gate.verdict.findings import (
     OK,
     SEVERITY,
     WARN,
-    Numbers,
-    decimal_of,
-    same_text,
-    shown,
-    two_places,
-    unmeasured,
+    MeasurementIndex,
+    build_unmeasured,
+    format_decimal,
+    is_same_text,
+    parse_decimal,
+    round_percent,
 )
 from errata.gate.verdict.thresholds import Limit
 from errata.model.product import Comparison
@@ -27,7 +27,7 @@ from errata.ports.measure import CANDIDATE, PRIOR
 from errata.views.checks import CheckResult
 
 
-def judge_move(rule: Comparison, partition: str, numbers: Numbers) -> CheckResult:
+def judge_comparison(rule: Comparison, partition: str, numbers: MeasurementIndex) -> CheckResult:
     """What a comparison says about a partition."""
     name = compare_measure(rule)
     if not numbers.rows(PRIOR, partition):
@@ -36,31 +36,35 @@ def judge_move(rule: Comparison, partition: str, numbers: Numbers) -> CheckResul
         return CheckResult(rule.name, partition, None, OK, "the partition has no rows now; see the rule empty")
     old, new = numbers.get(PRIOR, partition, name), numbers.get(CANDIDATE, partition, name)
     if old is None or new is None:
-        return unmeasured(rule.name, partition)
-    before, after = decimal_of(old.value), decimal_of(new.value)
+        return build_unmeasured(rule.name, partition)
+    before, after = parse_decimal(old.value), parse_decimal(new.value)
     if before is None or after is None:
         # a number that is gone, or is none any more, is the largest movement there is
         is_lost = before is not None and rule.block is not None
-        level = OK if same_text(old.value, new.value) else BLOCK if is_lost else WARN
+        level = OK if is_same_text(old.value, new.value) else BLOCK if is_lost else WARN
         return CheckResult(rule.name, partition, new.value, level, f"{rule.metric} was {old.value}, is {new.value}")
     change = after - before
     level = max(
-        (_level(limit, worst, change, before) for limit, worst in _limits(rule)), key=SEVERITY.index, default=OK
+        (_judge_limit(limit, worst, change, before) for limit, worst in _parse_limits(rule)),
+        key=SEVERITY.index,
+        default=OK,
     )
-    words = ", ".join(f"{'warns' if worst == WARN else 'blocks'} above {limit.text}" for limit, worst in _limits(rule))
-    percent = two_places(change * 100 / before.copy_abs()) if before else None
+    words = ", ".join(
+        f"{'warns' if worst == WARN else 'blocks'} above {limit.text}" for limit, worst in _parse_limits(rule)
+    )
+    percent = round_percent(change * 100 / before.copy_abs()) if before else None
     moved = (
         f"{percent:+} %" if percent is not None else "a change from zero has no percentage" if change else "no change"
     )
-    message = f"{rule.metric} was {shown(before)}, is {shown(after)} ({moved}); {words}"
+    message = f"{rule.metric} was {format_decimal(before)}, is {format_decimal(after)} ({moved}); {words}"
     return CheckResult(rule.name, partition, None if percent is None else f"{percent}%", level, message)
 
 
-def _limits(rule: Comparison) -> list[tuple[Limit, str]]:
+def _parse_limits(rule: Comparison) -> list[tuple[Limit, str]]:
     return [(Limit.parse(text), worst) for text, worst in ((rule.warn, WARN), (rule.block, BLOCK)) if text is not None]
 
 
-def _level(limit: Limit, worst: str, change: Decimal, before: Decimal) -> str:
+def _judge_limit(limit: Limit, worst: str, change: Decimal, before: Decimal) -> str:
     if limit.is_percent and change and not before:
         return WARN
     return worst if limit.is_exceeded(abs(change), before) else OK

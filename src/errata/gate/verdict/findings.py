@@ -15,7 +15,7 @@ _NOT_FINITE = frozenset({"nan", "inf", "infinity"})
 
 
 @dataclass(frozen=True, slots=True)
-class CandidateFacts:
+class CandidateSummary:
     """What is known without a scan: adopted rows of every partition that has an adopted chunk, and the schema."""
 
     adopted_rows: Mapping[str, int]
@@ -24,7 +24,7 @@ class CandidateFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class MeasurementIndex:
     """Measurements by where they were taken."""
 
     by_place: Mapping[tuple[str, str, str], Measurement]
@@ -39,12 +39,12 @@ class Numbers:
         return None if found is None or found.value is None else int(found.value)
 
 
-def unmeasured(name: str, partition: str | None) -> CheckResult:
+def build_unmeasured(name: str, partition: str | None) -> CheckResult:
     """A rule without its number blocks: what was not looked at is not fine."""
     return CheckResult(name, partition, None, BLOCK, "was not measured")
 
 
-def decimal_of(text: str | None) -> Decimal | None:
+def parse_decimal(text: str | None) -> Decimal | None:
     """A finite number, or None."""
     if text is None:
         return None
@@ -55,16 +55,16 @@ def decimal_of(text: str | None) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-def same_text(one: str | None, other: str | None) -> bool:
+def is_same_text(one: str | None, other: str | None) -> bool:
     """Whether two values that are no numbers are the same; what is not finite is equal to nothing, itself included."""
     return one == other and (one is None or one.strip().lower().lstrip("+-") not in _NOT_FINITE)
 
 
-def shown(number: Decimal) -> str:
+def format_decimal(number: Decimal) -> str:
     """A number without an exponent."""
     return format(number, "f")
 
 
-def two_places(percent: Decimal) -> Decimal:
+def round_percent(percent: Decimal) -> Decimal:
     """A percentage as people read it."""
     return percent.quantize(Decimal("0.01"))

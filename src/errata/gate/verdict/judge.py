@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import localcontext
 
-from errata.gate.verdict.builtin import judge_partition, judge_whole
+from errata.gate.verdict.builtin import judge_partition, judge_whole_candidate
 from errata.gate.verdict.checks import judge_check
-from errata.gate.verdict.compare import judge_move
+from errata.gate.verdict.compare import judge_comparison
 from errata.gate.verdict.control import judge_control
-from errata.gate.verdict.findings import BLOCK, WARN, CandidateFacts, Numbers
-from errata.gate.verdict.reconcile import groups_of, judge_balance
+from errata.gate.verdict.findings import BLOCK, WARN, CandidateSummary, MeasurementIndex
+from errata.gate.verdict.reconcile import index_groups, judge_reconciliation
 from errata.gate.verdict.row_counts import judge_rows
 from errata.model.manifest import Manifest
 from errata.ports.measure import Measurement
@@ -50,23 +50,23 @@ class Verdict:
         return tuple(c for c in self.checks if c.level == BLOCK or (c.level == WARN and c.accepted_by is None))
 
 
-def judge(
+def judge_candidate(
     manifest: Manifest,
     measurements: Iterable[Measurement],
-    facts: CandidateFacts,
+    facts: CandidateSummary,
     acceptances: Iterable[Acceptance] = (),
 ) -> Verdict:
     """The verdict; for other thresholds, pass the manifest with its rules replaced."""
-    numbers = Numbers({(m.scope, m.partition, m.name): m for m in measurements})
+    numbers = MeasurementIndex({(m.scope, m.partition, m.name): m for m in measurements})
     accepted = {a.name: a for a in acceptances}
     with localcontext(prec=_PRECISION):
-        results = tuple(_accept(result, accepted) for result in _results(manifest, numbers, facts))
+        results = tuple(_apply_acceptance(result, accepted) for result in _iterate_results(manifest, numbers, facts))
     warned = {result.name for result in results if result.level == WARN}
     open_problems = any(r.level == BLOCK or (r.level == WARN and r.accepted_by is None) for r in results)
     return Verdict(not open_problems, results, tuple(sorted(set(accepted) - warned)))
 
 
-def _accept(result: CheckResult, accepted: Mapping[str, Acceptance]) -> CheckResult:
+def _apply_acceptance(result: CheckResult, accepted: Mapping[str, Acceptance]) -> CheckResult:
     acceptance = accepted.get(result.name)
     if result.level != WARN or acceptance is None:
         return result
@@ -75,25 +75,25 @@ def _accept(result: CheckResult, accepted: Mapping[str, Acceptance]) -> CheckRes
     )
 
 
-def _results(manifest: Manifest, numbers: Numbers, facts: CandidateFacts) -> Iterator[CheckResult]:
-    yield from judge_whole(manifest, numbers, facts)
+def _iterate_results(manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSummary) -> Iterator[CheckResult]:
+    yield from judge_whole_candidate(manifest, numbers, facts)
     for check in manifest.checks:
         if check.per == "run":
             yield judge_check(check, None, manifest, numbers)
-    groups = groups_of(manifest.reconcile, numbers)
+    groups = index_groups(manifest.reconcile, numbers)
     balances = [rule for rule in manifest.reconcile if rule.per != "run"]
     for rule in manifest.reconcile:
         if rule.per == "run":
-            yield judge_balance(rule, None, numbers, groups)
+            yield judge_reconciliation(rule, None, numbers, groups)
     for partition in manifest.partitions:
         yield from judge_partition(partition, manifest, numbers, facts)
         for check in manifest.checks:
             if check.per != "run":
                 yield judge_check(check, partition, manifest, numbers)
         for rule in balances:
-            yield judge_balance(rule, partition, numbers, groups)
+            yield judge_reconciliation(rule, partition, numbers, groups)
         for comparison in manifest.compare:
-            yield judge_move(comparison, partition, numbers)
+            yield judge_comparison(comparison, partition, numbers)
         for control in manifest.control:
             yield judge_control(control, partition, manifest, numbers)
     yield from judge_rows(manifest, numbers, facts)

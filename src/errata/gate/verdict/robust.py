@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-_OF_MEDIAN = Decimal("1.4826")
-_OF_MEAN = Decimal("1.2533")
+_MEDIAN_FACTOR = Decimal("1.4826")
+_MEAN_FACTOR = Decimal("1.2533")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ def median(numbers: Sequence[Decimal]) -> Decimal:
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
-def spread_of(numbers: Sequence[Decimal]) -> Spread:
+def measure_spread(numbers: Sequence[Decimal]) -> Spread:
     """Middle and unit of at least one number."""
     middle = median(numbers)
     deviations = [abs(number - middle) for number in numbers]
     if typical := median(deviations):
-        return Spread(middle, typical * _OF_MEDIAN, is_robust=True)
-    return Spread(middle, sum(deviations, Decimal(0)) / len(deviations) * _OF_MEAN, is_robust=False)
+        return Spread(middle, typical * _MEDIAN_FACTOR, is_robust=True)
+    return Spread(middle, sum(deviations, Decimal(0)) / len(deviations) * _MEAN_FACTOR, is_robust=False)

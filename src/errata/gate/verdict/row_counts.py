@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
 
-from errata.gate.row_accounts import CHUNK, Account, account_of, chunk_measure
-from errata.gate.verdict.findings import BLOCK, OK, SEVERITY, WARN, CandidateFacts, Numbers
+from errata.gate.row_accounts import CHUNK, RowAccount, build_account, chunk_measure
+from errata.gate.verdict.findings import BLOCK, OK, SEVERITY, WARN, CandidateSummary, MeasurementIndex
 from errata.gate.verdict.thresholds import Limit
 from errata.model.manifest import InputPin, Manifest
 from errata.model.partition import WHOLE
@@ -25,29 +25,29 @@ _NOT_COUNTED = "was not counted"
 _SET_ASIDE = "rows_set_aside "
 
 
-def judge_rows(manifest: Manifest, numbers: Numbers, facts: CandidateFacts) -> Iterator[CheckResult]:
+def judge_rows(manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSummary) -> Iterator[CheckResult]:
     """What is said of inputs that rows were taken out of, or could have been."""
-    books = [book for pin in manifest.inputs if (book := _Book(pin, manifest, numbers)).is_open]
+    books = [book for pin in manifest.inputs if (book := _InputAccounts(pin, manifest, numbers)).is_open]
     if not books:
         return
     for partition in (*manifest.partitions, WHOLE):
         concerned = [book for book in books if partition in book.accounts]
         if concerned:
-            yield _balanced(partition, concerned, facts)
+            yield _judge_accounts(partition, concerned, facts)
     if not facts.is_trial:
-        yield _chunks(books)
+        yield _judge_chunks(books)
     for book in books:
         for name in book.foreign:
             message = f"{book.pin.name} has rows of {name}, which was not asked for"
             yield CheckResult(ACCOUNTING, name, None, BLOCK, message)
     for book in books:
-        yield from _limits(book, manifest)
+        yield from _judge_limits(book, manifest)
 
 
-class _Book:
+class _InputAccounts:
     """One input's accounts, by partition."""
 
-    def __init__(self, pin: InputPin, manifest: Manifest, numbers: Numbers) -> None:
+    def __init__(self, pin: InputPin, manifest: Manifest, numbers: MeasurementIndex) -> None:
         known: dict[str, list[Measurement]] = defaultdict(list)
         for (scope, partition, _), one in numbers.by_place.items():
             if scope == input_scope(pin.name):
@@ -55,7 +55,7 @@ class _Book:
         self.pin = pin
         self.numbers = numbers
         planned = (WHOLE,) if pin.partition is None else manifest.partitions
-        self.accounts = {name: account_of(numbers, pin.name, name, known) for name in planned}
+        self.accounts = {name: build_account(numbers, pin.name, name, known) for name in planned}
         self.foreign = sorted(
             name for name, listed in known.items() if name not in planned and any(one.name == ROWS_IN for one in listed)
         )
@@ -82,19 +82,19 @@ class _Book:
         return None if found is None else int(found.value or 0)
 
 
-def _balanced(partition: str, books: list[_Book], facts: CandidateFacts) -> CheckResult:
+def _judge_accounts(partition: str, books: list[_InputAccounts], facts: CandidateSummary) -> CheckResult:
     told: list[str] = []
     wrong: list[str] = []
     for book in books:
         account, name = book.accounts[partition], book.pin.name
-        told.append(f"{name}: {_said(account)}")
-        wrong += [f"{name}: {problem}" for problem in _problems(book.pin, partition, account, facts)]
+        told.append(f"{name}: {_describe_account(account)}")
+        wrong += [f"{name}: {problem}" for problem in _iterate_problems(book.pin, partition, account, facts)]
     place = None if partition == WHOLE else partition
     total = sum(book.accounts[partition].quarantined + book.accounts[partition].set_aside for book in books)
     return CheckResult(ACCOUNTING, place, str(total), BLOCK if wrong else OK, "; ".join(wrong or told))
 
 
-def _said(account: Account) -> str:
+def _describe_account(account: RowAccount) -> str:
     if not account.is_measured:
         return f"the transform set {account.set_aside} rows aside"
     aside = f", of which the transform set {account.set_aside} aside" if account.set_aside else ""
@@ -104,14 +104,14 @@ def _said(account: Account) -> str:
     )
 
 
-def _problems(pin: InputPin, partition: str, account: Account, facts: CandidateFacts) -> Iterator[str]:
+def _iterate_problems(pin: InputPin, partition: str, account: RowAccount, facts: CandidateSummary) -> Iterator[str]:
     if not pin.is_screened:
         return
     if account.read is None or account.used is None:
         yield _NOT_COUNTED
         return
     if account.read != account.used + account.quarantined + account.suppressed:
-        yield f"{_said(account)}, which does not balance"
+        yield f"{_describe_account(account)}, which does not balance"
     if pin.counts and account.read != pin.counts.get(partition, 0):
         yield f"{account.read} rows were read, its files hold {pin.counts.get(partition, 0)} by their own account"
     if account.set_aside > account.used:
@@ -127,7 +127,7 @@ def _problems(pin: InputPin, partition: str, account: Account, facts: CandidateF
             )
 
 
-def _chunks(books: list[_Book]) -> CheckResult:
+def _judge_chunks(books: list[_InputAccounts]) -> CheckResult:
     """What chunks counted, in a second read of the files they computed from, against what the gate counted."""
     wrong: list[str] = []
     seen: set[str] = set()
@@ -160,20 +160,22 @@ def _chunks(books: list[_Book]) -> CheckResult:
     return CheckResult(ACCOUNTING, None, None, OK, message)
 
 
-def _limits(book: _Book, manifest: Manifest) -> Iterator[CheckResult]:
+def _judge_limits(book: _InputAccounts, manifest: Manifest) -> Iterator[CheckResult]:
     limits = next((one for one in manifest.row_limits if one.name == book.pin.name), None)
     out = {name: account.quarantined + account.set_aside for name, account in book.accounts.items()}
     rows = {name: book.rows(name) for name in out}
     for partition, count in out.items():
         place = None if partition == WHOLE else partition
-        yield _limited(book.pin.name, place, count, rows[partition], limits)
+        yield _judge_limit(book.pin.name, place, count, rows[partition], limits)
     if WHOLE not in out:
         known = [each for each in rows.values() if each is not None]
         total = sum(known) if len(known) == len(rows) else None
-        yield _limited(book.pin.name, None, sum(out.values()), total, limits)
+        yield _judge_limit(book.pin.name, None, sum(out.values()), total, limits)
 
 
-def _limited(source: str, partition: str | None, count: int, rows: int | None, limits: RowLimits | None) -> CheckResult:
+def _judge_limit(
+    source: str, partition: str | None, count: int, rows: int | None, limits: RowLimits | None
+) -> CheckResult:
     limits = limits or RowLimits(source, warn="0")
     of = "" if rows is None else f" of {rows}"
     levels = [OK]

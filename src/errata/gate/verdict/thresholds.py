@@ -27,17 +27,17 @@ _RANGE: dict[str, tuple[str, Callable[[Decimal, Decimal, Decimal], bool]]] = {
 }
 
 
-def holds(threshold: Threshold, value: Decimal) -> bool:
+def meets_threshold(threshold: Threshold, value: Decimal) -> bool:
     """Whether a value meets a threshold."""
     if threshold.operator in _SINGLE:
-        return _SINGLE[threshold.operator][1](value, _number(threshold.operand))
+        return _SINGLE[threshold.operator][1](value, _parse_number(threshold.operand))
     if threshold.operator in _RANGE and threshold.upper is not None:
-        return _RANGE[threshold.operator][1](value, _number(threshold.operand), _number(threshold.upper))
+        return _RANGE[threshold.operator][1](value, _parse_number(threshold.operand), _parse_number(threshold.upper))
     known = ", ".join([*_SINGLE, *_RANGE])
     raise UsageError(f"the threshold {threshold.operator} was refused; expected one of {known}")
 
 
-def threshold_text(threshold: Threshold, unit: str) -> str:
+def format_threshold(threshold: Threshold, unit: str) -> str:
     """The threshold in words: ``at most 5 %``, ``less than 2 hours``."""
     suffix = {"percent": " %", "rows": ""}.get(unit, f" {unit}")
     if threshold.operator in _RANGE:
@@ -56,7 +56,7 @@ class Limit:
     def parse(cls, text: str) -> Limit:
         """``5%`` or ``0.05``."""
         bare = text.strip()
-        limit = cls(_number(bare.removesuffix("%").strip()), bare.endswith("%"))
+        limit = cls(_parse_number(bare.removesuffix("%").strip()), bare.endswith("%"))
         if limit.amount < 0:
             raise UsageError(f"the tolerance {text!r} was refused; expected zero or more")
         return limit
@@ -71,7 +71,7 @@ class Limit:
         return off * 100 > self.amount * abs(base) if self.is_percent else off > self.amount
 
 
-def _number(text: str) -> Decimal:
+def _parse_number(text: str) -> Decimal:
     try:
         number = Decimal(text)
     except InvalidOperation:

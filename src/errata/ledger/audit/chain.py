@@ -2,11 +2,12 @@
 
 Each entry's hash covers all its other fields and the previous hash, in two steps: the digest of what it says, and over
 that the link ``{content, previous, run, seq}``, each as canonical JSON. So a link can be shown, and hashed again, to
-people who may not read what the entry says; ``run`` is the SHA-256 of the run's id, so that none of a run's own entries
-can be passed off as another's. Entries of older ledgers have one hash over everything. An entry that records a change
-of a run's state has ``move: {from, to}`` in its body; the triggers accept no change without it. :func:`verify` walks
-the whole log in one consistent view, then compares it with the rows it explains: states and manifests of runs, the
-measurements of candidates, and everything else that governs (:mod:`errata.ledger.audit.verify_rows`).
+people who may not read what the entry says; ``run`` is the SHA-256 of the run's id, so that none of a run's own
+entries can be passed off as another's. Entries of older ledgers have one hash over everything. An entry that records a
+change of a run's state has ``move: {from, to}`` in its body; the triggers accept no change without it.
+:func:`verify_chain` walks the whole log in one consistent view, then compares it with the rows it explains: states and
+manifests of runs, the measurements of candidates, and everything else that governs
+(:mod:`errata.ledger.audit.verify_rows`).
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select, union_all
 
-from errata.canonical import canonical_bytes, plain, sha256
+from errata.canonical import canonical_bytes, sha256, to_plain
 from errata.errors import UsageError
-from errata.ledger.audit.measurement_digest import MEASURED, Said, misreported
-from errata.ledger.audit.replay import Account, Entry
-from errata.ledger.audit.verify_rows import unexplained
+from errata.ledger.audit.measurement_digest import MEASURED, LoggedDigest, find_misreported
+from errata.ledger.audit.replay import AuditReplay, ReplayEntry
+from errata.ledger.audit.verify_rows import find_difference
 from errata.ledger.db.database import Tx
-from errata.ledger.privacy.pseudonyms import book
+from errata.ledger.privacy.pseudonyms import current_registry
 from errata.ledger.records import AuditCheck
 from errata.ledger.schema.definition import audit, audit_head, metadata, run
 from errata.model.audit import GENESIS, Actor, AuditEntry, Head
@@ -33,7 +34,7 @@ _PAGE = 1000
 MOVE = "move"
 
 
-def append(
+def append_entry(
     tx: Tx,
     actor: Actor,
     action: str,
@@ -43,12 +44,12 @@ def append(
 ) -> AuditEntry:
     """Add one entry in the transaction that does what it says; returns it as it is stored."""
     # an error from elsewhere may quote a secret, and what is written here stays
-    full: dict[str, Any] = _redacted(plain(body or {}), tx.redact)
+    full: dict[str, Any] = _redact_texts(to_plain(body or {}), tx.redact)
     if MOVE in full:
         raise UsageError("an audit body was refused; 'move' is reserved for changes of state")
     if move is not None:
         full[MOVE] = {"from": move[0], "to": move[1]}
-    people, seq = book(), tx.head_seq + 1
+    people, seq = current_registry(), tx.head_seq + 1
     who = Actor(people.begin(actor.person, tx.at, seq), people.pseudonym(actor.os_user), actor.host, actor.single_user)
     full = people.conceal(full, action)
     open_entry = AuditEntry(seq, tx.head_hash, "", tx.at, who, action, run_id, full)
@@ -73,15 +74,15 @@ def append(
     return entry
 
 
-def _redacted(said: Any, redact: Callable[[str], str]) -> Any:
+def _redact_texts(said: Any, redact: Callable[[str], str]) -> Any:
     """Text by text, so that a secret which is also a word of JSON changes nothing but what was said."""
     match said:
         case str():
             return redact(said)
         case dict():
-            return {redact(key): _redacted(item, redact) for key, item in said.items()}
+            return {redact(key): _redact_texts(item, redact) for key, item in said.items()}
         case list():
-            return [_redacted(item, redact) for item in said]
+            return [_redact_texts(item, redact) for item in said]
         case _:
             return said
 
@@ -100,23 +101,23 @@ def link_bytes(entry: AuditEntry) -> bytes:
 
 def content_bytes(entry: AuditEntry) -> bytes:
     """What an entry says: when, who, what, of which run."""
-    fields = plain(entry)
+    fields = to_plain(entry)
     return canonical_bytes({name: fields[name] for name in ("at", "actor", "action", "run_id", "body")})
 
 
-def older_hash(entry: AuditEntry) -> str:
+def legacy_hash(entry: AuditEntry) -> str:
     """As entries were hashed before they had links."""
-    return sha256(older_bytes(entry))
+    return sha256(legacy_bytes(entry))
 
 
-def older_bytes(entry: AuditEntry) -> bytes:
+def legacy_bytes(entry: AuditEntry) -> bytes:
     """Canonical JSON of every field but ``hash``."""
-    fields = plain(entry)
+    fields = to_plain(entry)
     del fields["hash"]
     return canonical_bytes(fields)
 
 
-def entries(
+def load_entries(
     conn: Connection, run_id: str | None, limit: int | None, actions: Collection[str] = ()
 ) -> tuple[AuditEntry, ...]:
     """Entries as they are stored, oldest first; with ``limit`` the newest of them, with ``actions`` only those."""
@@ -125,52 +126,52 @@ def entries(
         query = query.where(audit.c.action.in_(sorted(actions)))
     if run_id is not None:
         query = query.where(audit.c.run_id == run_id)
-    return tuple(entry_of(row) for row in reversed(conn.execute(query).all()))
+    return tuple(entry_from_row(row) for row in reversed(conn.execute(query).all()))
 
 
-def head(conn: Connection) -> tuple[int, str, str]:
+def read_head(conn: Connection) -> tuple[int, str, str]:
     """Number, hash and time of the last entry; zeros and no time when there is none."""
     row = conn.execute(select(audit.c.seq, audit.c.hash, audit.c.at).order_by(audit.c.seq.desc()).limit(1)).first()
     return (0, GENESIS, "") if row is None else (row.seq, row.hash, row.at)
 
 
-def hash_at(conn: Connection, seq: int) -> str | None:
+def read_hash(conn: Connection, seq: int) -> str | None:
     """The hash of an entry; None when there is no such entry."""
     return GENESIS if seq == 0 else conn.execute(select(audit.c.hash).where(audit.c.seq == seq)).scalar()
 
 
-def uncovered_since(conn: Connection, seq: int) -> str | None:
+def find_uncovered_since(conn: Connection, seq: int) -> str | None:
     """When the first publication or rollback after this entry was settled; None when there is none."""
     settled = audit.c.action.in_(("publish.committed", "rollback.committed"))
     query = select(audit.c.at).where(audit.c.seq > seq, settled).order_by(audit.c.seq).limit(1)
     return conn.execute(query).scalar()
 
 
-def verify(conn: Connection, heads: Sequence[Head] = ()) -> AuditCheck:
+def verify_chain(conn: Connection, heads: Sequence[Head] = ()) -> AuditCheck:
     """Walk the chain, hold it against heads that were kept elsewhere, and compare it with the rows.
 
     Names the first entry that is wrong or missing.
     """
-    seq, last, told, witness = 0, GENESIS, _Told(), _Witness(heads)
-    for row in _stream(conn):
-        reason = _wrong(row, seq, last)
+    seq, last, told, witness = 0, GENESIS, _LogState(), _HeadComparison(heads)
+    for row in _iterate_rows(conn):
+        reason = _find_entry_fault(row, seq, last)
         if reason is not None:
-            return _broken(seq, f"entry {seq + 1}: {reason}", last)
+            return _build_failure(seq, f"entry {seq + 1}: {reason}", last)
         seq, last = row.seq, row.hash
         told.hear(row)
-        if denied := witness.denies(seq, last):
+        if denied := witness.find_contradiction(seq, last):
             return AuditCheck(ok=False, entries=seq, first_bad=denied[0], reason=denied[1], head=last)
-    reason = _cut(conn, seq, last) or witness.misses(seq)
+    reason = _find_truncation(conn, seq, last) or witness.find_missing_entry(seq)
     if reason is not None:
-        return _broken(seq, reason, last)
-    reason = _unlogged(conn, told)
-    first_bad, reason = (None, reason) if reason else misreported(conn, told.measured) or (None, None)
-    if reason is None and (found := unexplained(conn, told.account)):
+        return _build_failure(seq, reason, last)
+    reason = _find_unlogged_change(conn, told)
+    first_bad, reason = (None, reason) if reason else find_misreported(conn, told.measured) or (None, None)
+    if reason is None and (found := find_difference(conn, told.account)):
         first_bad, reason = found.seq, found.told
     return AuditCheck(reason is None, seq, first_bad, reason, last)
 
 
-class _Witness:
+class _HeadComparison:
     """Heads from outside, held against the chain while it is walked."""
 
     def __init__(self, heads: Sequence[Head]) -> None:
@@ -179,7 +180,7 @@ class _Witness:
             self._heads.setdefault(one.seq, []).append(one)
         self._agreed = 0
 
-    def denies(self, seq: int, found: str) -> tuple[int, str] | None:
+    def find_contradiction(self, seq: int, found: str) -> tuple[int, str] | None:
         """What a head says against this entry: the first entry that nobody vouches for any more, and why."""
         for head in self._heads.get(seq, ()):
             if head.hash != found:
@@ -192,7 +193,7 @@ class _Witness:
             self._agreed = seq
         return None
 
-    def misses(self, seq: int) -> str | None:
+    def find_missing_entry(self, seq: int) -> str | None:
         """What the heads say that the chain no longer has."""
         last = max(self._heads, default=0)
         if last <= seq:
@@ -202,17 +203,17 @@ class _Witness:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _LogState:
     """What the log says last: each run's state and manifest, and the numbers of each candidate."""
 
     states: dict[str, str] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
-    measured: dict[tuple[str, int], Said] = field(default_factory=dict)
-    account: Account = field(default_factory=Account)
+    measured: dict[tuple[str, int], LoggedDigest] = field(default_factory=dict)
+    account: AuditReplay = field(default_factory=AuditReplay)
 
     def hear(self, row: Row[Any]) -> None:
         body = json.loads(row.body)
-        entry = Entry(row.seq, row.run_id, row.action, body, row.at, row.person)
+        entry = ReplayEntry(row.seq, row.run_id, row.action, body, row.at, row.person)
         self.account.hear(entry, (row.person, row.os_user))
         if row.run_id is not None and MOVE in body:
             self.states[row.run_id] = body[MOVE]["to"]
@@ -222,25 +223,25 @@ class _Told:
             self.measured[row.run_id, body.get("n")] = (row.seq, body.get("digest"))
 
 
-def _broken(seq: int, reason: str, head: str) -> AuditCheck:
+def _build_failure(seq: int, reason: str, head: str) -> AuditCheck:
     return AuditCheck(ok=False, entries=seq, first_bad=seq + 1, reason=reason, head=head)
 
 
-def _stream(conn: Connection) -> Iterator[Row[Any]]:
+def _iterate_rows(conn: Connection) -> Iterator[Row[Any]]:
     query = select(audit).order_by(audit.c.seq)
     with conn.execute(query, execution_options={"yield_per": _PAGE}) as rows:
         yield from rows
 
 
-def _wrong(row: Row[Any], seq: int, head: str) -> str | None:
+def _find_entry_fault(row: Row[Any], seq: int, head: str) -> str | None:
     if row.seq != seq + 1:
         return f"missing; the next entry is {row.seq}"
     if row.previous != head:
         return "its previous hash is not the hash of the entry before"
     try:
-        entry = entry_of(row)
+        entry = entry_from_row(row)
         canonical = canonical_bytes(entry.body).decode()
-        is_its_hash = row.hash == entry_hash(entry) or row.hash == older_hash(entry)
+        is_its_hash = row.hash == entry_hash(entry) or row.hash == legacy_hash(entry)
     except (ValueError, TypeError, AttributeError):
         return "its content is not what Errata writes"
     if canonical != row.body or row.single_user not in (0, 1):
@@ -250,7 +251,7 @@ def _wrong(row: Row[Any], seq: int, head: str) -> str | None:
     return None
 
 
-def _cut(conn: Connection, seq: int, head: str) -> str | None:
+def _find_truncation(conn: Connection, seq: int, head: str) -> str | None:
     row = conn.execute(select(audit_head)).one()
     if (row.seq, row.hash) != (seq, head):
         return f"entry {seq + 1}: missing; the log ends at {seq}, its head was {row.seq}"
@@ -262,7 +263,7 @@ def _cut(conn: Connection, seq: int, head: str) -> str | None:
     return None
 
 
-def _unlogged(conn: Connection, told: _Told) -> str | None:
+def _find_unlogged_change(conn: Connection, told: _LogState) -> str | None:
     rows = {row.run_id: row for row in conn.execute(select(run.c.run_id, run.c.state, run.c.manifest_digest))}
     for run_id in sorted(rows.keys() | told.states.keys()):
         row, state, digest = rows.get(run_id), told.states.get(run_id), told.digests.get(run_id)
@@ -274,7 +275,7 @@ def _unlogged(conn: Connection, told: _Told) -> str | None:
     return None
 
 
-def entry_of(row: Row[Any]) -> AuditEntry:
+def entry_from_row(row: Row[Any]) -> AuditEntry:
     """A row as it was hashed."""
     actor = Actor(row.person, row.os_user, row.host, bool(row.single_user))
     return AuditEntry(row.seq, row.previous, row.hash, row.at, actor, row.action, row.run_id, json.loads(row.body))

@@ -16,14 +16,14 @@ from sqlalchemy import Connection, Row, func, select
 
 from errata.canonical import canonical_bytes, sha256
 from errata.errors import AuditBroken
-from errata.ledger.audit.chain import content_bytes, entry_hash, entry_of, link_bytes, older_bytes
+from errata.ledger.audit.chain import content_bytes, entry_from_row, entry_hash, legacy_bytes, link_bytes
 from errata.ledger.schema.definition import audit, audit_head
 
 _PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class AuditExcerpt:
     """Entries ``first`` to ``seq``; ``after`` is the hash before the first, ``hash`` that of the last."""
 
     first: int
@@ -38,43 +38,43 @@ class Segment:
         return b"".join(canonical_bytes(line) + b"\n" for line in told)
 
 
-def segment(conn: Connection, run_id: str) -> Segment:
+def load_excerpt(conn: Connection, run_id: str) -> AuditExcerpt:
     """The audit from the first entry of this run to the head; raises when it does not link up."""
     first = conn.execute(select(func.min(audit.c.seq)).where(audit.c.run_id == run_id)).scalar_one()
     head = conn.execute(select(audit_head)).one()
     after, previous = None, ""
     lines: list[Mapping[str, Any]] = []
-    for row in _from(conn, first):
+    for row in _iterate_from(conn, first):
         after = row.previous if after is None else after
         if (row.seq, row.previous) != (first + len(lines), previous or row.previous):
-            raise _broken(first + len(lines))
-        lines.append(_line(row, run_id))
+            raise _broken_error(first + len(lines))
+        lines.append(_build_line(row, run_id))
         previous = row.hash
     if (first + len(lines) - 1, previous) != (head.seq, head.hash):
-        raise _broken(first + len(lines))
-    return Segment(first, after or "", head.seq, head.hash, tuple(lines))
+        raise _broken_error(first + len(lines))
+    return AuditExcerpt(first, after or "", head.seq, head.hash, tuple(lines))
 
 
-def _from(conn: Connection, first: int) -> Iterator[Row[Any]]:
+def _iterate_from(conn: Connection, first: int) -> Iterator[Row[Any]]:
     query = select(audit).where(audit.c.seq >= first).order_by(audit.c.seq)
     with conn.execute(query, execution_options={"yield_per": _PAGE}) as rows:
         yield from rows
 
 
-def _line(row: Row[Any], run_id: str) -> Mapping[str, Any]:
-    entry, is_own = entry_of(row), row.run_id == run_id
+def _build_line(row: Row[Any], run_id: str) -> Mapping[str, Any]:
+    entry, is_own = entry_from_row(row), row.run_id == run_id
     if row.hash == entry_hash(entry):
         if is_own:
             return {"seq": row.seq, "content": content_bytes(entry).decode()}
         link = json.loads(link_bytes(entry))
         return {"seq": row.seq, "run": link["run"], "content_sha256": link["content"]}
-    whole = older_bytes(entry)
+    whole = legacy_bytes(entry)
     if row.hash != sha256(whole):
-        raise _broken(row.seq)
+        raise _broken_error(row.seq)
     return {"seq": row.seq, "whole": whole.decode()} if is_own else {"seq": row.seq, "hash": row.hash}
 
 
-def _broken(seq: int) -> AuditBroken:
+def _broken_error(seq: int) -> AuditBroken:
     return AuditBroken(
         f"evidence was refused; expected an audit that links up, found that entry {seq} does not",
         state="nothing was written",

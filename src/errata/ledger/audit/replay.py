@@ -12,7 +12,7 @@ from typing import Any
 
 from errata.ledger.privacy.pseudonyms import is_pseudonym
 
-Key = tuple[Any, ...]
+RowKey = tuple[Any, ...]
 
 TABLES = (
     "run", "verdict", "warning_acceptance", "released", "fact", "guard", "candidate", "publication",
@@ -20,11 +20,11 @@ TABLES = (
 )  # fmt: skip
 """Tables of which the log tells every row; of chunks those of the plan stand in the manifest instead."""
 
-_ADOPTED = ("snapshot_id", "rows", "files", "bytes")
+_ADOPTED_FIELDS = ("snapshot_id", "rows", "files", "bytes")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ReplayEntry:
     """An audit entry, as far as it matters here."""
 
     seq: int
@@ -39,123 +39,132 @@ class Entry:
         """What follows the first dot of the action."""
         return self.action.partition(".")[2]
 
-    def those(self, *names: str) -> dict[str, Any]:
+    def pick_fields(self, *names: str) -> dict[str, Any]:
         """The parts of the body with these names that are there."""
         return {name: self.body[name] for name in names if name in self.body}
 
 
 @dataclass(slots=True)
-class Expected:
+class ExpectedRow:
     """What a row should be: the entry it was last written with, and its values."""
 
     seq: int
     values: dict[str, Any] = field(default_factory=dict)
 
 
-class Account:
+class AuditReplay:
     """Everything that was heard so far."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, dict[Key, Expected]] = {name: {} for name in TABLES}
-        self.decided: dict[Key, int] = {}
+        self.rows: dict[str, dict[RowKey, ExpectedRow]] = {name: {} for name in TABLES}
+        self.decided: dict[RowKey, int] = {}
         """Decisions by run, person and digest; one may be told again when it suffices later."""
         self.decisions: dict[int, dict[str, Any]] = {}
         """What each entry of a decision says."""
-        self.glass: dict[Key, Any] = {}  # why it was broken last, by run, person and digest
+        self.glass: dict[RowKey, Any] = {}  # why it was broken last, by run, person and digest
         self.people: dict[str, int] = {}
         """Pseudonyms and the first entry that names each; below zero, the entry that erased them."""
         self.entries: dict[int, tuple[str | None, str]] = {}
-        self.tops: dict[Key, Key] = {}  # the newest acceptance of each partition
+        self.tops: dict[RowKey, RowKey] = {}  # the newest acceptance of each partition
 
-    def hear(self, entry: Entry, names: Iterable[str]) -> None:
+    def hear(self, entry: ReplayEntry, names: Iterable[str]) -> None:
         """One entry, by people of these names."""
         self.entries[entry.seq] = (entry.run, entry.action)
         for name in names:
             if is_pseudonym(name):
                 self.people.setdefault(name, entry.seq)
-        hear = _HEARS.get(entry.action) or _HEARS.get(entry.action.partition(".")[0] + ".")
+        hear = _REPLAYERS.get(entry.action) or _REPLAYERS.get(entry.action.partition(".")[0] + ".")
         if hear is not None:
             hear(self, entry)
 
-    def put(self, table: str, key: Key, seq: int, **values: Any) -> None:
+    def put(self, table: str, key: RowKey, seq: int, **values: Any) -> None:
         """Expect a row, or one to be written again."""
-        found = self.rows[table].setdefault(key, Expected(seq))
+        found = self.rows[table].setdefault(key, ExpectedRow(seq))
         found.seq = seq
         found.values |= values
 
 
-def _planned(account: Account, entry: Entry) -> None:
-    told = entry.those("manifest_digest", "product") | {"planned_by": entry.person, "planned_at": entry.at}
+def _replay_plan(account: AuditReplay, entry: ReplayEntry) -> None:
+    told = entry.pick_fields("manifest_digest", "product") | {"planned_by": entry.person, "planned_at": entry.at}
     if "table" in entry.body:
         told["table_name"] = entry.body["table"]
     account.put("run", (entry.run,), entry.seq, **told)
 
 
-def _decided(account: Account, entry: Entry) -> None:
+def _replay_decision(account: AuditReplay, entry: ReplayEntry) -> None:
     if "digest" in entry.body and "person" in entry.body:
         account.decided.setdefault((entry.run, entry.body["person"], entry.body["digest"]), entry.seq)
-        told = entry.those("person", "digest", "note") | {"at": entry.at, "break_glass": _glass_in(account, entry)}
+        told = entry.pick_fields("person", "digest", "note") | {
+            "at": entry.at,
+            "break_glass": _find_break_glass(account, entry),
+        }
         decision = "declined" if entry.action == "run.declined" else "approved"
         account.decisions[entry.seq] = {"run_id": entry.run, "decision": decision, **told}
 
 
-def _broke_glass(account: Account, entry: Entry) -> None:
+def _replay_break_glass(account: AuditReplay, entry: ReplayEntry) -> None:
     account.glass[entry.run, entry.body["person"], entry.body["digest"]] = entry.body["why"]
 
 
-def _glass_in(account: Account, entry: Entry) -> Any:
+def _find_break_glass(account: AuditReplay, entry: ReplayEntry) -> Any:
     """Why whoever decided did so alone: the entry before says it; empty for a decision like any other."""
     key = (entry.run, entry.body.get("person"), entry.body.get("digest"))
     return account.glass.get(key, "") if entry.body.get("break_glass") else ""
 
 
-def _verdict(account: Account, entry: Entry) -> None:
+def _replay_verdict(account: AuditReplay, entry: ReplayEntry) -> None:
     if "thresholds_digest" in entry.body:
-        told = entry.those("passed", "thresholds_digest", "checks_digest") | {"person": entry.person, "at": entry.at}
+        told = entry.pick_fields("passed", "thresholds_digest", "checks_digest") | {
+            "person": entry.person,
+            "at": entry.at,
+        }
         account.put("verdict", (entry.seq,), entry.seq, run_id=entry.run, candidate_n=entry.body["n"], **told)
 
 
-def _accepted_warning(account: Account, entry: Entry) -> None:
-    told = entry.those("why", "person", "findings") | {"check_name": entry.body["check"], "at": entry.at}
+def _replay_warning(account: AuditReplay, entry: ReplayEntry) -> None:
+    told = entry.pick_fields("why", "person", "findings") | {"check_name": entry.body["check"], "at": entry.at}
     account.put("warning_acceptance", (entry.seq,), entry.seq, run_id=entry.run, **told)
 
 
-def _released(account: Account, entry: Entry) -> None:
-    told = entry.those("digest", "person", "kind", "note") | {"candidate_n": entry.body["candidate"], "at": entry.at}
-    told |= {"subject": entry.body["digest"], "break_glass": _glass_in(account, entry)}
+def _replay_release(account: AuditReplay, entry: ReplayEntry) -> None:
+    told = entry.pick_fields("digest", "person", "kind", "note") | {
+        "candidate_n": entry.body["candidate"],
+        "at": entry.at,
+    }
+    told |= {"subject": entry.body["digest"], "break_glass": _find_break_glass(account, entry)}
     account.put("released", (entry.seq,), entry.seq, run_id=entry.run, **told)
 
 
-def _fact(account: Account, entry: Entry) -> None:
+def _replay_fact(account: AuditReplay, entry: ReplayEntry) -> None:
     account.put("fact", (entry.run, entry.what), entry.seq, value=entry.body, at=entry.at)
 
 
-def _guarded(account: Account, entry: Entry) -> None:
-    account.put("guard", (entry.seq,), entry.seq, **entry.those("table_uuid", "snapshot_id"))
+def _replay_guard(account: AuditReplay, entry: ReplayEntry) -> None:
+    account.put("guard", (entry.seq,), entry.seq, **entry.pick_fields("table_uuid", "snapshot_id"))
 
 
-def _candidate(account: Account, entry: Entry) -> None:
+def _replay_candidate(account: AuditReplay, entry: ReplayEntry) -> None:
     if entry.what in ("intended", "made", "abandoned"):
-        told = entry.those("branch", "digest", "snapshot_id", "base_snapshot_id", "detail")
+        told = entry.pick_fields("branch", "digest", "snapshot_id", "base_snapshot_id", "detail")
         if entry.what == "intended":
             told["at"] = entry.at
         account.put("candidate", (entry.run, entry.body["n"]), entry.seq, state=entry.what, **told)
 
 
-def _publication(account: Account, entry: Entry) -> None:
+def _replay_publication(account: AuditReplay, entry: ReplayEntry) -> None:
     pub, what, kind = entry.body.get("publication"), entry.what, entry.action.partition(".")[0]
     if pub is None:
         return
     if what == "intended":
-        told = entry.those("partitions", "person", "reason") | {"table_name": entry.body["table"]}
+        told = entry.pick_fields("partitions", "person", "reason") | {"table_name": entry.body["table"]}
         told |= {"release": entry.body.get("release") or None, "intended_at": entry.at, "settled_at": None}
         account.put("publication", (pub,), entry.seq, run_id=entry.run, kind=kind, state=what, **told)
     if what in ("intended", "updated"):
-        account.put("publication", (pub,), entry.seq, **entry.those("base_snapshot_id"))
+        account.put("publication", (pub,), entry.seq, **entry.pick_fields("base_snapshot_id"))
         told = {"pub_id": pub, "part_digest": entry.body["detail"], "at": entry.at}
         account.put("publication_detail", (entry.seq,), entry.seq, **told)
     if what in ("committed", "abandoned"):
-        told = entry.those("data_files_written") | {"result_snapshot_id": entry.body["snapshot_id"]}
+        told = entry.pick_fields("data_files_written") | {"result_snapshot_id": entry.body["snapshot_id"]}
         told["settled_at"] = entry.at
         account.put("publication", (pub,), entry.seq, state=what, **told)
     if what == "committed":
@@ -165,10 +174,12 @@ def _publication(account: Account, entry: Entry) -> None:
             told["opened_at"] = entry.at
             account.put("hazard", (pub,), entry.seq, **told)
         for partition in entry.body["partitions"]:
-            _accepted(account, entry, table, pub, partition, rollback=kind == "rollback")
+            _replay_acceptance(account, entry, table, pub, partition, rollback=kind == "rollback")
 
 
-def _accepted(account: Account, entry: Entry, table: str, pub: str, partition: str, *, rollback: bool) -> None:
+def _replay_acceptance(
+    account: AuditReplay, entry: ReplayEntry, table: str, pub: str, partition: str, *, rollback: bool
+) -> None:
     """A publication stands on what was there; a rollback is a copy of what that stood on."""
     known, key, top = account.rows["acceptance"], (pub, partition), account.tops.get((table, partition))
     if rollback:
@@ -182,11 +193,11 @@ def _accepted(account: Account, entry: Entry, table: str, pub: str, partition: s
     account.tops[table, partition] = key
 
 
-def _hazard_closed(account: Account, entry: Entry) -> None:
+def _replay_hazard(account: AuditReplay, entry: ReplayEntry) -> None:
     account.put("hazard", (entry.body["publication"],), entry.seq, closed_at=entry.at)
 
 
-def _chunk(account: Account, entry: Entry) -> None:
+def _replay_chunk(account: AuditReplay, entry: ReplayEntry) -> None:
     run, body, what = entry.run, entry.body, entry.what
     for chunk in body.get("chunks", [body.get("chunk")]):
         match what:
@@ -194,7 +205,7 @@ def _chunk(account: Account, entry: Entry) -> None:
                 account.put("chunk", (run, chunk), entry.seq, state="running", fence=body["fence"], snapshot_id=None)
                 account.put("attempt", (run, chunk, body["fence"]), entry.seq, state="running", snapshot_id=None)
             case "adopted":
-                output = entry.those(*_ADOPTED)
+                output = entry.pick_fields(*_ADOPTED_FIELDS)
                 account.put("attempt", (run, chunk, body["fence"]), entry.seq, state="adopted", **output)
                 told = {name if name == "snapshot_id" else f"output_{name}": it for name, it in output.items()}
                 account.put("chunk", (run, chunk), entry.seq, state="done", **told)
@@ -209,37 +220,37 @@ def _chunk(account: Account, entry: Entry) -> None:
         account.put("chunk", (run, chunk), entry.seq, state="pending", origin=origin)
 
 
-def _attempt(account: Account, entry: Entry) -> None:
+def _replay_attempt(account: AuditReplay, entry: ReplayEntry) -> None:
     key = (entry.run, entry.body["chunk"], entry.body["fence"])
     account.put("attempt", key, entry.seq, state=entry.what, error_code=entry.body["reason"])
     # what becomes of the chunk is told by an entry that follows, unless it just goes back in line
     account.put("chunk", key[:2], entry.seq, state="pending")
 
 
-def _erased(account: Account, entry: Entry) -> None:
+def _replay_erasure(account: AuditReplay, entry: ReplayEntry) -> None:
     account.people[entry.body["subject"]] = -entry.seq
 
 
-_HEARS: dict[str, Callable[[Account, Entry], None]] = {
-    "run.planned": _planned,
-    "run.approved": _decided,
-    "run.declined": _decided,
-    "approval.recorded": _decided,
-    "run.validated": _verdict,
-    "run.rejected": _verdict,
-    "verdict.recorded": _verdict,
-    "warning.accepted": _accepted_warning,
-    "run.released": _released,
-    "fact.": _fact,
-    "guard.recorded": _guarded,
-    "candidate.": _candidate,
-    "publish.": _publication,
-    "rollback.": _publication,
-    "hazard.closed": _hazard_closed,
-    "chunk.": _chunk,
-    "chunks.": _chunk,
-    "attempt.": _attempt,
-    "person.erased": _erased,
-    "break_glass.": _broke_glass,
+_REPLAYERS: dict[str, Callable[[AuditReplay, ReplayEntry], None]] = {
+    "run.planned": _replay_plan,
+    "run.approved": _replay_decision,
+    "run.declined": _replay_decision,
+    "approval.recorded": _replay_decision,
+    "run.validated": _replay_verdict,
+    "run.rejected": _replay_verdict,
+    "verdict.recorded": _replay_verdict,
+    "warning.accepted": _replay_warning,
+    "run.released": _replay_release,
+    "fact.": _replay_fact,
+    "guard.recorded": _replay_guard,
+    "candidate.": _replay_candidate,
+    "publish.": _replay_publication,
+    "rollback.": _replay_publication,
+    "hazard.closed": _replay_hazard,
+    "chunk.": _replay_chunk,
+    "chunks.": _replay_chunk,
+    "attempt.": _replay_attempt,
+    "person.erased": _replay_erasure,
+    "break_glass.": _replay_break_glass,
 }
 """By action, or by what it begins with."""

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Table, select
 
 from errata.canonical import digest_of
-from errata.ledger.audit.replay import TABLES, Account, Key
+from errata.ledger.audit.replay import TABLES, AuditReplay, RowKey
 from errata.ledger.privacy.pseudonyms import as_stored
 from errata.ledger.schema import definition
 
@@ -32,64 +32,68 @@ class Difference:
     told: str
 
 
-def unexplained(conn: Connection, account: Account) -> Difference | None:
+def find_difference(conn: Connection, account: AuditReplay) -> Difference | None:
     """The first thing that does not agree: by entry, then rows that no entry speaks of."""
     with as_stored():
         found = [one for differences in _CHECKS for one in differences(conn, account)]
     return min(found, key=lambda one: (one.seq is None, one.seq, one.told), default=None)
 
 
-def _rows(conn: Connection, account: Account) -> Iterator[Difference]:
+def _compare_tables(conn: Connection, account: AuditReplay) -> Iterator[Difference]:
     for name in TABLES:
-        yield from _table(conn, definition.metadata.tables[name], account)
+        yield from _compare_table(conn, definition.metadata.tables[name], account)
 
 
-def _table(conn: Connection, table: Table, account: Account) -> Iterator[Difference]:
+def _compare_table(conn: Connection, table: Table, account: AuditReplay) -> Iterator[Difference]:
     missing, key_of = dict(account.rows[table.name]), _KEYS[table.name]
-    keys: dict[int, Key] = {}
-    for row in _stream(conn, table):
+    keys: dict[int, RowKey] = {}
+    for row in _iterate_rows(conn, table):
         key = key_of(row)
         said = missing.pop(key, None)
         if said is None:
             if not _is_planned(table, row):
-                yield Difference(None, f"{_told(table, row)} is there, but no entry speaks of it")
+                yield Difference(None, f"{_format_row(table, row)} is there, but no entry speaks of it")
             continue
-        found = _values(table, row)
+        found = _read_values(table, row)
         if table is definition.acceptance:
             keys[row.seq] = key
             found["stands_on"] = None if row.stands_on is None else keys.get(row.stands_on, row.stands_on)
         if table is not definition.run and row.audit_seq != said.seq:
-            yield Difference(said.seq, f"{_told(table, row)} names entry {row.audit_seq} as its last, not {said.seq}")
-        yield from _unlike(table, row, said.seq, said.values, found)
+            yield Difference(
+                said.seq, f"{_format_row(table, row)} names entry {row.audit_seq} as its last, not {said.seq}"
+            )
+        yield from _compare_values(table, row, said.seq, said.values, found)
     for key, said in missing.items():
         yield Difference(said.seq, f"entry {said.seq} wrote {table.name} {'/'.join(map(str, key))}, which is not there")
 
 
-def _unlike(
+def _compare_values(
     table: Table, row: Row[Any], seq: int, said: Mapping[str, Any], found: Mapping[str, Any]
 ) -> Iterator[Difference]:
     for name, value in said.items():
         if not _is_same(value, found.get(name)):
-            told = f"{_told(table, row)} has {name} {found.get(name)!r}, not {value!r} as entry {seq} says"
+            told = f"{_format_row(table, row)} has {name} {found.get(name)!r}, not {value!r} as entry {seq} says"
             yield Difference(seq, told)
 
 
-def _decisions(conn: Connection, account: Account) -> Iterator[Difference]:
+def _compare_decisions(conn: Connection, account: AuditReplay) -> Iterator[Difference]:
     missing, told = dict(account.decided), dict(account.decisions)
-    for row in _stream(conn, definition.approval):
+    for row in _iterate_rows(conn, definition.approval):
         said = told.pop(row.audit_seq, None)
         if said is None or any(said[name] != getattr(row, name) for name in ("run_id", "person", "digest", "decision")):
-            yield Difference(None, f"{_told(definition.approval, row)} is there, but no entry speaks of it")
+            yield Difference(None, f"{_format_row(definition.approval, row)} is there, but no entry speaks of it")
             continue
         missing.pop((row.run_id, row.person, row.digest), None)
-        yield from _unlike(definition.approval, row, row.audit_seq, said, _values(definition.approval, row))
+        yield from _compare_values(
+            definition.approval, row, row.audit_seq, said, _read_values(definition.approval, row)
+        )
     for (run, person, _), seq in missing.items():
         yield Difference(seq, f"entry {seq} wrote a decision of {person} on {run}, which is not there")
 
 
-def _people(conn: Connection, account: Account) -> Iterator[Difference]:
+def _compare_people(conn: Connection, account: AuditReplay) -> Iterator[Difference]:
     missing = dict(account.people)
-    for row in _stream(conn, definition.subject):
+    for row in _iterate_rows(conn, definition.subject):
         seq = missing.pop(row.pseudonym, 0)
         is_erased = row.handle is None or row.secret is None
         if is_erased and seq >= 0:
@@ -100,18 +104,20 @@ def _people(conn: Connection, account: Account) -> Iterator[Difference]:
         yield Difference(abs(seq), f"entry {abs(seq)} names {name}, of whom there is no row")
 
 
-def _others(conn: Connection, account: Account) -> Iterator[Difference]:
+def _compare_other_tables(conn: Connection, account: AuditReplay) -> Iterator[Difference]:
     """Tables without a rule of their own: the entry that a row names is there, and is about the same run."""
     for table in definition.metadata.sorted_tables:
         if "audit_seq" not in table.c or table.name in (*TABLES, "approval", "subject"):
             continue
-        for row in _stream(conn, table):
+        for row in _iterate_rows(conn, table):
             run = account.entries.get(row.audit_seq, ("", ""))[0]
             if run is not None and run != getattr(row, "run_id", run):
-                yield Difference(None, f"{_told(table, row)} names entry {row.audit_seq}, which does not explain it")
+                yield Difference(
+                    None, f"{_format_row(table, row)} names entry {row.audit_seq}, which does not explain it"
+                )
 
 
-def _plans(conn: Connection, _: Account) -> Iterator[Difference]:
+def _compare_plans(conn: Connection, _: AuditReplay) -> Iterator[Difference]:
     """Scope and reason of a run, and the chunks of its plan before any was cut or packed anew, are its manifest's."""
     chunk, manifest, run = definition.chunk, definition.manifest, definition.run
     wanted = select(run.c.run_id, run.c.partitions, run.c.reason, manifest.c.content)
@@ -122,7 +128,7 @@ def _plans(conn: Connection, _: Account) -> Iterator[Difference]:
             planned = {one["chunk_id"]: list(one["partitions"]) for one in sealed["chunks"]}
         except (ValueError, KeyError, TypeError):
             continue  # not the bytes of a plan any more: whoever reads the manifest is told
-        for name, stored in (("partitions", _json(row.partitions)), ("reason", row.reason)):
+        for name, stored in (("partitions", _parse_json(row.partitions)), ("reason", row.reason)):
             if name in sealed and sealed[name] != stored:
                 yield Difference(None, f"run {row.run_id} has other {name} than its manifest")
         own = select(chunk.c.chunk_id, chunk.c.partitions).where(chunk.c.run_id == row.run_id, chunk.c.origin.is_(None))
@@ -132,9 +138,9 @@ def _plans(conn: Connection, _: Account) -> Iterator[Difference]:
                 yield Difference(None, f"chunk {name} of {row.run_id} is not as its manifest has it")
 
 
-_CHECKS = (_rows, _decisions, _people, _others, _plans)
+_CHECKS = (_compare_tables, _compare_decisions, _compare_people, _compare_other_tables, _compare_plans)
 
-_KEYS: dict[str, Callable[[Row[Any]], Key]] = {
+_KEYS: dict[str, Callable[[Row[Any]], RowKey]] = {
     "run": lambda row: (row.run_id,),
     "verdict": lambda row: (row.audit_seq,),
     "warning_acceptance": lambda row: (row.audit_seq,),
@@ -152,42 +158,42 @@ _KEYS: dict[str, Callable[[Row[Any]], Key]] = {
 """What tells the rows of a table apart, in the words of the log."""
 
 
-def _stream(conn: Connection, table: Table) -> Iterator[Row[Any]]:
+def _iterate_rows(conn: Connection, table: Table) -> Iterator[Row[Any]]:
     query = select(table).order_by(*table.primary_key.columns)
     with conn.execute(query, execution_options={"yield_per": _PAGE}) as rows:
         yield from rows
 
 
-def _told(table: Table, row: Row[Any]) -> str:
+def _format_row(table: Table, row: Row[Any]) -> str:
     key = "/".join(str(getattr(row, column.name)) for column in table.primary_key.columns)
     run = getattr(row, "run_id", None)
     return f"{table.name} {key}" + (f" of {run}" if run and run not in key else "")
 
 
-def _values(table: Table, row: Row[Any]) -> dict[str, Any]:
+def _read_values(table: Table, row: Row[Any]) -> dict[str, Any]:
     found = {column.name: getattr(row, column.name) for column in table.columns}
     if table is definition.publication:
         found |= {"partitions": json.loads(row.partitions), "release": json.loads(row.release) or None}
     # what entries name by its digest, or as data
-    for wanted, name, read in _READ:
+    for wanted, name, read in _DERIVED_VALUES:
         if table is wanted:
             found[name] = read(row)
     return found
 
 
-_READ: tuple[tuple[Table, str, Callable[[Row[Any]], Any]], ...] = (
-    (definition.verdict, "checks_digest", lambda row: _digest(row.checks)),
-    (definition.released, "subject", lambda row: _digest(row.subject)),
-    (definition.candidate, "detail", lambda row: _digest(row.detail)),
-    (definition.fact, "value", lambda row: _json(row.value)),
+_DERIVED_VALUES: tuple[tuple[Table, str, Callable[[Row[Any]], Any]], ...] = (
+    (definition.verdict, "checks_digest", lambda row: _digest_json(row.checks)),
+    (definition.released, "subject", lambda row: _digest_json(row.subject)),
+    (definition.candidate, "detail", lambda row: _digest_json(row.detail)),
+    (definition.fact, "value", lambda row: _parse_json(row.value)),
 )
 
 
-def _digest(stored: str) -> str:
-    return digest_of(_json(stored))
+def _digest_json(stored: str) -> str:
+    return digest_of(_parse_json(stored))
 
 
-def _json(stored: str) -> Any:
+def _parse_json(stored: str) -> Any:
     try:
         return json.loads(stored)
     except ValueError:
@@ -204,7 +210,7 @@ def _is_same(said: Any, found: Any) -> bool:
         return True
     match said:
         case str():
-            return isinstance(found, str) and _has(found, _REDACTED.split(said))
+            return isinstance(found, str) and _has_parts(found, _REDACTED.split(said))
         case list():
             return isinstance(found, list) and len(said) == len(found) and all(map(_is_same, said, found))
         case dict():
@@ -214,7 +220,7 @@ def _is_same(said: Any, found: Any) -> bool:
             return False
 
 
-def _has(found: str, parts: list[str]) -> bool:
+def _has_parts(found: str, parts: list[str]) -> bool:
     """Whether a text begins with the first part, ends with the last and has the others in between, in their order."""
     first, *between = parts
     if not between or not found.startswith(first):

@@ -25,8 +25,8 @@ from sqlalchemy.exc import ArgumentError, IntegrityError
 
 from errata.errors import UsageError
 from errata.failpoints import failpoint
-from errata.ledger.db.dialect import Dialect, Trouble
-from errata.ledger.privacy.pseudonyms import Book, Wrapping, reading
+from errata.ledger.db.dialect import Dialect, FailureKind
+from errata.ledger.privacy.pseudonyms import PersonRegistry, WrappingKeyLoader, use_registry
 from errata.ledger.schema.definition import audit
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ _OPENING_SECONDS = 10.0
 """A person waits for an answer: a server that is not there at all is told soon."""
 
 
-_UNKEPT = re.compile("[\x00\ud800-\udfff]")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 """Null characters PostgreSQL cannot keep, and lone surrogates no database can."""
 
 
@@ -61,13 +61,13 @@ class Database:
         *,
         create: bool = True,
         redact: Callable[[str], str] = str,
-        wrapping: Wrapping | None = None,
+        wrapping: WrappingKeyLoader | None = None,
     ) -> None:
-        parsed = _parsed(url)
+        parsed = _parse_url(url)
         self._wrapping = wrapping
         self.proposed: dict[str, str] = {}
         """Pseudonyms of people of whom nothing is recorded yet; plans that name them are being sealed."""
-        self.dialect = _dialect_of(parsed)
+        self.dialect = _choose_dialect(parsed)
         self._redact = redact
         self._opened = False
         self._clock, self._head = text(self.dialect.clock), text(self.dialect.head)
@@ -81,30 +81,30 @@ class Database:
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Run ``work`` on one consistent view of the database."""
-        return self._whole(lambda: self.transact(work, write=False))
+        return self._run_with_retries(lambda: self.transact(work, write=False))
 
     def write(self, work: Callable[[Tx], T]) -> T:
         """Run ``work`` in one write transaction: all of it is kept, once, or nothing."""
-        attempt = _Write(self, work)
-        return self._whole(attempt.once, lambda: attempt.sent is not None)
+        attempt = _WriteAttempt(self, work)
+        return self._run_with_retries(attempt.run_once, lambda: attempt.sent is not None)
 
     def bare(self, work: Callable[[Connection], T]) -> T:
         """Run ``work``, which must be idempotent, in a write transaction on a database that may have no tables yet."""
-        return self._whole(lambda: self.transact(work, write=True))
+        return self._run_with_retries(lambda: self.transact(work, write=True))
 
     def clock(self, conn: Connection) -> tuple[str, int]:
         """The database's time, as an ISO instant and as milliseconds since 1970."""
         at, now_ms = conn.execute(self._clock).one()
         return str(at), int(now_ms)
 
-    def begun(self, conn: Connection) -> Tx:
+    def begin_tx(self, conn: Connection) -> Tx:
         """A write transaction that has the time and the head of the chain, and is the only writer."""
         at, now_ms, seq, head = conn.execute(self._head).one()
         return Tx(conn, at, now_ms, seq, head, self.redact)
 
     def redact(self, message: str) -> str:
         """``message`` without secrets and without characters that a database cannot keep."""
-        return _UNKEPT.sub("\ufffd", self._redact(message))
+        return _UNSTORABLE.sub("\ufffd", self._redact(message))
 
     def close(self) -> None:
         """Give back every connection."""
@@ -115,7 +115,7 @@ class Database:
         with (
             self.engine.connect().execution_options(errata_write=write) as conn,
             conn.begin(),
-            reading(Book(conn, self._wrapping, self.proposed, self.redact)),
+            use_registry(PersonRegistry(conn, self._wrapping, self.proposed, self.redact)),
         ):
             return work(conn)
 
@@ -123,69 +123,69 @@ class Database:
         for statement in self.dialect.begin(write=conn.get_execution_options().get("errata_write", False)):
             conn.exec_driver_sql(statement)
 
-    def _whole(self, once: Callable[[], T], unsure: Callable[[], bool] = lambda: False) -> T:
+    def _run_with_retries(self, once: Callable[[], T], unsure: Callable[[], bool] = lambda: False) -> T:
         try:
             try:
                 result = once()
             except self.dialect.errors as error:
-                if self.dialect.trouble(error) is Trouble.FINAL:
+                if self.dialect.classify_error(error) is FailureKind.FINAL:
                     raise
-                result = self._again(once)
+                result = self._retry(once)
         except IntegrityError:
             raise
         except self.dialect.errors as error:
-            raise self._failed(error, unsure=unsure()) from error
+            raise self._translate_error(error, unsure=unsure()) from error
         self._opened = True
         return result
 
-    def _again(self, once: Callable[[], T]) -> T:
+    def _retry(self, once: Callable[[], T]) -> T:
         # Needed on a bad day only, and its import costs more than a transaction.
         from tenacity import RetryCallState, Retrying, retry_if_exception, wait_random_exponential
 
         patience = self.dialect.patience if self._opened else min(self.dialect.patience, _OPENING_SECONDS)
-        limits = {Trouble.BUSY: _BUSY_SECONDS, Trouble.LOST: patience, Trouble.FINAL: 0.0}
+        limits = {FailureKind.BUSY: _BUSY_SECONDS, FailureKind.LOST: patience, FailureKind.FINAL: 0.0}
 
         def is_over(state: RetryCallState) -> bool:
             error = state.outcome.exception() if state.outcome else None
-            limit = limits[self.dialect.trouble(error)] if error else 0.0
+            limit = limits[self.dialect.classify_error(error)] if error else 0.0
             return (state.seconds_since_start or 0.0) >= limit
 
         tries = Retrying(
-            retry=retry_if_exception(lambda error: self.dialect.trouble(error) is not Trouble.FINAL),
+            retry=retry_if_exception(lambda error: self.dialect.classify_error(error) is not FailureKind.FINAL),
             wait=wait_random_exponential(multiplier=0.02, max=1.0),
             stop=is_over,
             reraise=True,
         )
         return tries(once)
 
-    def _failed(self, error: Exception, *, unsure: bool) -> Exception:
+    def _translate_error(self, error: Exception, *, unsure: bool) -> Exception:
         failed = self.dialect.failed(error, opening=not self._opened, unsure=unsure)
         failed.message = self.redact(failed.message)
         return failed
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent(Generic[T]):
+class _SentCommit(Generic[T]):
     """A commit that was sent: what the transaction answers, and its last audit entry."""
 
     result: T
     seq: int
     hash: str
 
-    def is_kept(self, conn: Connection) -> bool:
+    def is_committed(self, conn: Connection) -> bool:
         query = audit.select().where(audit.c.seq == self.seq, audit.c.hash == self.hash)
         return conn.execute(query).first() is not None
 
 
-class _Write(Generic[T]):
+class _WriteAttempt(Generic[T]):
     """One write, from its first try until it is known to have happened."""
 
     def __init__(self, database: Database, work: Callable[[Tx], T]) -> None:
         self._database, self._work = database, work
-        self.sent: _Sent[T] | None = None
+        self.sent: _SentCommit[T] | None = None
         self._kept = False
 
-    def once(self) -> T:
+    def run_once(self) -> T:
         try:
             result = self._database.transact(self._inside, write=True)
         except self._database.dialect.errors:
@@ -198,49 +198,49 @@ class _Write(Generic[T]):
         return result
 
     def _inside(self, conn: Connection) -> T:
-        tx = self._database.begun(conn)
-        if self.sent is not None and self.sent.is_kept(conn):
+        tx = self._database.begin_tx(conn)
+        if self.sent is not None and self.sent.is_committed(conn):
             self._kept = True
             return self.sent.result
         self.sent = None
         before = tx.head_seq
         result = self._work(tx)
         # From here on only the commit is left.
-        self.sent = _Sent(result, tx.head_seq, tx.head_hash) if tx.head_seq > before else None
+        self.sent = _SentCommit(result, tx.head_seq, tx.head_hash) if tx.head_seq > before else None
         failpoint("ledger.before_commit")
         return result
 
 
-def _parsed(url: str) -> URL:
+def _parse_url(url: str) -> URL:
     try:
         return make_url(url)
     except (ArgumentError, ValueError):
-        raise _not_opened(f"found {_scheme(url)}, which cannot be read as a URL") from None
+        raise _not_opened_error(f"found {_mask_url(url)}, which cannot be read as a URL") from None
 
 
-def _dialect_of(url: URL) -> Dialect:
+def _choose_dialect(url: URL) -> Dialect:
     match url.drivername:
         case "sqlite" | "sqlite+pysqlite":
-            from errata.ledger.db.sqlite import Sqlite
+            from errata.ledger.db.sqlite import SqliteDialect
 
             if not url.database or url.database == ":memory:":
-                raise _not_opened("found a database in memory")
-            return Sqlite(url, Path(url.database))
+                raise _not_opened_error("found a database in memory")
+            return SqliteDialect(url, Path(url.database))
         case "postgresql" | "postgresql+psycopg":
-            from errata.ledger.db.postgres import Postgres
+            from errata.ledger.db.postgres import PostgresDialect
 
-            return Postgres(url)
+            return PostgresDialect(url)
         case _:
-            raise _not_opened(f"found {_scheme(str(url))}")
+            raise _not_opened_error(f"found {_mask_url(str(url))}")
 
 
-def _scheme(url: str) -> str:
+def _mask_url(url: str) -> str:
     # What follows may hold a password.
     scheme, colon, _ = url.partition("://")
     return f"{scheme}{colon}…" if colon else scheme
 
 
-def _not_opened(found: str) -> UsageError:
+def _not_opened_error(found: str) -> UsageError:
     return UsageError(
         f"the ledger was not opened; expected a SQLite file or a PostgreSQL database, {found}",
         state="nothing was created",

@@ -14,7 +14,7 @@ from errata.errors import ErrataError
 from errata.ledger.schema.triggers import Trigger
 
 
-class Trouble(Enum):
+class FailureKind(Enum):
     """What an error of the database means for the transaction it hit."""
 
     BUSY = auto()
@@ -47,7 +47,7 @@ class Dialect(Protocol):
         """The statements that begin a transaction: one consistent view, or the only writer (also to migrate)."""
         ...
 
-    def trouble(self, error: BaseException) -> Trouble:
+    def classify_error(self, error: BaseException) -> FailureKind:
         """What this error means."""
         ...
 
@@ -63,11 +63,11 @@ class Dialect(Protocol):
         """Name and version of the database."""
         ...
 
-    def triggers(self, conn: Connection) -> tuple[Trigger, ...]:
+    def expected_triggers(self, conn: Connection) -> tuple[Trigger, ...]:
         """The triggers that should be there."""
         ...
 
-    def found_triggers(self, conn: Connection) -> dict[str, str]:
+    def read_triggers(self, conn: Connection) -> dict[str, str]:
         """The triggers that are there, as ``Trigger.seen`` shows them."""
         ...
 

@@ -19,7 +19,7 @@ _NETWORK = frozenset(
 _MOUNTS = Path("/proc/self/mountinfo")
 
 
-def file_system_of(path: Path, mounts: str) -> str | None:
+def find_file_system(path: Path, mounts: str) -> str | None:
     """The type of the file system that holds ``path``, by the text of a mountinfo table."""
     best: tuple[int, str] | None = None
     for line in mounts.splitlines():
@@ -41,7 +41,7 @@ def refuse_network(path: Path, mounts: str | None = None) -> None:
             mounts = _MOUNTS.read_text()
         except OSError:
             return
-    kind = file_system_of(path.resolve(), mounts)
+    kind = find_file_system(path.resolve(), mounts)
     if kind in _NETWORK:
         raise SetupError(
             f"the ledger was not opened; expected a local disk, found {kind} under {path}",

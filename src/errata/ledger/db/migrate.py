@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 
-def bring_up(database: Database, *, create: bool = True) -> str:
+def migrate_ledger(database: Database, *, create: bool = True) -> str:
     """Migrate if needed; returns the ledger's id."""
-    found = database.read(_ready)
+    found = database.read(_read_ledger_id)
     if found is not None:
         return found
     if not create and not database.read(_is_ledger):
@@ -33,48 +33,48 @@ def bring_up(database: Database, *, create: bool = True) -> str:
             hint="the first `errata plan` creates it; -C DIR picks another project",
         )
     database.bare(lambda conn: _upgrade(conn, database.dialect))
-    made = database.read(_ready)
+    made = database.read(_read_ledger_id)
     if made is None:
         raise SetupError(f"the ledger {database.place} has no usable schema after its migration")
     return made
 
 
-def missing_triggers(conn: Connection, dialect: Dialect) -> tuple[str, ...]:
+def find_missing_triggers(conn: Connection, dialect: Dialect) -> tuple[str, ...]:
     """The rules that the database no longer enforces as written."""
-    found = dialect.found_triggers(conn)
-    return tuple(sorted(one.name for one in dialect.triggers(conn) if found.get(one.name) != one.seen))
+    found = dialect.read_triggers(conn)
+    return tuple(sorted(one.name for one in dialect.expected_triggers(conn) if found.get(one.name) != one.seen))
 
 
 def _is_ledger(conn: Connection) -> bool:
     return inspect(conn).has_table("alembic_version")
 
 
-def _ready(conn: Connection) -> str | None:
+def _read_ledger_id(conn: Connection) -> str | None:
     if not _is_ledger(conn):
         return None
     version = conn.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    if version is not None and version not in definition.KNOWN:
+    if version is not None and version not in definition.KNOWN_VERSIONS:
         raise SetupError(
-            f"the ledger was not opened; expected schema {definition.HEAD} or older, found {version}",
+            f"the ledger was not opened; expected schema {definition.LATEST_VERSION} or older, found {version}",
             state="nothing was changed",
             hint="it was written by a newer Errata; upgrade this one",
         )
-    if version != definition.HEAD:
+    if version != definition.LATEST_VERSION:
         return None
     return conn.execute(text("SELECT value FROM meta WHERE key = 'ledger_id'")).scalar()
 
 
 def _upgrade(conn: Connection, dialect: Dialect) -> None:
-    if _ready(conn) is not None:
+    if _read_ledger_id(conn) is not None:
         return
     from alembic import command
 
     dialect.drop_triggers(conn)
-    command.upgrade(alembic_config(conn), "head")
-    finish(conn, dialect)
+    command.upgrade(build_alembic_config(conn), "head")
+    finish_migration(conn, dialect)
 
 
-def alembic_config(conn: Connection | None = None) -> Config:
+def build_alembic_config(conn: Connection | None = None) -> Config:
     """Where the migrations are, and the connection they run on."""
     from alembic.config import Config
 
@@ -85,16 +85,18 @@ def alembic_config(conn: Connection | None = None) -> Config:
     return config
 
 
-def finish(conn: Connection, dialect: Dialect) -> None:
+def finish_migration(conn: Connection, dialect: Dialect) -> None:
     """What every migration ends with: the seeds, and all triggers as this version writes them."""
     _seed(conn)
-    for trigger in dialect.triggers(conn):
+    for trigger in dialect.expected_triggers(conn):
         for statement in trigger.statements:
             conn.exec_driver_sql(statement)
 
 
 def _seed(conn: Connection) -> None:
-    moves = [dict(zip(("kind", "from_state", "to_state"), move, strict=True)) for move in constraints.transitions()]
+    moves = [
+        dict(zip(("kind", "from_state", "to_state"), move, strict=True)) for move in constraints.iterate_transitions()
+    ]
     conn.execute(definition.transition.delete())
     conn.execute(definition.transition.insert(), moves)
     if conn.execute(text("SELECT 1 FROM audit_head")).first() is None:

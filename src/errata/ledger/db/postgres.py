@@ -19,9 +19,14 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from errata.errors import EngineError, ErrataError, LedgerUnavailable, SetupError, UsageError
-from errata.ledger.db.dialect import Trouble
+from errata.ledger.db.dialect import FailureKind
 from errata.ledger.schema.definition import metadata
-from errata.ledger.schema.triggers import PREFIX, Trigger, postgres_seen, postgres_triggers
+from errata.ledger.schema.triggers import (
+    FUNCTION_PREFIX,
+    Trigger,
+    build_postgres_triggers,
+    format_postgres_trigger,
+)
 
 _PATIENCE = "errata_patience"
 _PATIENCE_SECONDS = 120.0
@@ -42,23 +47,23 @@ _CONNECT = {
     "tcp_user_timeout": "20000",
 }
 
-_BUSY = frozenset({"40001", "40P01", "55P03", "53300"})
+_BUSY_CODES = frozenset({"40001", "40P01", "55P03", "53300"})
 """Serialisation failure, deadlock, lock timeout, too many connections."""
-_GONE = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25006"})
+_LOST_CODES = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25006"})
 """Shutting down, crashed, starting up, thrown out while idle, and a replica that was not promoted yet."""
 # Before there is a session the server's answer has no code, only a text.
-_FOR_GOOD = re.compile(
+_PERMANENT = re.compile(
     r"authentication failed|does not exist|no pg_hba\.conf entry|no password supplied|certificate|permission denied"
     r"|unsupported|invalid",
     re.IGNORECASE,
 )
-_DENIED = "42501"
-_WRONG = frozenset({"22", "42"})
+_DENIED_CODE = "42501"
+_FAULT_CLASSES = frozenset({"22", "42"})
 """A value or a statement that will not be taken tomorrow either."""
 
 # Any number will do that nobody else uses for advisory locks in this database: "errata" in ASCII.
-_WRITE = ("BEGIN ISOLATION LEVEL READ COMMITTED", f"SELECT pg_advisory_xact_lock({0x657272617461})")
-_READ = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
+_BEGIN_WRITE = ("BEGIN ISOLATION LEVEL READ COMMITTED", f"SELECT pg_advisory_xact_lock({0x657272617461})")
+_BEGIN_READ = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
 
 _TIME = (
     "to_char(now AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'),"
@@ -66,7 +71,7 @@ _TIME = (
 )
 
 
-class Postgres:
+class PostgresDialect:
     """The dialect of a PostgreSQL database."""
 
     errors: tuple[type[Exception], ...] = (DBAPIError,)
@@ -80,7 +85,7 @@ class Postgres:
 
     def __init__(self, url: URL) -> None:
         query = dict(url.query)
-        self.patience = _seconds(query.pop(_PATIENCE, _PATIENCE_SECONDS))
+        self.patience = _parse_seconds(query.pop(_PATIENCE, _PATIENCE_SECONDS))
         own = " ".join(f"-c {name}={value}" for name, value in _OPTIONS.items())
         # The server takes the last of two settings of the same name.
         query = _CONNECT | query | {"options": f"{own} {query.get('options', '')}".strip()}
@@ -107,23 +112,23 @@ class Postgres:
             ) from missing
 
     def begin(self, *, write: bool) -> tuple[str, ...]:
-        return _WRITE if write else _READ
+        return _BEGIN_WRITE if write else _BEGIN_READ
 
-    def trouble(self, error: BaseException) -> Trouble:
-        code = _code(error)
-        if code in _BUSY:
-            return Trouble.BUSY
-        if code in _GONE or code.startswith("08"):
-            return Trouble.LOST
+    def classify_error(self, error: BaseException) -> FailureKind:
+        code = _read_sqlstate(error)
+        if code in _BUSY_CODES:
+            return FailureKind.BUSY
+        if code in _LOST_CODES or code.startswith("08"):
+            return FailureKind.LOST
         if isinstance(error, DBAPIError) and error.connection_invalidated:
-            return Trouble.LOST
-        if isinstance(error, OperationalError) and not code and not _FOR_GOOD.search(self.said(error)):
-            return Trouble.LOST
-        return Trouble.FINAL
+            return FailureKind.LOST
+        if isinstance(error, OperationalError) and not code and not _PERMANENT.search(self.said(error)):
+            return FailureKind.LOST
+        return FailureKind.FINAL
 
     def failed(self, error: BaseException, *, opening: bool, unsure: bool) -> ErrataError:
         cause = self.said(error)
-        if _code(error) == _DENIED:
+        if _read_sqlstate(error) == _DENIED_CODE:
             return SetupError(
                 f"the ledger at {self.place} was not used; expected a role with the ledger's rights, found: {cause}",
                 state="nothing was changed",
@@ -140,7 +145,7 @@ class Postgres:
             if unsure
             else "the transaction was rolled back; nothing was changed"
         )
-        kind = EngineError if _code(error)[:2] in _WRONG else LedgerUnavailable
+        kind = EngineError if _read_sqlstate(error)[:2] in _FAULT_CLASSES else LedgerUnavailable
         return kind(
             f"the ledger at {self.place} could not be used: {cause}",
             state=state,
@@ -159,36 +164,36 @@ class Postgres:
     def version(self, conn: Connection) -> str:
         return f"PostgreSQL {conn.execute(text('SHOW server_version')).scalar_one()}".split(" (")[0]
 
-    def triggers(self, conn: Connection) -> tuple[Trigger, ...]:
-        return postgres_triggers(conn.execute(text("SELECT quote_ident(current_schema())")).scalar_one())
+    def expected_triggers(self, conn: Connection) -> tuple[Trigger, ...]:
+        return build_postgres_triggers(conn.execute(text("SELECT quote_ident(current_schema())")).scalar_one())
 
-    def found_triggers(self, conn: Connection) -> dict[str, str]:
-        return {row.tgname: postgres_seen(row.relname, row.tgtype, row.tgenabled, row.setting, row.prosrc)
-                for row in _triggers(conn)}  # fmt: skip
+    def read_triggers(self, conn: Connection) -> dict[str, str]:
+        return {row.tgname: format_postgres_trigger(row.relname, row.tgtype, row.tgenabled, row.setting, row.prosrc)
+                for row in _load_triggers(conn)}  # fmt: skip
 
     def drop_triggers(self, conn: Connection) -> None:
         quote = conn.dialect.identifier_preparer.quote
-        for row in _triggers(conn):
+        for row in _load_triggers(conn):
             conn.exec_driver_sql(f"DROP TRIGGER {quote(row.tgname)} ON {quote(row.relname)}")
-            if row.proname.startswith(PREFIX):
+            if row.proname.startswith(FUNCTION_PREFIX):
                 conn.exec_driver_sql(f"DROP FUNCTION {quote(row.proname)}()")
 
     def is_owner(self, conn: Connection) -> bool:
-        return bool(conn.exec_driver_sql(_OWNS).scalar())
+        return bool(conn.exec_driver_sql(_OWNS_SQL).scalar())
 
     def scrub(self, engine: Engine) -> str:
-        return _scrub(engine)
+        return _vacuum_subjects(engine)
 
 
-_OWNS = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'subject'::regclass"
+_OWNS_SQL = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'subject'::regclass"
 
 
-def _scrub(engine: Engine) -> str:
+def _vacuum_subjects(engine: Engine) -> str:
     """Write the table anew, so that no dead row of it is left; the owner's right alone."""
     raw = engine.raw_connection()
     try:
         cursor = raw.cursor()
-        cursor.execute(_OWNS)
+        cursor.execute(_OWNS_SQL)
         is_owner = cursor.fetchone() == (True,)
         if is_owner:
             cursor.execute("VACUUM (FULL) subject")
@@ -198,7 +203,7 @@ def _scrub(engine: Engine) -> str:
     return "" if is_owner else left
 
 
-_TRIGGERS = text(
+_TRIGGERS_SQL = text(
     "SELECT t.tgname, c.relname, t.tgtype, t.tgenabled::text AS tgenabled, p.proname, p.prosrc,"
     " concat_ws(' ', array_to_string(p.proconfig, ' '), pg_get_expr(t.tgqual, t.tgrelid)) AS setting"
     " FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid"
@@ -206,16 +211,16 @@ _TRIGGERS = text(
 )
 
 
-def _triggers(conn: Connection) -> list[Any]:
-    return list(conn.execute(_TRIGGERS, {"tables": sorted(metadata.tables)}).all())
+def _load_triggers(conn: Connection) -> list[Any]:
+    return list(conn.execute(_TRIGGERS_SQL, {"tables": sorted(metadata.tables)}).all())
 
 
-def _code(error: BaseException) -> str:
+def _read_sqlstate(error: BaseException) -> str:
     cause: Any = getattr(error, "orig", None) or error
     return str(getattr(cause, "sqlstate", None) or "")
 
 
-def _seconds(value: object) -> float:
+def _parse_seconds(value: object) -> float:
     try:
         found = float(str(value))
     except ValueError:

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterable
 
 from errata.errors import UsageError
-from errata.ledger.schema.constraints import rules
+from errata.ledger.schema.constraints import build_constraints
 from errata.ledger.schema.definition import metadata
-from errata.ledger.schema.triggers import PREFIX
+from errata.ledger.schema.triggers import FUNCTION_PREFIX
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 _VERSION = "alembic_version"
-_ERASED = ("handle", "secret", "audit_seq")
+_ERASED_COLUMNS = ("handle", "secret", "audit_seq")
 """What the erasure of a person changes; the pseudonym stays."""
 
 _TEXT = """\
@@ -61,7 +61,7 @@ COMMIT;
 """
 
 
-def roles_sql(owner: str = "errata_owner", app: str = "errata_app", schema: str = "public") -> str:
+def render_roles_sql(owner: str = "errata_owner", app: str = "errata_app", schema: str = "public") -> str:
     """The statements that make both roles and give each what it needs."""
     for name in (owner, app, schema):
         if not _NAME.fullmatch(name):
@@ -69,26 +69,29 @@ def roles_sql(owner: str = "errata_owner", app: str = "errata_app", schema: str 
     if owner == app:
         raise UsageError("one role for both was refused; expected an owner and another role that works")
     tables = sorted(metadata.tables)
-    never = {kind: {rule.table for rule in rules() if rule.on == kind and not rule.refused_when} for kind in _KINDS}
+    never = {
+        kind: {rule.table for rule in build_constraints() if rule.on == kind and not rule.refused_when}
+        for kind in _KINDS
+    }
     # written by migrations alone
     fixed = {"meta", "transition"}
     return _TEXT.format(
         owner=owner,
         app=app,
         schema=schema,
-        prefix=PREFIX.replace("_", r"\_"),
+        prefix=FUNCTION_PREFIX.replace("_", r"\_"),
         # only the ledger's: in a shared schema there are tables of others
-        all=_listed(schema, {*tables, _VERSION}),
+        all=_join_names(schema, {*tables, _VERSION}),
         owners="\n".join(f"ALTER TABLE {schema}.{name} OWNER TO {owner};" for name in (*tables, _VERSION)),
-        inserted=_listed(schema, set(tables) - fixed - {"audit_head"}),
-        updated=_listed(schema, set(tables) - never["update"] - {"subject"}),
-        erased=", ".join(_ERASED),
-        deleted=_listed(schema, set(tables) - never["delete"]),
+        inserted=_join_names(schema, set(tables) - fixed - {"audit_head"}),
+        updated=_join_names(schema, set(tables) - never["update"] - {"subject"}),
+        erased=", ".join(_ERASED_COLUMNS),
+        deleted=_join_names(schema, set(tables) - never["delete"]),
     )
 
 
 _KINDS = ("update", "delete")
 
 
-def _listed(schema: str, tables: Iterable[str]) -> str:
+def _join_names(schema: str, tables: Iterable[str]) -> str:
     return ", ".join(f"{schema}.{name}" for name in sorted(tables))

@@ -14,9 +14,9 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
 from errata.errors import ErrataError, LedgerUnavailable, NotFound, SetupError, StorageRefused
-from errata.ledger.db.dialect import Trouble
+from errata.ledger.db.dialect import FailureKind
 from errata.ledger.db.filesystem import refuse_network
-from errata.ledger.schema.triggers import Trigger, sqlite_triggers
+from errata.ledger.schema.triggers import Trigger, build_sqlite_triggers
 
 _BUSY_TIMEOUT_SECONDS = 5.0
 _BUSY_CODES = frozenset({5, 6})  # SQLITE_BUSY, SQLITE_LOCKED; extended codes keep them in the low byte
@@ -29,7 +29,7 @@ _TIME = (
 )  # fmt: skip
 
 
-class Sqlite:
+class SqliteDialect:
     """The dialect of a SQLite file."""
 
     clock = f"SELECT {_TIME}"
@@ -64,18 +64,18 @@ class Sqlite:
     def begin(self, *, write: bool) -> tuple[str, ...]:
         return ("BEGIN IMMEDIATE",) if write else ("BEGIN",)
 
-    def trouble(self, error: BaseException) -> Trouble:
-        return Trouble.BUSY if _code(error) in _BUSY_CODES else Trouble.FINAL
+    def classify_error(self, error: BaseException) -> FailureKind:
+        return FailureKind.BUSY if _read_error_code(error) in _BUSY_CODES else FailureKind.FINAL
 
     def failed(self, error: BaseException, *, opening: bool, unsure: bool) -> ErrataError:  # noqa: ARG002
         cause = self.said(error)
-        if _code(error) in _BROKEN_CODES:
+        if _read_error_code(error) in _BROKEN_CODES:
             return SetupError(
                 f"the ledger {self.place} was not opened; expected a SQLite database, found: {cause}",
                 state="nothing was changed",
                 hint="restore it from a backup; without the ledger published tables stay as they are",
             )
-        kind = StorageRefused if _code(error) in _STORAGE_CODES else LedgerUnavailable
+        kind = StorageRefused if _read_error_code(error) in _STORAGE_CODES else LedgerUnavailable
         return kind(
             f"the ledger {self.place} could not be used: {cause}",
             state="the transaction was rolled back; nothing was changed",
@@ -89,25 +89,25 @@ class Sqlite:
     def version(self, conn: Connection) -> str:
         return f"SQLite {conn.execute(text('SELECT sqlite_version()')).scalar_one()}"
 
-    def triggers(self, conn: Connection) -> tuple[Trigger, ...]:  # noqa: ARG002
-        return sqlite_triggers()
+    def expected_triggers(self, conn: Connection) -> tuple[Trigger, ...]:  # noqa: ARG002
+        return build_sqlite_triggers()
 
-    def found_triggers(self, conn: Connection) -> dict[str, str]:
+    def read_triggers(self, conn: Connection) -> dict[str, str]:
         rows = conn.execute(text("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
         return {str(name): str(sql) for name, sql in rows}
 
     def drop_triggers(self, conn: Connection) -> None:
-        for name in self.found_triggers(conn):
+        for name in self.read_triggers(conn):
             conn.exec_driver_sql(f"DROP TRIGGER {conn.dialect.identifier_preparer.quote(name)}")
 
     def is_owner(self, conn: Connection) -> bool:  # noqa: ARG002
         return True
 
     def scrub(self, engine: Engine) -> str:
-        return _scrub(engine)
+        return _vacuum_file(engine)
 
 
-def _scrub(engine: Engine) -> str:
+def _vacuum_file(engine: Engine) -> str:
     """Write all pages anew, then empty the write-ahead log, which holds pages as they were."""
     with engine.connect() as conn:
         driver: Any = conn.connection.dbapi_connection
@@ -117,7 +117,7 @@ def _scrub(engine: Engine) -> str:
     return f"{left}; erase the pseudonym again when nobody else uses it" if busy else ""
 
 
-def _code(error: BaseException) -> int:
+def _read_error_code(error: BaseException) -> int:
     cause: Any = getattr(error, "orig", None) or error
     return int(getattr(cause, "sqlite_errorcode", 0)) & 0xFF
 

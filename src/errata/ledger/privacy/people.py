@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import func, select
 
 from errata.errors import NotFound, StateRefused
-from errata.ledger.audit.chain import append, entries
+from errata.ledger.audit.chain import append_entry, load_entries
 from errata.ledger.db.database import Tx
-from errata.ledger.privacy.pseudonyms import as_stored, book, is_as_stored, new_pseudonym
+from errata.ledger.privacy.pseudonyms import as_stored, current_registry, is_as_stored, new_pseudonym
 from errata.ledger.records import ErasedRecord
 from errata.ledger.schema.definition import audit, subject
 from errata.ledger.schema.definition import run as run_table
@@ -40,31 +40,33 @@ class People(Store):
         if is_as_stored():
             return stored
         proposed = next((name for name, alias in self._database.proposed.items() if alias == stored), stored)
-        return self._read(lambda _: book().name(proposed))
+        return self._read(lambda _: current_registry().name(proposed))
 
     def alias(self, name: str) -> str:
         """The pseudonym of a name, for bytes that are sealed before they are recorded.
 
         Where there is none yet, the one that the person will have in this ledger once something of theirs is recorded.
         """
-        found = self._read(lambda _: book().pseudonym(name))
+        found = self._read(lambda _: current_registry().pseudonym(name))
         if found != name or not name:
             return found
         return self._database.proposed.setdefault(name, new_pseudonym())
 
-    def revealed(self, stored: Any) -> Any:
+    def reveal_data(self, stored: Any) -> Any:
         """JSON data with names and plain text, where they were not erased."""
-        return self._read(lambda _: book().reveal(stored))
+        return self._read(lambda _: current_registry().reveal(stored))
 
     def readable(self, entry: AuditEntry) -> AuditEntry:
         """An audit entry with names and plain text, where they were not erased."""
-        return self._read(lambda _: _readable(entry))
+        return self._read(lambda _: _reveal_entry(entry))
 
     def audit_log(
         self, run_id: str | None = None, limit: int | None = None, actions: Collection[str] = ()
     ) -> tuple[AuditEntry, ...]:
         """Entries as people read them, oldest first; with ``limit`` the newest of them, with ``actions`` only those."""
-        return self._read(lambda conn: tuple(_readable(entry) for entry in entries(conn, run_id, limit, actions)))
+        return self._read(
+            lambda conn: tuple(_reveal_entry(entry) for entry in load_entries(conn, run_id, limit, actions))
+        )
 
     def erase_person(self, name: str, reason: str, actor: Actor) -> ErasedRecord:
         """Forget who a pseudonym is and what they typed; the chain stays valid. The same again changes nothing."""
@@ -78,7 +80,7 @@ class People(Store):
                     state="nothing was changed",
                     hint="errata audit log shows the names; a pseudonym names someone who was erased before",
                 )
-            count = _entries_of(tx, row.pseudonym)
+            count = _count_entries(tx, row.pseudonym)
             if row.handle is None:
                 return ErasedRecord(row.pseudonym, count, 0, already=True)
             planned = select(run_table.c.run_id).where(
@@ -86,13 +88,18 @@ class People(Store):
             )
             if under_way := tx.conn.execute(planned.order_by(run_table.c.run_id)).scalars().all():
                 raise Refusal(
-                    _under_way(name, under_way), run_id=None, action="erase-person", body={"runs": list(under_way)}
+                    _active_runs_error(name, under_way),
+                    run_id=None,
+                    action="erase-person",
+                    body={"runs": list(under_way)},
                 )
-            seq = append(tx, actor, _ERASED, None, {"subject": row.pseudonym, "reason": reason}).seq
+            seq = append_entry(tx, actor, _ERASED, None, {"subject": row.pseudonym, "reason": reason}).seq
             forgotten = subject.update().where(subject.c.pseudonym == row.pseudonym)
             tx.conn.execute(forgotten.values(handle=None, secret=None, audit_seq=seq))
-            accounts = _accounts_of(tx, row.pseudonym)
-            return ErasedRecord(row.pseudonym, count, _older_rows(tx, row.handle), already=False, accounts=accounts)
+            accounts = _find_accounts(tx, row.pseudonym)
+            return ErasedRecord(
+                row.pseudonym, count, _count_legacy_entries(tx, row.handle), already=False, accounts=accounts
+            )
 
         done = self._write(actor, work)
         return replace(done, remains=self._scrub())
@@ -108,18 +115,18 @@ class People(Store):
             )
 
 
-def _readable(entry: AuditEntry) -> AuditEntry:
-    people = book()
+def _reveal_entry(entry: AuditEntry) -> AuditEntry:
+    people = current_registry()
     actor = replace(entry.actor, person=people.name(entry.actor.person), os_user=people.name(entry.actor.os_user))
     return replace(entry, actor=actor, body=people.reveal(dict(entry.body)))
 
 
-def _entries_of(tx: Tx, pseudonym: str) -> int:
+def _count_entries(tx: Tx, pseudonym: str) -> int:
     query = select(func.count()).select_from(audit).where(audit.c.person == pseudonym)
     return int(tx.conn.execute(query).scalar_one())
 
 
-def _accounts_of(tx: Tx, pseudonym: str) -> tuple[str, ...]:
+def _find_accounts(tx: Tx, pseudonym: str) -> tuple[str, ...]:
     """Accounts that are still known and that this person alone used, as far as the audit tells."""
     others = select(audit.c.os_user).where(audit.c.person != pseudonym)
     own = select(audit.c.os_user).where(audit.c.person == pseudonym, audit.c.os_user != pseudonym)
@@ -127,13 +134,13 @@ def _accounts_of(tx: Tx, pseudonym: str) -> tuple[str, ...]:
     return tuple(tx.conn.execute(select(subject.c.handle).where(wanted).order_by(subject.c.handle)).scalars())
 
 
-def _older_rows(tx: Tx, name: str) -> int:
+def _count_legacy_entries(tx: Tx, name: str) -> int:
     """Entries from before there were pseudonyms: they name the person, and cannot change."""
     where = (audit.c.person == name) | (audit.c.os_user == name)
     return int(tx.conn.execute(select(func.count()).select_from(audit).where(where)).scalar_one())
 
 
-def _under_way(name: str, runs: Sequence[str]) -> StateRefused:
+def _active_runs_error(name: str, runs: Sequence[str]) -> StateRefused:
     return StateRefused(
         f"{name} was not erased; expected no run under way that they asked for, found {', '.join(runs)}",
         state="nothing was changed",

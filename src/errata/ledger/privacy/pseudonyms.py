@@ -37,26 +37,26 @@ _SEALED = re.compile(r"sealed:(subject-[0-9a-f]{20}):([A-Za-z0-9_=-]+)")
 _SECRET_BYTES = 64
 _PLAIN, _WRAPPED = b"\x00", b"\x01"
 
-_TYPED = frozenset({"note", "reason", "stand", "why"})
+_TYPED_KEYS = frozenset({"note", "reason", "stand", "why"})
 """Keys under which people's own words stand, and sentences that name people."""
-_NAMED = frozenset({"accepted_by", "approved_by", "counted", "may", "people", "requested_by"})
+_NAME_KEYS = frozenset({"accepted_by", "approved_by", "counted", "may", "people", "requested_by"})
 """Keys under which names of people may stand; ``person`` always holds one."""
-_MACHINES = re.compile(
+_MACHINE_ACTIONS = re.compile(
     r"(attempt|candidate|canary|chunk|chunks|cost|determinism|fact|freeze|guard|hazard|pins|refs|throttle)\.|STALE_FENCE|cleanup"
 )
 """Actions whose reasons are codes that nobody typed, but for those that stand beside a ``person``."""
-_ROWS = "fact."
+_ROW_ACTION = "fact."
 
-Wrapping = Callable[[], bytes]
+WrappingKeyLoader = Callable[[], bytes]
 """The project's key for the keys of people; called only where one is needed."""
 
 
 @dataclass(slots=True)
-class Book:
+class PersonRegistry:
     """Who is who in one transaction."""
 
     conn: Connection
-    wrapping: Wrapping | None = None
+    wrapping: WrappingKeyLoader | None = None
     proposed: dict[str, str] = field(default_factory=dict)  # pseudonyms that sealed plans name already
     redact: Callable[[str], str] = str
     _names: dict[str, str | None] | None = None  # by pseudonym
@@ -73,20 +73,20 @@ class Book:
 
     def pseudonym(self, name: str) -> str:
         """The pseudonym of a name; a new one where an entry is being written, else the name where it has none."""
-        known = self._people()[1]
+        known = self._load_people()[1]
         if name in known or not name:
             return known.get(name, name)
         if _PSEUDONYM.fullmatch(name):
-            if name not in self._people()[0]:
+            if name not in self._load_people()[0]:
                 raise UsageError(f"{name!r} was refused; expected a person's name, found what looks like a pseudonym")
             return name
-        return name if self._entry is None else self._introduce(name)
+        return name if self._entry is None else self._add_person(name)
 
     def name(self, stored: str) -> str:
         """The name behind a pseudonym; the pseudonym when it was erased, and anything else as it is."""
         if not _PSEUDONYM.fullmatch(stored):
             return stored
-        return self._people()[0].get(stored) or stored
+        return self._load_people()[0].get(stored) or stored
 
     def seal(self, typed: str, author: str = "") -> str:
         """What a person typed, the one at work by default, readable with their key only."""
@@ -99,7 +99,7 @@ class Book:
         typed = self.redact(typed)
         if len(typed) > MAX_TEXT:
             typed = typed[: MAX_TEXT - 1] + "…"
-        content = self._cipher(author).encrypt(typed.encode(), [author.encode()])
+        content = self._build_cipher(author).encrypt(typed.encode(), [author.encode()])
         return f"sealed:{author}:{base64.urlsafe_b64encode(content).decode()}"
 
     def unseal(self, stored: str) -> str:
@@ -113,7 +113,9 @@ class Book:
         if author not in self._keys():
             return ERASED
         try:
-            return str(self._cipher(author).decrypt(base64.urlsafe_b64decode(found[2]), [author.encode()]), "utf-8")
+            return str(
+                self._build_cipher(author).decrypt(base64.urlsafe_b64decode(found[2]), [author.encode()]), "utf-8"
+            )
         except (InvalidTag, ValueError):
             return "(cannot be read: it was changed, or sealed with another key)"
         except KeyRefused as error:
@@ -121,11 +123,11 @@ class Book:
 
     def conceal(self, said: Any, action: str = "") -> Any:
         """JSON data as it is stored: pseudonyms for names, sealed text for what people typed."""
-        return self._concealed(said, "", "" if _MACHINES.match(action) else self._author)
+        return self._conceal_value(said, "", "" if _MACHINE_ACTIONS.match(action) else self._author)
 
-    def in_row(self, said: Any) -> Any:
-        """JSON data as a column of type :class:`Told` has it."""
-        return self.conceal(said, _ROWS)
+    def conceal_for_row(self, said: Any) -> Any:
+        """JSON data as a column of type :class:`PersonalJson` has it."""
+        return self.conceal(said, _ROW_ACTION)
 
     def reveal(self, stored: Any) -> Any:
         """JSON data as people read it."""
@@ -139,49 +141,49 @@ class Book:
             case _:
                 return stored
 
-    def _concealed(self, said: Any, key: str, author: str) -> Any:
+    def _conceal_value(self, said: Any, key: str, author: str) -> Any:
         match said:
             case str() if key == "person":
                 return self.pseudonym(said)
-            case str() if key in _NAMED:
-                return self._people()[1].get(said, said)
-            case str() if author and key in _TYPED:
+            case str() if key in _NAME_KEYS:
+                return self._load_people()[1].get(said, said)
+            case str() if author and key in _TYPED_KEYS:
                 return self.seal(said, author)
             case dict():
                 # words that stand beside a person are that person's; deeper ones may be settings of the same name
                 person = said.get("person")
                 theirs = self.pseudonym(person) if isinstance(person, str) else "" if key else author
-                return {name: self._concealed(item, name, theirs) for name, item in said.items()}
+                return {name: self._conceal_value(item, name, theirs) for name, item in said.items()}
             case list():
-                return [self._concealed(item, key, "") for item in said]
+                return [self._conceal_value(item, key, "") for item in said]
             case _:
                 return said
 
-    def _introduce(self, name: str) -> str:
-        names, pseudonyms = self._people()
+    def _add_person(self, name: str) -> str:
+        names, pseudonyms = self._load_people()
         assert self._entry is not None  # noqa: S101 (whoever calls has looked)
         made, secret = self.proposed.get(name) or new_pseudonym(), secrets.token_bytes(_SECRET_BYTES)
         at, seq = self._entry
-        row = {"pseudonym": made, "handle": name, "secret": self._wrapped(made, secret), "at": at, "seq": seq}
-        self.conn.execute(_INSERT, row)
+        row = {"pseudonym": made, "handle": name, "secret": self._wrap_secret(made, secret), "at": at, "seq": seq}
+        self.conn.execute(_INSERT_SQL, row)
         names[made], pseudonyms[name] = name, made
         if self._secrets is not None:
             self._secrets[made] = row["secret"]  # type: ignore[assignment]
         return made
 
-    def _people(self) -> tuple[dict[str, str | None], dict[str, str]]:
+    def _load_people(self) -> tuple[dict[str, str | None], dict[str, str]]:
         if self._names is None or self._pseudonyms is None:
-            rows = self.conn.execute(_NAMES).all()
+            rows = self.conn.execute(_NAMES_SQL).all()
             self._names = {row.pseudonym: row.handle for row in rows}
             self._pseudonyms = {row.handle: row.pseudonym for row in rows if row.handle is not None}
         return self._names, self._pseudonyms
 
     def _keys(self) -> dict[str, bytes]:
         if self._secrets is None:
-            self._secrets = {row.pseudonym: bytes(row.secret) for row in self.conn.execute(_SECRETS)}
+            self._secrets = {row.pseudonym: bytes(row.secret) for row in self.conn.execute(_SECRETS_SQL)}
         return self._secrets
 
-    def _cipher(self, pseudonym: str) -> Any:
+    def _build_cipher(self, pseudonym: str) -> Any:
         from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
         stored = self._keys()[pseudonym]
@@ -189,7 +191,7 @@ class Book:
             return AESSIV(stored[1:])
         return AESSIV(AESSIV(self._wrapping()).decrypt(stored[1:], [pseudonym.encode()]))
 
-    def _wrapped(self, pseudonym: str, secret: bytes) -> bytes:
+    def _wrap_secret(self, pseudonym: str, secret: bytes) -> bytes:
         if self.wrapping is None:
             return _PLAIN + secret
         from cryptography.hazmat.primitives.ciphers.aead import AESSIV
@@ -204,14 +206,14 @@ class Book:
         return self.wrapping()
 
 
-_NAMES = text("SELECT pseudonym, handle FROM subject")
-_SECRETS = text("SELECT pseudonym, secret FROM subject WHERE secret IS NOT NULL")
-_INSERT = text(
+_NAMES_SQL = text("SELECT pseudonym, handle FROM subject")
+_SECRETS_SQL = text("SELECT pseudonym, secret FROM subject WHERE secret IS NOT NULL")
+_INSERT_SQL = text(
     "INSERT INTO subject (pseudonym, handle, secret, at, audit_seq) VALUES (:pseudonym, :handle, :secret, :at, :seq)"
 )
 
-_book: ContextVar[Book | None] = ContextVar("errata_people", default=None)
-_stored: ContextVar[bool] = ContextVar("errata_stored", default=False)
+_registry: ContextVar[PersonRegistry | None] = ContextVar("errata_people", default=None)
+_reads_stored: ContextVar[bool] = ContextVar("errata_stored", default=False)
 
 
 def new_pseudonym() -> str:
@@ -224,66 +226,66 @@ def is_pseudonym(name: str) -> bool:
     return _PSEUDONYM.fullmatch(name) is not None
 
 
-def book() -> Book:
+def current_registry() -> PersonRegistry:
     """The people of the transaction at hand."""
-    found = _book.get()
+    found = _registry.get()
     if found is None:
         raise UsageError("a name was refused; expected a transaction of the ledger")
     return found
 
 
 @contextmanager
-def reading(people: Book) -> Iterator[None]:
+def use_registry(people: PersonRegistry) -> Iterator[None]:
     """One transaction, in which names and text are translated."""
-    token = _book.set(people)
+    token = _registry.set(people)
     try:
         yield
     finally:
-        _book.reset(token)
+        _registry.reset(token)
 
 
 @contextmanager
 def as_stored() -> Iterator[None]:
     """Everything as it is stored and hashed: pseudonyms, sealed text."""
-    token = _stored.set(True)
+    token = _reads_stored.set(True)
     try:
         yield
     finally:
-        _stored.reset(token)
+        _reads_stored.reset(token)
 
 
 def is_as_stored() -> bool:
     """Whether the caller wants what is stored."""
-    return _stored.get()
+    return _reads_stored.get()
 
 
-class Name(TypeDecorator[str]):
+class PersonName(TypeDecorator[str]):
     """A person's name; a pseudonym in the database."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
-        return None if value is None else book().pseudonym(value)
+        return None if value is None else current_registry().pseudonym(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
-        return value if value is None or _stored.get() else book().name(value)
+        return value if value is None or _reads_stored.get() else current_registry().name(value)
 
 
-class Typed(TypeDecorator[str]):
+class SealedText(TypeDecorator[str]):
     """What the person typed whose audit entry was written last; sealed in the database."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
-        return None if value is None else book().seal(value)
+        return None if value is None else current_registry().seal(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
-        return value if value is None or _stored.get() else book().unseal(value)
+        return value if value is None or _reads_stored.get() else current_registry().unseal(value)
 
 
-class Told(TypeDecorator[str]):
+class PersonalJson(TypeDecorator[str]):
     """Canonical JSON text that may name people and hold what they typed."""
 
     impl = Text
@@ -292,9 +294,9 @@ class Told(TypeDecorator[str]):
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
         if value is None:
             return None
-        return canonical_bytes(book().in_row(json.loads(value))).decode()
+        return canonical_bytes(current_registry().conceal_for_row(json.loads(value))).decode()
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
-        if value is None or _stored.get() or ("subject-" not in value):
+        if value is None or _reads_stored.get() or ("subject-" not in value):
             return value
-        return canonical_bytes(book().reveal(json.loads(value))).decode()
+        return canonical_bytes(current_registry().reveal(json.loads(value))).decode()

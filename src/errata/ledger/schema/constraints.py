@@ -20,7 +20,17 @@ APPEND_ONLY = (
     "acceptance", "approval", "audit", "fact", "guard", "manifest", "meta", "part", "publication_detail", "released",
     "transition", "verdict", "warning_acceptance",
 )  # fmt: skip
-KEPT = ("attempt", "audit_head", "candidate", "chunk", "frozen_scope", "hazard", "publication", "run", "subject")
+NEVER_DELETED = (
+    "attempt",
+    "audit_head",
+    "candidate",
+    "chunk",
+    "frozen_scope",
+    "hazard",
+    "publication",
+    "run",
+    "subject",
+)
 """Changed by their own rules, never removed."""
 REMEASURED = ("measurement",)
 """Removed and added as a whole until there is a verdict, never changed."""
@@ -33,7 +43,7 @@ CANDIDATE_MOVES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Constraint:
     """Before ``on``, a row of ``table`` is refused when ``refused_when`` holds (always, when that is empty).
 
     ``refused_when`` is SQL that both databases read, but for three words that each spells its own way: ``$differs``
@@ -51,7 +61,7 @@ class Rule:
         return f"{self.table}: {self.why}"
 
 
-def transitions() -> Iterator[tuple[str, str, str]]:
+def iterate_transitions() -> Iterator[tuple[str, str, str]]:
     """Every allowed move as (kind, from, to)."""
     tables: dict[str, Mapping[StrEnum, frozenset[StrEnum]]] = {
         "run": dict(RUN_MOVES.items()),
@@ -65,19 +75,19 @@ def transitions() -> Iterator[tuple[str, str, str]]:
             yield from ((kind, state.value, target.value) for target in sorted(targets))
 
 
-def rules() -> tuple[Rule, ...]:
+def build_constraints() -> tuple[Constraint, ...]:
     """Every rule; the name of each is unique."""
-    return (*_kept(), *_fixed(), *_moves(), *_OWN)
+    return (*_iterate_append_only(), *_iterate_fixed_columns(), *_iterate_moves(), *_TABLE_CONSTRAINTS)
 
 
-def _kept() -> Iterator[Rule]:
+def _iterate_append_only() -> Iterator[Constraint]:
     for table in (*APPEND_ONLY, *REMEASURED):
-        yield Rule(f"{table}_no_update", table, "update", "", "update refused, these rows are kept as written")
-    for table in (*APPEND_ONLY, *KEPT):
-        yield Rule(f"{table}_no_delete", table, "delete", "", "delete refused, these rows are kept as written")
+        yield Constraint(f"{table}_no_update", table, "update", "", "update refused, these rows are kept as written")
+    for table in (*APPEND_ONLY, *NEVER_DELETED):
+        yield Constraint(f"{table}_no_delete", table, "delete", "", "delete refused, these rows are kept as written")
 
 
-_FIXED = {
+_FIXED_COLUMNS = {
     "run": "run_id manifest_digest product table_name partitions planned_by reason planned_at",
     "chunk": "run_id chunk_id position partitions rows bytes wave origin",
     "attempt": "run_id chunk_id fence owner host pid process_started started_at",
@@ -90,19 +100,19 @@ _FIXED = {
 }
 
 
-def _fixed() -> Iterator[Rule]:
-    for table, columns in _FIXED.items():
+def _iterate_fixed_columns() -> Iterator[Constraint]:
+    for table, columns in _FIXED_COLUMNS.items():
         changed = " OR ".join(f"NEW.{name} $differs OLD.{name}" for name in columns.split())
-        yield Rule(f"{table}_fixed", table, "update", changed, "these columns are fixed when the row is written")
+        yield Constraint(f"{table}_fixed", table, "update", changed, "these columns are fixed when the row is written")
 
 
-def _moves() -> Iterator[Rule]:
+def _iterate_moves() -> Iterator[Constraint]:
     for table in ("chunk", "attempt", "publication", "candidate"):
-        unknown = f"NEW.state <> OLD.state AND {_unknown(table)}"
-        yield Rule(f"{table}_move", table, "update", unknown, "this move is not allowed")
+        unknown = f"NEW.state <> OLD.state AND {_unknown_move_sql(table)}"
+        yield Constraint(f"{table}_move", table, "update", unknown, "this move is not allowed")
 
 
-def _unknown(kind: str) -> str:
+def _unknown_move_sql(kind: str) -> str:
     known = f"kind = '{kind}' AND from_state = OLD.state AND to_state = NEW.state"
     return f"NOT EXISTS (SELECT 1 FROM transition WHERE {known})"  # noqa: S608
 
@@ -112,124 +122,173 @@ _ITS_CHUNK = (
     "FROM chunk WHERE run_id = NEW.run_id AND chunk_id = NEW.chunk_id AND fence = NEW.fence AND state = 'running'"
 )
 
-_OWN = (
-    Rule(
-        "audit_chain", "audit", "insert",
+_TABLE_CONSTRAINTS = (
+    Constraint(
+        "audit_chain",
+        "audit",
+        "insert",
         "NOT EXISTS (SELECT 1 FROM audit_head WHERE NEW.seq = seq + 1 AND NEW.previous = hash)",
         "the entry does not continue the chain",
     ),
-    Rule(
-        "audit_head_rule", "audit_head", "update",
+    Constraint(
+        "audit_head_rule",
+        "audit_head",
+        "update",
         "NEW.one <> 1 OR NEW.seq <> OLD.seq + 1 OR NOT EXISTS"
         " (SELECT 1 FROM audit WHERE seq = NEW.seq AND hash = NEW.hash AND previous = OLD.hash)",
         "follows the chain, one entry at a time",
     ),
-    Rule(
-        "run_start", "run", "insert",
+    Constraint(
+        "run_start",
+        "run",
+        "insert",
         f"NEW.state <> 'planned' OR NOT EXISTS ({_NEWEST} AND $from IS NULL AND $to = 'planned')",
         "a run starts as planned, with its audit entry",
     ),
     # a run that stays where it is makes a move as well
-    Rule("run_move", "run", "update", _unknown("run"), "this move is not allowed"),
-    Rule(
-        "run_audited", "run", "update",
+    Constraint("run_move", "run", "update", _unknown_move_sql("run"), "this move is not allowed"),
+    Constraint(
+        "run_audited",
+        "run",
+        "update",
         f"NOT EXISTS ({_NEWEST} AND seq > OLD.audit_seq AND $from = OLD.state AND $to = NEW.state)",
         "a move needs the audit entry that names it",
     ),
-    Rule(
-        "approval_digest", "approval", "insert",
+    Constraint(
+        "approval_digest",
+        "approval",
+        "insert",
         "NOT EXISTS (SELECT 1 FROM run WHERE run_id = NEW.run_id AND manifest_digest = NEW.digest)",
         "names another digest than the run",
     ),
-    Rule(
-        "released_state", "released", "insert",
+    Constraint(
+        "released_state",
+        "released",
+        "insert",
         "NOT EXISTS (SELECT 1 FROM run WHERE run_id = NEW.run_id AND state IN ('validated', 'part_published'))",
         "only a run that passed its gate is released",
     ),
-    Rule("released_audited", "released", "insert", f"NOT EXISTS ({_NEWEST})", "a release needs its audit entry"),
-    Rule(
-        "chunk_start", "chunk", "insert", "NEW.state <> 'pending' OR NEW.fence <> 0",
+    Constraint("released_audited", "released", "insert", f"NOT EXISTS ({_NEWEST})", "a release needs its audit entry"),
+    Constraint(
+        "chunk_start",
+        "chunk",
+        "insert",
+        "NEW.state <> 'pending' OR NEW.fence <> 0",
         "a chunk starts as pending, with fence 0",
     ),
-    Rule(
-        "chunk_fence", "chunk", "update",
+    Constraint(
+        "chunk_fence",
+        "chunk",
+        "update",
         "NEW.fence < OLD.fence OR (NEW.state = 'running' AND NEW.fence = OLD.fence)",
         "the fence only grows, and every claim grows it",
     ),
-    Rule(
-        "chunk_done", "chunk", "update",
+    Constraint(
+        "chunk_done",
+        "chunk",
+        "update",
         "OLD.state IN ('done', 'replaced') OR (NEW.state = 'done' AND NOT EXISTS (SELECT 1 FROM attempt"
         " WHERE run_id = NEW.run_id AND chunk_id = NEW.chunk_id AND fence = NEW.fence AND state = 'adopted'))",
         "done means one adopted attempt, for good",
     ),
-    Rule(
-        "attempt_start", "attempt", "insert", f"NEW.state <> 'running' OR NOT EXISTS (SELECT 1 {_ITS_CHUNK})",
+    Constraint(
+        "attempt_start",
+        "attempt",
+        "insert",
+        f"NEW.state <> 'running' OR NOT EXISTS (SELECT 1 {_ITS_CHUNK})",
         "an attempt starts as running, with the fence of its chunk",
     ),
-    Rule("attempt_over", "attempt", "update", "OLD.state <> 'running'", "it is over"),
-    Rule(
-        "attempt_stale", "attempt", "update",
+    Constraint("attempt_over", "attempt", "update", "OLD.state <> 'running'", "it is over"),
+    Constraint(
+        "attempt_stale",
+        "attempt",
+        "update",
         f"NEW.state IN ('running', 'adopted') AND NOT EXISTS (SELECT 1 {_ITS_CHUNK})",
         "its fence is stale",
     ),
-    Rule("candidate_start", "candidate", "insert", "NEW.state <> 'intended'", "intent comes first"),
-    Rule(
-        "measurement_judged_delete", "measurement", "delete",
+    Constraint("candidate_start", "candidate", "insert", "NEW.state <> 'intended'", "intent comes first"),
+    Constraint(
+        "measurement_judged_delete",
+        "measurement",
+        "delete",
         "EXISTS (SELECT 1 FROM verdict WHERE run_id = OLD.run_id AND candidate_n = OLD.candidate_n)",
         "its candidate is judged, the numbers stay",
     ),
-    Rule(
-        "measurement_judged_insert", "measurement", "insert",
+    Constraint(
+        "measurement_judged_insert",
+        "measurement",
+        "insert",
         "EXISTS (SELECT 1 FROM verdict WHERE run_id = NEW.run_id AND candidate_n = NEW.candidate_n)",
         "its candidate is judged, the numbers stay",
     ),
-    Rule("publication_start", "publication", "insert", "NEW.state <> 'intended'", "intent comes first"),
-    Rule(
-        "publication_settled", "publication", "update",
+    Constraint("publication_start", "publication", "insert", "NEW.state <> 'intended'", "intent comes first"),
+    Constraint(
+        "publication_settled",
+        "publication",
+        "update",
         "OLD.state <> 'intended' OR (NEW.state = 'committed' AND NEW.result_snapshot_id IS NULL)",
         "settled once, committed with a snapshot",
     ),
-    Rule(
-        "scope_lock_held", "scope_lock", "delete",
+    Constraint(
+        "scope_lock_held",
+        "scope_lock",
+        "delete",
         "EXISTS (SELECT 1 FROM publication WHERE pub_id = OLD.pub_id AND state = 'intended')",
         "its publication is open",
     ),
-    Rule(
-        "scope_lock_taken", "scope_lock", "insert",
+    Constraint(
+        "scope_lock_taken",
+        "scope_lock",
+        "insert",
         "EXISTS (SELECT 1 FROM scope_lock WHERE table_name = NEW.table_name AND partition = NEW.partition)",
         "the partition is taken",
     ),
-    Rule(
-        "scope_lock_fixed", "scope_lock", "update",
+    Constraint(
+        "scope_lock_fixed",
+        "scope_lock",
+        "update",
         "NEW.pub_id <> OLD.pub_id OR NEW.table_name <> OLD.table_name OR NEW.partition <> OLD.partition",
         "only the lease changes",
     ),
-    Rule(
-        "acceptance_committed", "acceptance", "insert",
+    Constraint(
+        "acceptance_committed",
+        "acceptance",
+        "insert",
         "NOT EXISTS (SELECT 1 FROM publication WHERE pub_id = NEW.pub_id AND state = 'committed')",
         "its publication is not committed",
     ),
-    Rule(
-        "subject_taken", "subject", "insert",
+    Constraint(
+        "subject_taken",
+        "subject",
+        "insert",
         "NEW.handle IS NULL OR NEW.secret IS NULL OR EXISTS (SELECT 1 FROM subject WHERE handle = NEW.handle)",
         "a name has one pseudonym",
     ),
-    Rule(
-        "subject_erased", "subject", "update",
+    Constraint(
+        "subject_erased",
+        "subject",
+        "update",
         "NEW.pseudonym <> OLD.pseudonym OR NEW.at <> OLD.at OR OLD.handle IS NULL OR NEW.handle IS NOT NULL OR"
         " NEW.secret IS NOT NULL OR NOT EXISTS (SELECT 1 FROM audit WHERE seq = NEW.audit_seq AND"
         " seq = (SELECT seq FROM audit_head) AND action = 'person.erased')",
         "a person is erased as a whole, with the audit entry of it",
     ),
-    Rule(
-        "frozen_scope_start", "frozen_scope", "insert",
+    Constraint(
+        "frozen_scope_start",
+        "frozen_scope",
+        "insert",
         "NEW.granted_at IS NOT NULL OR NEW.lease_until > NEW.most_until OR"
         " EXISTS (SELECT 1 FROM frozen_scope WHERE run_id = NEW.run_id)",
         "a run has one, which is granted later",
     ),
-    Rule(
-        "frozen_scope_bounded", "frozen_scope", "update", "NEW.lease_until > OLD.most_until",
+    Constraint(
+        "frozen_scope_bounded",
+        "frozen_scope",
+        "update",
+        "NEW.lease_until > OLD.most_until",
         "a freeze does not outlast what its plan allows",
     ),
-    Rule("hazard_closed", "hazard", "update", "OLD.closed_at IS NOT NULL OR NEW.closed_at IS NULL", "closed once"),
-)  # fmt: skip
+    Constraint(
+        "hazard_closed", "hazard", "update", "OLD.closed_at IS NOT NULL OR NEW.closed_at IS NULL", "closed once"
+    ),
+)

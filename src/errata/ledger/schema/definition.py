@@ -2,7 +2,7 @@
 
 Lists and small objects are canonical JSON text; long lists are parts. ``audit_seq`` says which audit entry a row was
 last written with, so that a cut tail of the log shows. Migrations are frozen copies: whoever changes a table here adds
-one under ``migrations/versions`` and moves ``HEAD``.
+one under ``migrations/versions`` and moves ``LATEST_VERSION``.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from errata.ledger.privacy.pseudonyms import Name, Told, Typed
+from errata.ledger.privacy.pseudonyms import PersonalJson, PersonName, SealedText
 
-KNOWN = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
-HEAD = KNOWN[-1]
+KNOWN_VERSIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
+LATEST_VERSION = KNOWN_VERSIONS[-1]
 
-PARTIAL = {
+PARTIAL_INDEXES = {
     "ix_attempt_one_adopted": ("attempt", ("run_id", "chunk_id"), "state = 'adopted'"),
     "ix_publication_one_open": ("publication", ("run_id",), "state = 'intended'"),
 }
@@ -52,7 +52,7 @@ metadata = MetaData(
 Number = BigInteger().with_variant(Integer(), "sqlite")
 
 
-def _seq() -> Column[int]:
+def _audit_seq_column() -> Column[int]:
     return Column("audit_seq", BigInteger, nullable=False)
 
 
@@ -101,7 +101,7 @@ subject = Table(
     Column("handle", Text, unique=True),
     Column("secret", LargeBinary),
     Column("at", Text, nullable=False),
-    _seq(),
+    _audit_seq_column(),
 )
 
 part = Table(
@@ -128,12 +128,12 @@ run = Table(
     Column("product", Text, nullable=False),
     Column("table_name", Text, nullable=False),
     Column("partitions", Text, nullable=False),
-    Column("planned_by", Name, nullable=False),
+    Column("planned_by", PersonName, nullable=False),
     Column("reason", Text, nullable=False),
     Column("planned_at", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("updated_at", Text, nullable=False),
-    _seq(),
+    _audit_seq_column(),
     Index("ix_run_table_name", "table_name", "state"),
 )
 
@@ -142,13 +142,13 @@ approval = Table(
     metadata,
     Column("id", Number, primary_key=True, autoincrement=True),
     Column("run_id", Text, ForeignKey("run.run_id"), nullable=False),
-    Column("person", Name, nullable=False),
+    Column("person", PersonName, nullable=False),
     Column("decision", Text, nullable=False),
     Column("digest", Text, nullable=False),
-    Column("note", Typed, nullable=False),
+    Column("note", SealedText, nullable=False),
     Column("at", Text, nullable=False),
-    _seq(),
-    Column("break_glass", Typed, nullable=False, server_default=""),  # why no second person was waited for
+    _audit_seq_column(),
+    Column("break_glass", SealedText, nullable=False, server_default=""),  # why no second person was waited for
     CheckConstraint("decision IN ('approved', 'declined')", name="decision"),
     Index("ix_approval_run_id", "run_id"),
 )
@@ -172,7 +172,7 @@ chunk = Table(
     Column("seconds", Float),
     Column("error_code", Text),
     Column("error", Text),
-    _seq(),
+    _audit_seq_column(),
     # 0 = canary: nothing of a later wave starts before the canary has passed
     Column("wave", Integer, nullable=False, server_default="1"),
     Column("losses", Integer, nullable=False, server_default="0"),
@@ -203,7 +203,7 @@ attempt = Table(
     Column("seconds", Float),
     Column("error_code", Text),
     Column("error", Text),
-    _seq(),
+    _audit_seq_column(),
     Column("cost", Text),
     ForeignKeyConstraint(["run_id", "chunk_id"], ["chunk.run_id", "chunk.chunk_id"]),
     Index("ix_attempt_state", "run_id", "state"),
@@ -214,9 +214,9 @@ fact = Table(
     metadata,
     Column("run_id", Text, ForeignKey("run.run_id"), primary_key=True),
     Column("name", Text, primary_key=True),
-    Column("value", Told, nullable=False),
+    Column("value", PersonalJson, nullable=False),
     Column("at", Text, nullable=False),
-    _seq(),
+    _audit_seq_column(),
 )
 
 candidate = Table(
@@ -231,7 +231,7 @@ candidate = Table(
     Column("snapshot_id", Text),
     Column("detail", Text, nullable=False),
     Column("at", Text, nullable=False),
-    _seq(),
+    _audit_seq_column(),
 )
 
 measurement = Table(
@@ -257,11 +257,11 @@ verdict = Table(
     Column("run_id", Text, nullable=False),
     Column("candidate_n", Integer, nullable=False),
     Column("passed", Boolean, nullable=False),
-    Column("checks", Told, nullable=False),
+    Column("checks", PersonalJson, nullable=False),
     Column("thresholds_digest", Text, nullable=False),
-    Column("person", Name, nullable=False),
+    Column("person", PersonName, nullable=False),
     Column("at", Text, nullable=False),
-    _seq(),
+    _audit_seq_column(),
     ForeignKeyConstraint(["run_id", "candidate_n"], ["candidate.run_id", "candidate.n"]),
     Index("ix_verdict_run_id", "run_id"),
 )
@@ -272,10 +272,10 @@ warning_acceptance = Table(
     Column("id", Number, primary_key=True, autoincrement=True),
     Column("run_id", Text, ForeignKey("run.run_id"), nullable=False),
     Column("check_name", Text, nullable=False),
-    Column("why", Typed, nullable=False),
-    Column("person", Name, nullable=False),
+    Column("why", SealedText, nullable=False),
+    Column("person", PersonName, nullable=False),
     Column("at", Text, nullable=False),
-    _seq(),
+    _audit_seq_column(),
     Column("findings", Text, nullable=False, server_default=""),  # digest of what was accepted
     Index("ix_warning_acceptance_run_id", "run_id"),
 )
@@ -289,11 +289,11 @@ released = Table(
     Column("digest", Text, nullable=False),  # of the subject
     Column("subject", Text, nullable=False),
     Column("kind", Text, nullable=False),
-    Column("person", Name, nullable=False),
-    Column("note", Typed, nullable=False),
-    Column("break_glass", Typed, nullable=False),
+    Column("person", PersonName, nullable=False),
+    Column("note", SealedText, nullable=False),
+    Column("break_glass", SealedText, nullable=False),
     Column("at", Text, nullable=False),
-    _seq(),
+    _audit_seq_column(),
     CheckConstraint("kind IN ('release', 'publish', 'automatic')", name="kind"),
     ForeignKeyConstraint(["run_id", "candidate_n"], ["candidate.run_id", "candidate.n"]),
     Index("ix_released_run_id", "run_id"),
@@ -309,11 +309,11 @@ publication = Table(
     Column("state", Text, nullable=False),
     Column("table_name", Text, nullable=False),
     Column("partitions", Text, nullable=False),
-    Column("person", Name, nullable=False),
-    Column("reason", Typed, nullable=False),
+    Column("person", PersonName, nullable=False),
+    Column("reason", SealedText, nullable=False),
     Column("base_snapshot_id", Text),
     Column("undo_branch", Text, nullable=False),
-    Column("release", Told, nullable=False),
+    Column("release", PersonalJson, nullable=False),
     Column("owner", Text),
     Column("previous_run_state", Text, nullable=False),
     Column("result_snapshot_id", Text),
@@ -321,7 +321,7 @@ publication = Table(
     Column("intended_at", Text, nullable=False),
     Column("settled_at", Text),
     Column("lease_until", BigInteger, nullable=False),
-    _seq(),
+    _audit_seq_column(),
     CheckConstraint("kind IN ('publish', 'rollback')", name="kind"),
     UniqueConstraint("run_id", "n"),
 )
@@ -333,7 +333,7 @@ publication_detail = Table(
     Column("n", Integer, primary_key=True),
     Column("part_digest", Text, ForeignKey("part.digest"), nullable=False),
     Column("at", Text, nullable=False),
-    _seq(),
+    _audit_seq_column(),
 )
 
 scope_lock = Table(
@@ -358,7 +358,7 @@ acceptance = Table(
     Column("stands_on", Number, ForeignKey("acceptance.seq")),
     Column("action", Text, nullable=False),
     Column("at", Text, nullable=False),
-    _seq(),
+    _audit_seq_column(),
     Index("ix_acceptance_partition", "table_name", "partition", "seq"),
     Index("ix_acceptance_run_id", "run_id"),
 )
@@ -371,7 +371,7 @@ hazard = Table(
     Column("snapshot_id", Text, nullable=False),
     Column("opened_at", Text, nullable=False),
     Column("closed_at", Text),
-    _seq(),
+    _audit_seq_column(),
 )
 
 guard = Table(
@@ -381,7 +381,7 @@ guard = Table(
     Column("table_uuid", Text, nullable=False),
     Column("snapshot_id", Text, nullable=False),
     Column("at", Text, nullable=False),
-    _seq(),
+    _audit_seq_column(),
     Index("ix_guard_table_uuid", "table_uuid"),
 )
 
@@ -391,13 +391,13 @@ frozen_scope = Table(
     Column("run_id", Text, ForeignKey("run.run_id"), primary_key=True),
     Column("table_name", Text, nullable=False),
     Column("partitions", Text, nullable=False),  # those that are not published yet
-    Column("person", Name, nullable=False),
+    Column("person", PersonName, nullable=False),
     Column("opened_at", Text, nullable=False),
     Column("granted_at", Text),  # nobody wrote any more; until then live jobs that began before may go on
     Column("lease_until", BigInteger, nullable=False),
     Column("most_until", BigInteger, nullable=False),
     Column("ended_at", Text),
-    _seq(),
+    _audit_seq_column(),
     Index("ix_frozen_scope_table_name", "table_name"),
 )
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from string import Template
 
-from errata.ledger.schema.constraints import APPEND_ONLY, KEPT, REMEASURED, Rule, rules
+from errata.ledger.schema.constraints import APPEND_ONLY, NEVER_DELETED, REMEASURED, Constraint, build_constraints
 from errata.ledger.schema.definition import metadata
 
-PREFIX = "errata_"
+FUNCTION_PREFIX = "errata_"
 """Begins the name of each PostgreSQL function that belongs to a trigger."""
 
 
@@ -26,21 +26,23 @@ class Trigger:
     seen: str
 
 
-def sqlite_triggers() -> tuple[Trigger, ...]:
+def build_sqlite_triggers() -> tuple[Trigger, ...]:
     """Every rule, the chain's head, and no REPLACE, which deletes the old row without firing its delete trigger."""
-    made = {rule.name: _sqlite(rule) for rule in (*rules(), *_no_replace())}
-    made["audit_head_follows"] = _SQLITE_FOLLOWS
+    made = {rule.name: _render_sqlite_trigger(rule) for rule in (*build_constraints(), *_iterate_no_replace())}
+    made["audit_head_follows"] = _SQLITE_HEAD_TRIGGER
     return tuple(Trigger(name, (sql,), sql) for name, sql in made.items())
 
 
-def postgres_triggers(schema: str) -> tuple[Trigger, ...]:
+def build_postgres_triggers(schema: str) -> tuple[Trigger, ...]:
     """Every rule, the chain's head, and no TRUNCATE; tables are looked up in ``schema`` (quoted) alone.
 
     The conditions stand in functions rather than in WHEN, because PostgreSQL keeps the text of functions as written.
     """
-    made = [_postgres_rule(rule, schema) for rule in rules()]
-    kept = [_postgres_no_truncate(table, schema) for table in sorted(metadata.tables)]
-    follows = _postgres("audit_head_follows", "audit", ("after", "row", "insert"), _FOLLOWS_BODY, schema)
+    made = [_build_constraint_trigger(rule, schema) for rule in build_constraints()]
+    kept = [_build_truncate_trigger(table, schema) for table in sorted(metadata.tables)]
+    follows = _build_postgres_trigger(
+        "audit_head_follows", "audit", ("after", "row", "insert"), _HEAD_TRIGGER_BODY, schema
+    )
     return (*made, *kept, follows)
 
 
@@ -52,12 +54,12 @@ _SQLITE_WORDS = {
     "to": "json_extract(body, '$.move.to')",
 }
 
-_SQLITE_FOLLOWS = """\
+_SQLITE_HEAD_TRIGGER = """\
 CREATE TRIGGER audit_head_follows AFTER INSERT ON audit
 BEGIN UPDATE audit_head SET seq = NEW.seq, hash = NEW.hash; END"""
 
 
-def _sqlite(rule: Rule) -> str:
+def _render_sqlite_trigger(rule: Constraint) -> str:
     condition = Template(rule.refused_when).substitute(_SQLITE_WORDS)
     when = f"\nWHEN {condition}" if condition else ""
     return (
@@ -66,11 +68,11 @@ def _sqlite(rule: Rule) -> str:
     )
 
 
-def _no_replace() -> Iterator[Rule]:
-    for table in (*APPEND_ONLY, *KEPT, *REMEASURED):
+def _iterate_no_replace() -> Iterator[Constraint]:
+    for table in (*APPEND_ONLY, *NEVER_DELETED, *REMEASURED):
         keys = " AND ".join(f"{column.name} = NEW.{column.name}" for column in metadata.tables[table].primary_key)
         there = f"EXISTS (SELECT 1 FROM {table} WHERE {keys})"  # noqa: S608
-        yield Rule(f"{table}_no_replace", table, "insert", there, "the row exists, it is never replaced")
+        yield Constraint(f"{table}_no_replace", table, "insert", there, "the row exists, it is never replaced")
 
 
 # -------------------------------------------------------------------------------------------------------- PostgreSQL
@@ -80,43 +82,43 @@ _POSTGRES_WORDS = {
     "from": "(body::json #>> '{move,from}')",
     "to": "(body::json #>> '{move,to}')",
 }
-_FOLLOWS_BODY = "BEGIN UPDATE audit_head SET seq = NEW.seq, hash = NEW.hash; RETURN NULL; END"
+_HEAD_TRIGGER_BODY = "BEGIN UPDATE audit_head SET seq = NEW.seq, hash = NEW.hash; RETURN NULL; END"
 # The bits of pg_trigger.tgtype.
-_BITS = {"row": 1, "before": 2, "insert": 4, "delete": 8, "update": 16, "truncate": 32}
+_TGTYPE_BITS = {"row": 1, "before": 2, "insert": 4, "delete": 8, "update": 16, "truncate": 32}
 
 
-def postgres_seen(table: str, kind: int, enabled: str, setting: str, body: str) -> str:
+def format_postgres_trigger(table: str, kind: int, enabled: str, setting: str, body: str) -> str:
     """What is compared of a trigger: its table, moment, whether it fires, where it looks, and what it does."""
     return f"{table} {kind} {enabled} {setting} {body}"
 
 
-def _postgres_rule(rule: Rule, schema: str) -> Trigger:
+def _build_constraint_trigger(rule: Constraint, schema: str) -> Trigger:
     raises = f"RAISE EXCEPTION '{rule.message}' USING ERRCODE = 'integrity_constraint_violation';"
     condition = Template(rule.refused_when).substitute(_POSTGRES_WORDS)
     check = f"IF {condition} THEN {raises} END IF;" if condition else raises
     row = "OLD" if rule.on == "delete" else "NEW"
-    return _postgres(
+    return _build_postgres_trigger(
         rule.name, rule.table, ("before", "row", rule.on), f"BEGIN {check} RETURN {row}; END", schema
     )  # fmt: skip
 
 
-def _postgres_no_truncate(table: str, schema: str) -> Trigger:
+def _build_truncate_trigger(table: str, schema: str) -> Trigger:
     why = f"{table}: truncate refused, these rows are kept as written"
     body = f"BEGIN RAISE EXCEPTION '{why}' USING ERRCODE = 'integrity_constraint_violation'; END"
-    return _postgres(f"{table}_no_truncate", table, ("before", "statement", "truncate"), body, schema)
+    return _build_postgres_trigger(f"{table}_no_truncate", table, ("before", "statement", "truncate"), body, schema)
 
 
-def _postgres(name: str, table: str, moment: tuple[str, str, str], body: str, schema: str) -> Trigger:
+def _build_postgres_trigger(name: str, table: str, moment: tuple[str, str, str], body: str, schema: str) -> Trigger:
     time, each, verb = moment
     # A temporary table must not stand in for one of the ledger's.
     path = f"{schema}, pg_temp"
     function = (
-        f"CREATE FUNCTION {PREFIX}{name}() RETURNS trigger LANGUAGE plpgsql SET search_path = {path}"
+        f"CREATE FUNCTION {FUNCTION_PREFIX}{name}() RETURNS trigger LANGUAGE plpgsql SET search_path = {path}"
         f" AS $errata${body}$errata$"
     )
     trigger = (
         f"CREATE TRIGGER {name} {time.upper()} {verb.upper()} ON {table}"
-        f" FOR EACH {each.upper()} EXECUTE FUNCTION {PREFIX}{name}()"
+        f" FOR EACH {each.upper()} EXECUTE FUNCTION {FUNCTION_PREFIX}{name}()"
     )
-    kind = sum(_BITS.get(word, 0) for word in moment)
-    return Trigger(name, (function, trigger), postgres_seen(table, kind, "O", f"search_path={path}", body))
+    kind = sum(_TGTYPE_BITS.get(word, 0) for word in moment)
+    return Trigger(name, (function, trigger), format_postgres_trigger(table, kind, "O", f"search_path={path}", body))

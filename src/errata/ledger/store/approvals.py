@@ -6,27 +6,27 @@ from collections.abc import Callable, Mapping
 
 from sqlalchemy import Connection, select
 
-from errata.canonical import plain
+from errata.canonical import to_plain
 from errata.errors import ApprovalRefused, UsageError
-from errata.ledger.audit.chain import append
+from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.records import ApprovalRecord, RunRecord, WarningAcceptance
 from errata.ledger.schema.definition import approval, warning_acceptance
 from errata.ledger.store.base import Refusal, Store, find_run, move_run
-from errata.ledger.store.runs import checked_manifest
-from errata.model.approval import Standing
+from errata.ledger.store.runs import load_verified_manifest
+from errata.model.approval import QuorumStatus
 from errata.model.audit import Actor
 from errata.model.run import ACTIVE, FINAL, RunState
 
-Judge = Callable[[tuple[ApprovalRecord, ...], str], Standing]
+QuorumCheck = Callable[[tuple[ApprovalRecord, ...], str], QuorumStatus]
 """What these approvals amount to at this instant of the database's clock."""
 
 _DECISIONS = ("approved", "declined")
 _UNDER_WAY = ACTIVE - {RunState.PLANNED, RunState.PUBLISHING}
 
 
-def _anyone(given: tuple[ApprovalRecord, ...], _at: str) -> Standing:
-    return Standing(counted=tuple(dict.fromkeys(one.person for one in given if one.decision == "approved")))
+def _count_approvals(given: tuple[ApprovalRecord, ...], _at: str) -> QuorumStatus:
+    return QuorumStatus(counted=tuple(dict.fromkeys(one.person for one in given if one.decision == "approved")))
 
 
 class Decisions(Store):
@@ -41,7 +41,7 @@ class Decisions(Store):
         note: str,
         actor: Actor,
         *,
-        judge: Judge = _anyone,
+        judge: QuorumCheck = _count_approvals,
         break_glass: str = "",
     ) -> tuple[RunRecord, bool]:
         """Record a decision over this digest; the same decision again changes nothing (``True``).
@@ -56,33 +56,33 @@ class Decisions(Store):
 
         def work(tx: Tx) -> tuple[RunRecord, bool]:
             run = find_run(tx.conn, run_id)
-            checked_manifest(tx.conn, run)
+            load_verified_manifest(tx.conn, run)
             if digest != run.manifest_digest:
-                raise Refusal(_other_digest(run, digest), run_id=run_id, action=action, body={"digest": digest})
-            known = _approvals(tx.conn, run_id)
+                raise Refusal(_wrong_digest_error(run, digest), run_id=run_id, action=action, body={"digest": digest})
+            known = _load_approvals(tx.conn, run_id)
             before = judge(known, tx.at)
             body = {"person": person, "digest": digest, "note": note}
-            if _is_known(before, known, person, decision, break_glass):
+            if _is_repeated(before, known, person, decision, break_glass):
                 # people or teams of the project may have changed since, so that what was given is enough now
                 is_enough_now = decision == "approved" and before.is_met and run.state is RunState.PLANNED
                 return (move_run(tx, run, RunState.APPROVED, actor, action, body) if is_enough_now else run), True
             if break_glass:
                 glass = {"person": person, "why": break_glass, "digest": digest}
-                append(tx, actor, "break_glass.approve", run_id, glass)
+                append_entry(tx, actor, "break_glass.approve", run_id, glass)
                 body |= {"break_glass": "yes"}
             new = ApprovalRecord(run_id, person, decision, digest, note, tx.at, tx.head_seq + 1, break_glass)
             if decision == "declined":
                 moved = move_run(tx, run, RunState.DECLINED, actor, action, body)
             else:
-                moved = _approve(tx, run, before, judge((*known, new), tx.at), actor, body)
-            tx.conn.execute(approval.insert(), plain(new))
+                moved = _record_approval(tx, run, before, judge((*known, new), tx.at), actor, body)
+            tx.conn.execute(approval.insert(), to_plain(new))
             return moved, False
 
         return self._write(actor, work)
 
     def approvals(self, run_id: str) -> tuple[ApprovalRecord, ...]:
         """Decisions over the run, oldest first."""
-        return self._read(lambda conn: _approvals(conn, run_id))
+        return self._read(lambda conn: _load_approvals(conn, run_id))
 
     def accept_warning(
         self, run_id: str, check: str, why: str, person: str, actor: Actor, findings: str = ""
@@ -91,13 +91,13 @@ class Decisions(Store):
 
         def work(tx: Tx) -> WarningAcceptance:
             run = find_run(tx.conn, run_id)
-            for known in _warnings(tx.conn, run_id):
+            for known in _load_warnings(tx.conn, run_id):
                 if (known.check, known.why, known.person, known.findings) == (check, why, person, findings):
                     return known
             if run.state in FINAL:
-                raise Refusal(_too_late(run), run_id=run_id, action="warning.accepted", body={"check": check})
+                raise Refusal(_run_ended_error(run), run_id=run_id, action="warning.accepted", body={"check": check})
             body = {"check": check, "why": why, "person": person, "findings": findings}
-            entry = append(tx, actor, "warning.accepted", run_id, body)
+            entry = append_entry(tx, actor, "warning.accepted", run_id, body)
             row = {
                 "run_id": run_id,
                 "check_name": check,
@@ -111,13 +111,13 @@ class Decisions(Store):
 
         return self._write(actor, work)
 
-    def acceptances_of_warnings(self, run_id: str) -> tuple[WarningAcceptance, ...]:
+    def warning_acceptances(self, run_id: str) -> tuple[WarningAcceptance, ...]:
         """Accepted warnings of the run, oldest first."""
-        return self._read(lambda conn: _warnings(conn, run_id))
+        return self._read(lambda conn: _load_warnings(conn, run_id))
 
 
-def _is_known(
-    stands: Standing, known: tuple[ApprovalRecord, ...], person: str, decision: str, break_glass: str
+def _is_repeated(
+    stands: QuorumStatus, known: tuple[ApprovalRecord, ...], person: str, decision: str, break_glass: str
 ) -> bool:
     if decision == "declined":
         return any((a.person, a.decision) == (person, decision) for a in known)
@@ -126,21 +126,21 @@ def _is_known(
     return person in stands.counted
 
 
-def _approve(
-    tx: Tx, run: RunRecord, before: Standing, after: Standing, actor: Actor, body: Mapping[str, str]
+def _record_approval(
+    tx: Tx, run: RunRecord, before: QuorumStatus, after: QuorumStatus, actor: Actor, body: Mapping[str, str]
 ) -> RunRecord:
     if run.state in _UNDER_WAY and not before.is_met:
-        append(tx, actor, "approval.recorded", run.run_id, {**body, "stand": after.told})
+        append_entry(tx, actor, "approval.recorded", run.run_id, {**body, "stand": after.told})
         return run
     if after.is_met or run.state is not RunState.PLANNED:
         return move_run(tx, run, RunState.APPROVED, actor, "run.approved", body)
     if after.is_full:
-        raise Refusal(_needs_owner(run, after), run_id=run.run_id, action="run.approved", body=body)
-    append(tx, actor, "approval.recorded", run.run_id, {**body, "stand": after.told})
+        raise Refusal(_owner_missing_error(run, after), run_id=run.run_id, action="run.approved", body=body)
+    append_entry(tx, actor, "approval.recorded", run.run_id, {**body, "stand": after.told})
     return run
 
 
-def _needs_owner(run: RunRecord, stands: Standing) -> ApprovalRefused:
+def _owner_missing_error(run: RunRecord, stands: QuorumStatus) -> ApprovalRefused:
     able = " or ".join(stands.may)
     return ApprovalRefused(
         f"the approval of {run.run_id} was refused; expected one by someone of {stands.lacks_owner}, which owns"
@@ -152,7 +152,7 @@ def _needs_owner(run: RunRecord, stands: Standing) -> ApprovalRefused:
     )
 
 
-def _approvals(conn: Connection, run_id: str) -> tuple[ApprovalRecord, ...]:
+def _load_approvals(conn: Connection, run_id: str) -> tuple[ApprovalRecord, ...]:
     rows = conn.execute(select(approval).where(approval.c.run_id == run_id).order_by(approval.c.id))
     return tuple(
         ApprovalRecord(
@@ -162,7 +162,7 @@ def _approvals(conn: Connection, run_id: str) -> tuple[ApprovalRecord, ...]:
     )
 
 
-def _warnings(conn: Connection, run_id: str) -> tuple[WarningAcceptance, ...]:
+def _load_warnings(conn: Connection, run_id: str) -> tuple[WarningAcceptance, ...]:
     table = warning_acceptance
     rows = conn.execute(select(table).where(table.c.run_id == run_id).order_by(table.c.id))
     return tuple(
@@ -170,7 +170,7 @@ def _warnings(conn: Connection, run_id: str) -> tuple[WarningAcceptance, ...]:
     )
 
 
-def _other_digest(run: RunRecord, digest: str) -> ApprovalRefused:
+def _wrong_digest_error(run: RunRecord, digest: str) -> ApprovalRefused:
     return ApprovalRefused(
         f"the decision on {run.run_id} was refused; expected digest {run.manifest_digest}, found {digest}",
         state="nothing was changed",
@@ -179,7 +179,7 @@ def _other_digest(run: RunRecord, digest: str) -> ApprovalRefused:
     )
 
 
-def _too_late(run: RunRecord) -> ApprovalRefused:
+def _run_ended_error(run: RunRecord) -> ApprovalRefused:
     return ApprovalRefused(
         f"accepting a warning was refused for {run.run_id}; expected a run under way, found {run.state.value}",
         state="nothing was changed",

@@ -15,18 +15,18 @@ from sqlalchemy.exc import IntegrityError
 
 from errata.canonical import canonical_bytes
 from errata.errors import ErrataError, NotFound, StateRefused
-from errata.ledger.audit.chain import append
+from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Database, Tx
 from errata.ledger.records import RunRecord
 from errata.ledger.schema.definition import run as run_table
-from errata.ledger.store.freeze_end import thaw
+from errata.ledger.store.freeze_end import lift_freeze
 from errata.model.audit import Actor
-from errata.model.run import RUN_MOVES, THAWS, RunState
+from errata.model.run import FREEZE_END_STATES, RUN_MOVES, RunState
 
 T = TypeVar("T")
 
 
-_DEEDS = {
+_COMMAND_NAMES = {
     "run.approved": "approve",
     "run.declined": "decline",
     "run.running": "run",
@@ -73,16 +73,16 @@ class Store:
             self._audit_refusal(actor, refusal)
             raise refusal.error from None
         except IntegrityError as error:
-            ruled_out = _by_rule(self._database.dialect.said(error))
+            ruled_out = _build_rule_refusal(self._database.dialect.said(error))
             self._audit_refusal(actor, ruled_out)
             raise ruled_out.error from error
 
     def _audit_refusal(self, actor: Actor, refusal: Refusal) -> None:
         body = {"attempted": refusal.action, "reason": refusal.error.message, **refusal.body}
-        self._database.write(lambda tx: append(tx, actor, refusal.code, refusal.run_id, body))
+        self._database.write(lambda tx: append_entry(tx, actor, refusal.code, refusal.run_id, body))
 
 
-def _by_rule(rule: str) -> Refusal:
+def _build_rule_refusal(rule: str) -> Refusal:
     why = StateRefused(f"the ledger's own rules refused this write: {rule}", state="nothing was changed")
     return Refusal(why, run_id=None, action="write", body={"rule": rule})
 
@@ -97,10 +97,10 @@ def find_run(conn: Connection, run_id: str) -> RunRecord:
             hint="errata status lists the runs",
             run_id=run_id,
         )
-    return run_record(row)
+    return run_from_row(row)
 
 
-def need_state(run: RunRecord, expected: Collection[RunState], action: str) -> None:
+def require_state(run: RunRecord, expected: Collection[RunState], action: str) -> None:
     """Refuse ``action`` unless the run stands in one of these states."""
     if run.state not in expected:
         _refuse_state(run, action, sorted(expected))
@@ -113,24 +113,25 @@ def move_run(
     if to not in RUN_MOVES[run.state]:
         came_from = sorted(state for state, moves in RUN_MOVES.items() if to in moves)
         _refuse_state(run, action, came_from, to)
-    entry = append(tx, actor, action, run.run_id, body, move=(run.state.value, to.value))
+    entry = append_entry(tx, actor, action, run.run_id, body, move=(run.state.value, to.value))
     tx.conn.execute(
         run_table.update()
         .where(run_table.c.run_id == run.run_id)
         .values(state=to.value, updated_at=tx.at, audit_seq=entry.seq)
     )
-    if to in THAWS:
-        thaw(tx, run.run_id, actor, to.value)
+    if to in FREEZE_END_STATES:
+        lift_freeze(tx, run.run_id, actor, to.value)
     return find_run(tx.conn, run.run_id)
 
 
 def _refuse_state(run: RunRecord, action: str, expected: Iterable[RunState], to: RunState | None = None) -> NoReturn:
     wanted = [state.value for state in expected]
     error = StateRefused(
-        f"{_DEEDS.get(action, action)} of {run.run_id} was refused; expected state {' or '.join(wanted) or 'none'},"
+        f"{_COMMAND_NAMES.get(action, action)} of {run.run_id} was refused; expected state "
+        f"{' or '.join(wanted) or 'none'},"
         f" found {run.state.value}",
         state="nothing was changed",
-        hint=_way_on(run, action),
+        hint=_suggest_next(run, action),
         run_id=run.run_id,
         found=run.state.value,
         expected=wanted,
@@ -139,7 +140,7 @@ def _refuse_state(run: RunRecord, action: str, expected: Iterable[RunState], to:
     raise Refusal(error, run_id=run.run_id, action=action, body=body)
 
 
-def _way_on(run: RunRecord, action: str) -> str:
+def _suggest_next(run: RunRecord, action: str) -> str:
     """The command that leads on from where the run stands."""
     if run.state is RunState.PLANNED:
         return f"errata approve {run.run_id} --digest {run.manifest_digest}, by someone other than who asked for it"
@@ -148,14 +149,14 @@ def _way_on(run: RunRecord, action: str) -> str:
     return f"errata status {run.run_id} says what may follow"
 
 
-def run_record(row: Row[Any]) -> RunRecord:
+def run_from_row(row: Row[Any]) -> RunRecord:
     """A row of ``run`` as a value."""
     return RunRecord(
         run_id=row.run_id,
         manifest_digest=row.manifest_digest,
         product=row.product,
         table=row.table_name,
-        partitions=texts(row.partitions),
+        partitions=parse_texts(row.partitions),
         state=RunState(row.state),
         planned_by=row.planned_by,
         reason=row.reason,
@@ -165,11 +166,11 @@ def run_record(row: Row[Any]) -> RunRecord:
     )
 
 
-def json_text(value: Any) -> str:
+def to_json_text(value: Any) -> str:
     """Canonical JSON as the ledger keeps it."""
     return canonical_bytes(value).decode()
 
 
-def texts(stored: str) -> tuple[str, ...]:
+def parse_texts(stored: str) -> tuple[str, ...]:
     """A stored list of texts."""
     return tuple(json.loads(stored))

@@ -12,24 +12,24 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, select
 
 from errata.errors import AttemptLost, NotFound, StateRefused
-from errata.ledger.audit.chain import append
+from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.records import ChunkRecord, RunRecord
 from errata.ledger.schema.definition import chunk as chunk_table
-from errata.ledger.store.base import Refusal, Store, find_run, json_text, texts
-from errata.ledger.store.chunk_rows import chunks_in
-from errata.ledger.store.progress import chunk_record
+from errata.ledger.store.base import Refusal, Store, find_run, parse_texts, to_json_text
+from errata.ledger.store.chunk_rows import select_chunks
+from errata.ledger.store.progress import chunk_from_row
 from errata.model.audit import Actor
-from errata.model.chunk_outcome import Fate, Loss
+from errata.model.chunk_outcome import ChunkOutcome, FailedAttempt
 from errata.model.manifest import Chunk
 from errata.model.run import ChunkState, RunState
 
 # a cancelled run lets chunks in flight finish: what they wrote is then known, and swept with the rest
 _ACCEPTS_RESULTS = frozenset({RunState.RUNNING, RunState.PAUSED, RunState.FAILED, RunState.CANCELLED})
-_RETRIED = (ChunkState.FAILED, ChunkState.QUARANTINED)
+_RETRYABLE = (ChunkState.FAILED, ChunkState.QUARANTINED)
 
 
-class Fates(Store):
+class ChunkRetries(Store):
     """Putting chunks back in line, and packing waiting ones anew."""
 
     def retry(self, run_id: str, chunk_id: str | None, actor: Actor) -> tuple[ChunkRecord, ...]:
@@ -41,19 +41,21 @@ class Fates(Store):
             rows = [row for row in tx.conn.execute(query) if chunk_id in (None, row.chunk_id)]
             if chunk_id is not None and not rows:
                 raise NotFound(f"run {run_id} has no chunk {chunk_id}", state="nothing was changed")
-            if chunk_id is not None and rows[0].state not in _RETRIED:
-                raise Refusal(_not_failed(rows[0]), run_id=run_id, action="chunk.retried", body={"chunk": chunk_id})
-            need_results(run, "chunk.retried", chunk_id)
-            chosen = [row.chunk_id for row in rows if row.state in _RETRIED]
+            if chunk_id is not None and rows[0].state not in _RETRYABLE:
+                raise Refusal(
+                    _not_failed_error(rows[0]), run_id=run_id, action="chunk.retried", body={"chunk": chunk_id}
+                )
+            require_accepts_results(run, "chunk.retried", chunk_id)
+            chosen = [row.chunk_id for row in rows if row.state in _RETRYABLE]
             if not chosen:
                 return ()
-            seq = append(tx, actor, "chunk.retried", run_id, {"chunks": chosen}).seq
-            where = (chunk_table.c.run_id == run_id) & chunk_table.c.state.in_([state.value for state in _RETRIED])
+            seq = append_entry(tx, actor, "chunk.retried", run_id, {"chunks": chosen}).seq
+            where = (chunk_table.c.run_id == run_id) & chunk_table.c.state.in_([state.value for state in _RETRYABLE])
             if chunk_id is not None:
                 where &= chunk_table.c.chunk_id == chunk_id
             again = {"state": ChunkState.PENDING.value, "tries": 0, "losses": 0, "not_before": 0, "audit_seq": seq}
             tx.conn.execute(chunk_table.update().where(where).values(again))
-            return tuple(chunk_record(row) for row in tx.conn.execute(query) if row.chunk_id in set(chosen))
+            return tuple(chunk_from_row(row) for row in tx.conn.execute(query) if row.chunk_id in set(chosen))
 
         return self._write(actor, work)
 
@@ -65,25 +67,27 @@ class Fates(Store):
         wanted = {name for chunk in chunks for name in chunk.partitions}
 
         def work(tx: Tx) -> bool:
-            waiting = [row for row in tx.conn.execute(chunks_in(run_id, ChunkState.PENDING)) if row.fence == 0]
-            old = [row for row in waiting if wanted & set(texts(row.partitions))]
-            if {name for row in old for name in texts(row.partitions)} != wanted or len({r.wave for r in old}) != 1:
+            waiting = [row for row in tx.conn.execute(select_chunks(run_id, ChunkState.PENDING)) if row.fence == 0]
+            old = [row for row in waiting if wanted & set(parse_texts(row.partitions))]
+            if {name for row in old for name in parse_texts(row.partitions)} != wanted or len(
+                {r.wave for r in old}
+            ) != 1:
                 return False
             if find_run(tx.conn, run_id).state is not RunState.RUNNING:
                 return False
-            _replace(tx, old, list(chunks), actor, why)
+            _replace_chunks(tx, old, list(chunks), actor, why)
             return True
 
         return self._write(actor, work)
 
 
-def loss_of(row: Row[Any], reason: str, *, lost_worker: bool, message: str = "") -> Loss:
+def build_loss(row: Row[Any], reason: str, *, lost_worker: bool, message: str = "") -> FailedAttempt:
     """What happened to the chunk of this row, for whoever decides its fate."""
-    chunk = Chunk(row.chunk_id, texts(row.partitions), row.rows, row.bytes)
-    return Loss(chunk, reason, row.tries, row.losses + int(lost_worker), message)
+    chunk = Chunk(row.chunk_id, parse_texts(row.partitions), row.rows, row.bytes)
+    return FailedAttempt(chunk, reason, row.tries, row.losses + int(lost_worker), message)
 
 
-def carry_out(tx: Tx, row: Row[Any], loss: Loss, fate: Fate, actor: Actor) -> None:
+def apply_outcome(tx: Tx, row: Row[Any], loss: FailedAttempt, fate: ChunkOutcome, actor: Actor) -> None:
     """Write the fate of a running chunk whose attempt is over."""
     error = {"error_code": loss.reason, "error": loss.message or fate.why or loss.reason}
     body = {"chunk": row.chunk_id, "fence": row.fence, **fate.body()} | error
@@ -94,24 +98,26 @@ def carry_out(tx: Tx, row: Row[Any], loss: Loss, fate: Fate, actor: Actor) -> No
             Chunk("", names, loss.chunk.rows * len(names) // total, loss.chunk.bytes * len(names) // total)
             for names in fate.pieces
         ]
-        _replace(tx, [row], pieces, actor, fate.why or loss.reason, losses=max(1, loss.losses))
+        _replace_chunks(tx, [row], pieces, actor, fate.why or loss.reason, losses=max(1, loss.losses))
         return
-    seq = append(tx, actor, f"chunk.{_SAID[fate.to]}", row.run_id, body).seq
+    seq = append_entry(tx, actor, f"chunk.{_ACTIONS[fate.to]}", row.run_id, body).seq
     values |= {"state": fate.to.value, "not_before": tx.now_ms + int(fate.wait_seconds * 1000), "audit_seq": seq}
     where = (chunk_table.c.run_id == row.run_id) & (chunk_table.c.chunk_id == row.chunk_id)
     tx.conn.execute(chunk_table.update().where(where).values(values))
 
 
-_SAID = {ChunkState.PENDING: "again", ChunkState.FAILED: "failed", ChunkState.QUARANTINED: "quarantined"}
+_ACTIONS = {ChunkState.PENDING: "again", ChunkState.FAILED: "failed", ChunkState.QUARANTINED: "quarantined"}
 
 
-def _replace(tx: Tx, old: Sequence[Row[Any]], new: Sequence[Chunk], actor: Actor, why: str, losses: int = 0) -> None:
+def _replace_chunks(
+    tx: Tx, old: Sequence[Row[Any]], new: Sequence[Chunk], actor: Actor, why: str, losses: int = 0
+) -> None:
     run_id, first = old[0].run_id, old[0]
-    number = _count(tx.conn, run_id)
+    number = _count_chunks(tx.conn, run_id)
     names = [f"c{number + n:03d}" for n in range(1, len(new) + 1)]
     made = {name: len(chunk.partitions) for name, chunk in zip(names, new, strict=True)}
     body = {"chunks": [row.chunk_id for row in old], "by": made, "why": why}
-    seq = append(tx, actor, "chunks.replaced", run_id, body).seq
+    seq = append_entry(tx, actor, "chunks.replaced", run_id, body).seq
     where = (chunk_table.c.run_id == run_id) & chunk_table.c.chunk_id.in_([row.chunk_id for row in old])
     tx.conn.execute(chunk_table.update().where(where).values(state=ChunkState.REPLACED.value, audit_seq=seq))
     rows = [
@@ -119,7 +125,7 @@ def _replace(tx: Tx, old: Sequence[Row[Any]], new: Sequence[Chunk], actor: Actor
             "run_id": run_id,
             "chunk_id": name,
             "position": first.position,
-            "partitions": json_text(list(chunk.partitions)),
+            "partitions": to_json_text(list(chunk.partitions)),
             "rows": chunk.rows,
             "bytes": chunk.bytes,
             "state": ChunkState.PENDING.value,
@@ -135,12 +141,12 @@ def _replace(tx: Tx, old: Sequence[Row[Any]], new: Sequence[Chunk], actor: Actor
     tx.conn.execute(chunk_table.insert(), rows)
 
 
-def _count(conn: Connection, run_id: str) -> int:
+def _count_chunks(conn: Connection, run_id: str) -> int:
     query = select(func.count()).select_from(chunk_table).where(chunk_table.c.run_id == run_id)
     return int(conn.execute(query).scalar() or 0)
 
 
-def need_results(run: RunRecord, action: str, chunk_id: str | None) -> None:
+def require_accepts_results(run: RunRecord, action: str, chunk_id: str | None) -> None:
     """Refuse unless the run still takes results."""
     retried = action == "chunk.retried"
     if run.state not in _ACCEPTS_RESULTS or (retried and run.state is RunState.CANCELLED):
@@ -155,7 +161,7 @@ def need_results(run: RunRecord, action: str, chunk_id: str | None) -> None:
         raise Refusal(error, run_id=run.run_id, action=action, body=body)
 
 
-def _not_failed(row: Row[Any]) -> StateRefused:
+def _not_failed_error(row: Row[Any]) -> StateRefused:
     return StateRefused(
         f"chunk {row.chunk_id} was not retried; expected a failed or quarantined chunk, found {row.state}",
         state="nothing was changed",

@@ -9,39 +9,39 @@ from sqlalchemy import Connection, Row, Select, Update, func, select
 from errata.ledger.records import AttemptRecord, ChunkRecord
 from errata.ledger.schema.definition import attempt as attempt_table
 from errata.ledger.schema.definition import chunk as chunk_table
-from errata.ledger.store.progress import chunk_record
+from errata.ledger.store.progress import chunk_from_row
 from errata.model.run import AttemptState, ChunkState
 
 RUN_ORDER = (chunk_table.c.position, func.length(chunk_table.c.chunk_id), chunk_table.c.chunk_id)
 """Chunks that replaced another stand at its place, by number."""
 
 
-def chunks_in(run_id: str, state: ChunkState) -> Select[Any]:
+def select_chunks(run_id: str, state: ChunkState) -> Select[Any]:
     """The chunks of a run in this state, in the order they run."""
     where = (chunk_table.c.run_id == run_id) & (chunk_table.c.state == state.value)
     return select(chunk_table).where(where).order_by(*RUN_ORDER)
 
 
-def attempt_query(run_id: str, chunk_id: str, fence: int) -> Select[Any]:
+def select_attempt(run_id: str, chunk_id: str, fence: int) -> Select[Any]:
     """One attempt, by its key."""
     keys = (attempt_table.c.run_id == run_id) & (attempt_table.c.chunk_id == chunk_id)
     return select(attempt_table).where(keys & (attempt_table.c.fence == fence))
 
 
-def attempt_row(conn: Connection, attempt: AttemptRecord) -> Row[Any] | None:
+def find_attempt_row(conn: Connection, attempt: AttemptRecord) -> Row[Any] | None:
     """The row of this attempt, if there is one."""
-    found: Row[Any] | None = conn.execute(attempt_query(attempt.run_id, attempt.chunk_id, attempt.fence)).first()
+    found: Row[Any] | None = conn.execute(select_attempt(attempt.run_id, attempt.chunk_id, attempt.fence)).first()
     return found
 
 
-def chunk_query(run_id: str, chunk_id: str) -> Select[Any]:
+def select_chunk(run_id: str, chunk_id: str) -> Select[Any]:
     """One chunk, by its key."""
     return select(chunk_table).where(chunk_table.c.run_id == run_id, chunk_table.c.chunk_id == chunk_id)
 
 
 def find_chunk(conn: Connection, attempt: AttemptRecord) -> ChunkRecord:
     """The chunk of this attempt as a value."""
-    return chunk_record(conn.execute(chunk_query(attempt.run_id, attempt.chunk_id)).one())
+    return chunk_from_row(conn.execute(select_chunk(attempt.run_id, attempt.chunk_id)).one())
 
 
 def update_attempt(attempt: AttemptRecord) -> Update:
@@ -56,9 +56,9 @@ def update_chunk(attempt: AttemptRecord) -> Update:
     return chunk_table.update().where(keys & (chunk_table.c.fence == attempt.fence))
 
 
-def holds(conn: Connection, attempt: AttemptRecord) -> bool:
+def has_current_fence(conn: Connection, attempt: AttemptRecord) -> bool:
     """True while the attempt runs under the current fence of its chunk."""
-    held, chunk = attempt_row(conn, attempt), conn.execute(chunk_query(attempt.run_id, attempt.chunk_id)).first()
+    held, chunk = find_attempt_row(conn, attempt), conn.execute(select_chunk(attempt.run_id, attempt.chunk_id)).first()
     return (
         held is not None
         and chunk is not None

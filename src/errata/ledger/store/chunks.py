@@ -14,28 +14,28 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, select
 
 from errata.errors import AttemptLost
-from errata.ledger.audit.chain import append
+from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.records import AttemptRecord, ChunkRecord, Owner
 from errata.ledger.schema.definition import attempt as attempt_table
 from errata.ledger.schema.definition import chunk as chunk_table
-from errata.ledger.store.base import Refusal, Store, find_run, json_text, texts
-from errata.ledger.store.chunk_outcomes import carry_out, loss_of, need_results
+from errata.ledger.store.base import Refusal, Store, find_run, parse_texts, to_json_text
+from errata.ledger.store.chunk_outcomes import apply_outcome, build_loss, require_accepts_results
 from errata.ledger.store.chunk_rows import (
-    attempt_query,
-    attempt_row,
-    chunk_query,
-    chunks_in,
+    find_attempt_row,
     find_chunk,
-    holds,
+    has_current_fence,
+    select_attempt,
+    select_chunk,
+    select_chunks,
     update_attempt,
     update_chunk,
 )
 from errata.ledger.store.facts import has_fact
-from errata.ledger.store.progress import attempt_record
-from errata.ledger.store.workers import owner_is_dead
+from errata.ledger.store.progress import attempt_from_row
+from errata.ledger.store.workers import is_owner_dead
 from errata.model.audit import Actor
-from errata.model.chunk_outcome import Fate, Loss
+from errata.model.chunk_outcome import ChunkOutcome, FailedAttempt
 from errata.model.partition import NULL
 from errata.model.run import AttemptState, ChunkState, RunState
 
@@ -44,8 +44,8 @@ CANARY = "canary"
 _MAX_ERROR = 20_000
 
 
-def _again(_: Loss) -> Fate:
-    return Fate(ChunkState.PENDING)
+def _requeue(_: FailedAttempt) -> ChunkOutcome:
+    return ChunkOutcome(ChunkState.PENDING)
 
 
 class Chunks(Store):
@@ -58,8 +58,8 @@ class Chunks(Store):
         *,
         lease_seconds: float,
         actor: Actor,
-        is_dead: Callable[[Owner], bool] = owner_is_dead,
-        after_loss: Callable[[Loss], Fate] = _again,
+        is_dead: Callable[[Owner], bool] = is_owner_dead,
+        after_loss: Callable[[FailedAttempt], ChunkOutcome] = _requeue,
         max_running: int | None = None,
         in_order: bool = False,
     ) -> AttemptRecord | None:
@@ -68,7 +68,7 @@ class Chunks(Store):
         ``in_order``: a chunk starts only when all before it are done. None when there is nothing to take now, or the
         run is not running.
         """
-        rules = _Rules(run_id, is_dead, max_running, in_order)
+        rules = _ClaimRules(run_id, is_dead, max_running, in_order)
         if not self._read(lambda conn: rules.has_work(conn, self._database.clock(conn)[1])):
             return None
 
@@ -76,12 +76,12 @@ class Chunks(Store):
             if find_run(tx.conn, run_id).state is not RunState.RUNNING:
                 return None
             for row, reason in rules.lost(tx.conn, tx.now_ms):
-                held = attempt_record(tx.conn.execute(attempt_query(run_id, row.chunk_id, row.fence)).one())
-                loss = loss_of(row, reason, lost_worker=True)
+                held = attempt_from_row(tx.conn.execute(select_attempt(run_id, row.chunk_id, row.fence)).one())
+                loss = build_loss(row, reason, lost_worker=True)
                 _end_attempt(tx, held, AttemptState.LOST, reason, actor)
-                carry_out(tx, row, loss, after_loss(loss), actor)
-            chosen = rules.next_chunk(tx.conn, tx.now_ms)
-            return None if chosen is None else _begin(tx, chosen, owner, lease_seconds, actor)
+                apply_outcome(tx, row, loss, after_loss(loss), actor)
+            chosen = rules.find_next_chunk(tx.conn, tx.now_ms)
+            return None if chosen is None else _begin_attempt(tx, chosen, owner, lease_seconds, actor)
 
         return self._write(actor, work)
 
@@ -89,7 +89,7 @@ class Chunks(Store):
         """Prolong the lease; False when the attempt was taken over or is over."""
 
         def work(tx: Tx) -> bool:
-            if not holds(tx.conn, attempt):
+            if not has_current_fence(tx.conn, attempt):
                 return False
             values = {"lease_until": tx.now_ms + int(lease_seconds * 1000), "heartbeat_at": tx.at}
             tx.conn.execute(update_attempt(attempt).values(values))
@@ -112,15 +112,15 @@ class Chunks(Store):
         """Make this attempt's output the chunk's; the same again changes nothing, a stale fence is refused."""
 
         def work(tx: Tx) -> ChunkRecord:
-            known = attempt_row(tx.conn, attempt)
+            known = find_attempt_row(tx.conn, attempt)
             if known is not None and known.state == AttemptState.ADOPTED and known.snapshot_id == snapshot_id:
                 return find_chunk(tx.conn, attempt)
-            _need_hold(tx, attempt, "chunk.adopted")
+            _require_fence(tx, attempt, "chunk.adopted")
             body = {
                 "chunk": attempt.chunk_id, "fence": attempt.fence, "snapshot_id": snapshot_id,
                 "rows": rows, "files": files, "bytes": bytes, "owner": attempt.owner.name,
             }  # fmt: skip
-            seq = append(tx, actor, "chunk.adopted", attempt.run_id, body).seq
+            seq = append_entry(tx, actor, "chunk.adopted", attempt.run_id, body).seq
             output = {"snapshot_id": snapshot_id, "seconds": seconds, "audit_seq": seq}
             ended = {
                 "rows": rows,
@@ -128,7 +128,7 @@ class Chunks(Store):
                 "bytes": bytes,
                 "state": AttemptState.ADOPTED.value,
                 "ended_at": tx.at,
-                "cost": json_text(cost) if cost else None,
+                "cost": to_json_text(cost) if cost else None,
             }
             tx.conn.execute(update_attempt(attempt).values(output | ended))
             counted = {
@@ -150,19 +150,19 @@ class Chunks(Store):
         error_code: str,
         message: str,
         actor: Actor,
-        fate: Callable[[Loss], Fate] = lambda _: Fate(ChunkState.FAILED),
+        fate: Callable[[FailedAttempt], ChunkOutcome] = lambda _: ChunkOutcome(ChunkState.FAILED),
         lost_worker: bool = False,
-    ) -> Fate:
+    ) -> ChunkOutcome:
         """Record that this attempt failed, and what becomes of its chunk; returns the latter."""
 
-        def work(tx: Tx) -> Fate:
-            _need_hold(tx, attempt, "chunk.failed")
-            row = tx.conn.execute(chunk_query(attempt.run_id, attempt.chunk_id)).one()
+        def work(tx: Tx) -> ChunkOutcome:
+            _require_fence(tx, attempt, "chunk.failed")
+            row = tx.conn.execute(select_chunk(attempt.run_id, attempt.chunk_id)).one()
             told = tx.redact(message)[:_MAX_ERROR]
-            loss = loss_of(row, error_code, lost_worker=lost_worker, message=told)
+            loss = build_loss(row, error_code, lost_worker=lost_worker, message=told)
             decided = fate(loss)
             _end_attempt(tx, attempt, AttemptState.FAILED, error_code, actor, told)
-            carry_out(tx, row, loss, decided, actor)
+            apply_outcome(tx, row, loss, decided, actor)
             return decided
 
         return self._write(actor, work)
@@ -171,9 +171,9 @@ class Chunks(Store):
         """Give the chunk back, as an interrupted worker does; False when it was no longer this attempt's."""
 
         def work(tx: Tx) -> bool:
-            if not holds(tx.conn, attempt):
+            if not has_current_fence(tx.conn, attempt):
                 return False
-            row = tx.conn.execute(chunk_query(attempt.run_id, attempt.chunk_id)).one()
+            row = tx.conn.execute(select_chunk(attempt.run_id, attempt.chunk_id)).one()
             seq = _end_attempt(tx, attempt, AttemptState.LOST, reason, actor)
             # Being interrupted is not the chunk's fault.
             values = {"state": ChunkState.PENDING.value, "tries": row.tries - 1, "audit_seq": seq}
@@ -182,13 +182,13 @@ class Chunks(Store):
 
         return self._write(actor, work)
 
-    def release_all(self, run_id: str, *, actor: Actor, reason: str) -> int:
+    def reclaim_chunks(self, run_id: str, *, actor: Actor, reason: str) -> int:
         """Take every chunk in flight from its worker, which learns it at its next heartbeat; returns how many."""
 
         def work(tx: Tx) -> int:
-            running = tx.conn.execute(chunks_in(run_id, ChunkState.RUNNING)).all()
+            running = tx.conn.execute(select_chunks(run_id, ChunkState.RUNNING)).all()
             for row in running:
-                held = attempt_record(tx.conn.execute(attempt_query(run_id, row.chunk_id, row.fence)).one())
+                held = attempt_from_row(tx.conn.execute(select_attempt(run_id, row.chunk_id, row.fence)).one())
                 seq = _end_attempt(tx, held, AttemptState.LOST, reason, actor)
                 values = {"state": ChunkState.PENDING.value, "tries": row.tries - 1, "audit_seq": seq}
                 tx.conn.execute(update_chunk(held).values(values))
@@ -197,7 +197,7 @@ class Chunks(Store):
         return self._write(actor, work)
 
 
-class _Rules:
+class _ClaimRules:
     """Which chunk may start now, and which running one has no worker any more."""
 
     def __init__(self, run_id: str, is_dead: Callable[[Owner], bool], max_running: int | None, in_order: bool) -> None:
@@ -210,41 +210,41 @@ class _Rules:
         """Look without the write lock, so that idle workers do not hold up busy ones."""
         if find_run(conn, self._run_id).state is not RunState.RUNNING:
             return False
-        return bool(self.lost(conn, now_ms)) or self.next_chunk(conn, now_ms) is not None
+        return bool(self.lost(conn, now_ms)) or self.find_next_chunk(conn, now_ms) is not None
 
     def lost(self, conn: Connection, now_ms: int) -> list[tuple[Row[Any], str]]:
         found = []
-        for row in conn.execute(chunks_in(self._run_id, ChunkState.RUNNING)).all():
-            held = conn.execute(attempt_query(row.run_id, row.chunk_id, row.fence)).one()
+        for row in conn.execute(select_chunks(self._run_id, ChunkState.RUNNING)).all():
+            held = conn.execute(select_attempt(row.run_id, row.chunk_id, row.fence)).one()
             if held.lease_until <= now_ms:
                 found.append((row, "lease-expired"))
-            elif self._is_dead(attempt_record(held).owner):
+            elif self._is_dead(attempt_from_row(held).owner):
                 found.append((row, "owner-dead"))
         return found
 
-    def next_chunk(self, conn: Connection, now_ms: int) -> Row[Any] | None:
-        if self._max_running is not None and self._running(conn) >= self._max_running:
+    def find_next_chunk(self, conn: Connection, now_ms: int) -> Row[Any] | None:
+        if self._max_running is not None and self._count_running(conn) >= self._max_running:
             return None
-        passed = self._canary_passed(conn)
+        passed = self._has_canary_passed(conn)
         if self._in_order:
-            first = self._first_undone(conn)
+            first = self._find_first_undone(conn)
             ready = first is not None and first.state == ChunkState.PENDING and (passed or first.wave == 0)
             return first if ready and first is not None and first.not_before <= now_ms else None
-        query = chunks_in(self._run_id, ChunkState.PENDING)
+        query = select_chunks(self._run_id, ChunkState.PENDING)
         if not passed:
             query = query.where(chunk_table.c.wave == 0)
         return conn.execute(query.where(chunk_table.c.not_before <= now_ms).limit(1)).first()
 
-    def _running(self, conn: Connection) -> int:
+    def _count_running(self, conn: Connection) -> int:
         where = (chunk_table.c.run_id == self._run_id) & (chunk_table.c.state == ChunkState.RUNNING.value)
         return int(conn.execute(select(func.count()).select_from(chunk_table).where(where)).scalar() or 0)
 
-    def _canary_passed(self, conn: Connection) -> bool:
+    def _has_canary_passed(self, conn: Connection) -> bool:
         where = (chunk_table.c.run_id == self._run_id) & (chunk_table.c.wave == 0)
         has_canary = conn.execute(select(chunk_table.c.chunk_id).where(where).limit(1)).first() is not None
         return not has_canary or has_fact(conn, self._run_id, CANARY)
 
-    def _first_undone(self, conn: Connection) -> Row[Any] | None:
+    def _find_first_undone(self, conn: Connection) -> Row[Any] | None:
         over = [ChunkState.DONE.value, ChunkState.REPLACED.value]
         undone = select(chunk_table).where(chunk_table.c.run_id == self._run_id, chunk_table.c.state.not_in(over))
         first = conn.execute(undone.order_by(chunk_table.c.position).limit(1)).first()
@@ -252,13 +252,13 @@ class _Rules:
             return None
         # pieces of pieces have the place of what was cut, and numbers above those of later pieces
         there: list[Row[Any]] = list(conn.execute(undone.where(chunk_table.c.position == first.position)))
-        return min(there, key=lambda row: (NULL not in texts(row.partitions), texts(row.partitions)[0]))
+        return min(there, key=lambda row: (NULL not in parse_texts(row.partitions), parse_texts(row.partitions)[0]))
 
 
-def _begin(tx: Tx, chunk: Row[Any], owner: Owner, lease_seconds: float, actor: Actor) -> AttemptRecord:
+def _begin_attempt(tx: Tx, chunk: Row[Any], owner: Owner, lease_seconds: float, actor: Actor) -> AttemptRecord:
     fence = chunk.fence + 1
     body = {"chunk": chunk.chunk_id, "fence": fence, "owner": owner}
-    seq = append(tx, actor, "chunk.claimed", chunk.run_id, body).seq
+    seq = append_entry(tx, actor, "chunk.claimed", chunk.run_id, body).seq
     where = (chunk_table.c.run_id == chunk.run_id) & (chunk_table.c.chunk_id == chunk.chunk_id)
     claimed = {"state": ChunkState.RUNNING.value, "fence": fence, "tries": chunk.tries + 1, "audit_seq": seq}
     tx.conn.execute(chunk_table.update().where(where).values(claimed))
@@ -277,8 +277,8 @@ def _begin(tx: Tx, chunk: Row[Any], owner: Owner, lease_seconds: float, actor: A
         "audit_seq": seq,
     }
     tx.conn.execute(attempt_table.insert(), row)
-    made = tx.conn.execute(attempt_query(chunk.run_id, chunk.chunk_id, fence)).one()
-    return attempt_record(made, chunk.partitions)
+    made = tx.conn.execute(select_attempt(chunk.run_id, chunk.chunk_id, fence)).one()
+    return attempt_from_row(made, chunk.partitions)
 
 
 def _end_attempt(
@@ -286,15 +286,15 @@ def _end_attempt(
 ) -> int:
     body = {"chunk": attempt.chunk_id, "fence": attempt.fence, "reason": reason, "owner": attempt.owner}
     body |= {"error": message} if message else {}
-    seq = append(tx, actor, f"attempt.{state.value}", attempt.run_id, body).seq
+    seq = append_entry(tx, actor, f"attempt.{state.value}", attempt.run_id, body).seq
     values = {"state": state.value, "ended_at": tx.at, "error_code": reason, "error": message, "audit_seq": seq}
     tx.conn.execute(update_attempt(attempt).values(values))
     return seq
 
 
-def _need_hold(tx: Tx, attempt: AttemptRecord, action: str) -> None:
-    if not holds(tx.conn, attempt):
-        row = tx.conn.execute(chunk_query(attempt.run_id, attempt.chunk_id)).first()
+def _require_fence(tx: Tx, attempt: AttemptRecord, action: str) -> None:
+    if not has_current_fence(tx.conn, attempt):
+        row = tx.conn.execute(select_chunk(attempt.run_id, attempt.chunk_id)).first()
         found = f"fence {row.fence}, chunk {row.state}" if row is not None else "no such chunk"
         error = AttemptLost(
             f"{action} was refused for attempt {attempt.attempt_id}; expected its fence to be current, found {found}",
@@ -304,7 +304,7 @@ def _need_hold(tx: Tx, attempt: AttemptRecord, action: str) -> None:
         )
         body = {"chunk": attempt.chunk_id, "fence": attempt.fence, "found": found, "owner": attempt.owner}
         raise Refusal(error, run_id=attempt.run_id, action=action, body=body, code="STALE_FENCE")
-    need_results(find_run(tx.conn, attempt.run_id), action, attempt.chunk_id)
+    require_accepts_results(find_run(tx.conn, attempt.run_id), action, attempt.chunk_id)
 
 
 """Chunks that replaced another stand at its place, by number."""

@@ -8,15 +8,15 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from errata.ledger.audit.chain import append
+from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.schema.definition import fact as fact_table
 from errata.ledger.schema.definition import publication
-from errata.ledger.store.base import Store, find_run, json_text
+from errata.ledger.store.base import Store, find_run, to_json_text
 from errata.model.audit import Actor
 
 
-class Facts(Store):
+class RunFacts(Store):
     """Written once, never changed."""
 
     def record_fact(
@@ -28,16 +28,16 @@ class Facts(Store):
             known = load_facts(tx.conn, find_run(tx.conn, run_id).run_id)
             if name in known:
                 return known[name], True
-            seq = append(tx, actor, f"fact.{name}", run_id, value).seq
-            row = {"run_id": run_id, "name": name, "value": json_text(value), "at": tx.at, "audit_seq": seq}
+            seq = append_entry(tx, actor, f"fact.{name}", run_id, value).seq
+            row = {"run_id": run_id, "name": name, "value": to_json_text(value), "at": tx.at, "audit_seq": seq}
             tx.conn.execute(fact_table.insert(), row)
             return value, False
 
         return self._write(actor, work)
 
-    def debts(self, table: str | None = None) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
+    def list_outbox(self, table: str | None = None) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
         """What committed publications owe and nobody has paid: run, publication, ``owed.<id>``; oldest first."""
-        return self._read(lambda conn: _debts(conn, table))
+        return self._read(lambda conn: _load_outbox(conn, table))
 
     def facts(self, run_id: str) -> dict[str, Mapping[str, Any]]:
         """Every fact of a run, by name."""
@@ -50,7 +50,7 @@ def load_facts(conn: Connection, run_id: str) -> dict[str, Mapping[str, Any]]:
     return {row.name: json.loads(row.value) for row in rows}
 
 
-def _debts(conn: Connection, table: str | None) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
+def _load_outbox(conn: Connection, table: str | None) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
     paid = fact_table.alias("paid")
     name = func.replace(fact_table.c.name, "owed.", "done.")
     is_paid = select(paid.c.name).where((paid.c.run_id == fact_table.c.run_id) & (paid.c.name == name)).exists()

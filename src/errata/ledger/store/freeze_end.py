@@ -8,13 +8,13 @@ from collections.abc import Collection
 from sqlalchemy import select
 
 from errata.canonical import canonical_bytes
-from errata.ledger.audit.chain import append
+from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.schema.definition import frozen_scope
 from errata.model.audit import Actor
 
 
-def thaw(tx: Tx, run_id: str, actor: Actor, because: str, partitions: Collection[str] | None = None) -> None:
+def lift_freeze(tx: Tx, run_id: str, actor: Actor, because: str, partitions: Collection[str] | None = None) -> None:
     """Let live jobs go on in these partitions, all by default; nothing happens where nothing is frozen."""
     row = tx.conn.execute(
         select(frozen_scope).where(frozen_scope.c.run_id == run_id, frozen_scope.c.ended_at.is_(None))
@@ -27,7 +27,7 @@ def thaw(tx: Tx, run_id: str, actor: Actor, because: str, partitions: Collection
     if left == held:
         return
     body = {"partitions": sorted(free), "because": because}
-    values = {"audit_seq": append(tx, actor, "freeze.narrowed" if left else "freeze.ended", run_id, body).seq}
+    values = {"audit_seq": append_entry(tx, actor, "freeze.narrowed" if left else "freeze.ended", run_id, body).seq}
     where = frozen_scope.update().where(frozen_scope.c.run_id == run_id)
     if left:
         tx.conn.execute(where.values(partitions=canonical_bytes(left).decode(), **values))
@@ -35,9 +35,9 @@ def thaw(tx: Tx, run_id: str, actor: Actor, because: str, partitions: Collection
         tx.conn.execute(where.values(ended_at=tx.at, **values))
 
 
-def thaw_published(tx: Tx, table: str, run_id: str, actor: Actor, partitions: Collection[str]) -> None:
+def lift_published_freezes(tx: Tx, table: str, run_id: str, actor: Actor, partitions: Collection[str]) -> None:
     """Let live jobs go on in what a run has published, also where another run held it: that one comes too late."""
     held = select(frozen_scope.c.run_id).where(frozen_scope.c.table_name == table, frozen_scope.c.ended_at.is_(None))
     for holder in tx.conn.execute(held.order_by(frozen_scope.c.run_id)).scalars().all():
         because = "published" if holder == run_id else f"published by {run_id}"
-        thaw(tx, holder, actor, because, partitions)
+        lift_freeze(tx, holder, actor, because, partitions)

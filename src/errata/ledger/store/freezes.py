@@ -15,21 +15,21 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, select
 
-from errata.ledger.audit.chain import append
+from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.records import FreezeRecord, LiveWriteRecord, Owner
 from errata.ledger.schema.definition import frozen_scope, live_write
-from errata.ledger.store.base import Store, find_run, json_text, need_state, texts
-from errata.ledger.store.freeze_end import thaw
-from errata.ledger.store.workers import owner_is_dead
+from errata.ledger.store.base import Store, find_run, parse_texts, require_state, to_json_text
+from errata.ledger.store.freeze_end import lift_freeze
+from errata.ledger.store.workers import is_owner_dead
 from errata.model.audit import Actor
 from errata.model.run import RunState
 
 S = RunState
-_FREEZES = (S.APPROVED, S.RUNNING, S.STAGED, S.REJECTED, S.VALIDATED, S.PART_PUBLISHED)
+_CAN_FREEZE = (S.APPROVED, S.RUNNING, S.STAGED, S.REJECTED, S.VALIDATED, S.PART_PUBLISHED)
 
 
-class Freezes(Store):
+class LiveWrites(Store):
     """Freezes, and the leases of live writers."""
 
     def open_freeze(
@@ -43,29 +43,29 @@ class Freezes(Store):
 
         def work(tx: Tx) -> FreezeRecord:
             run = find_run(tx.conn, run_id)
-            need_state(run, _FREEZES, "freeze.opened")
-            known = _row(tx.conn, run_id)
+            require_state(run, _CAN_FREEZE, "freeze.opened")
+            known = _find_freeze_row(tx.conn, run_id)
             most = known.most_until if known else tx.now_ms + int(most_seconds * 1000)
             until = min(tx.now_ms + int(idle_seconds * 1000), most)
             if known is not None and (_is_open(known, tx.now_ms) or most <= tx.now_ms):
                 if _is_open(known, tx.now_ms):
-                    _update(tx, run_id, lease_until=until)
-                return _record(tx.conn.execute(_query(run_id)).one(), tx.now_ms)
+                    _update_freeze(tx, run_id, lease_until=until)
+                return _freeze_from_row(tx.conn.execute(_select_freeze(run_id)).one(), tx.now_ms)
             body = {"table": run.table, "partitions": list(partitions), "until_ms": until, "most_until_ms": most}
-            seq = append(tx, actor, "freeze.opened", run_id, body).seq
-            values = {"partitions": json_text(list(partitions)), "person": actor.person, "lease_until": until}
+            seq = append_entry(tx, actor, "freeze.opened", run_id, body).seq
+            values = {"partitions": to_json_text(list(partitions)), "person": actor.person, "lease_until": until}
             values |= {"granted_at": None, "ended_at": None, "audit_seq": seq}
             if known is None:
                 first = {"run_id": run_id, "table_name": run.table, "opened_at": tx.at, "most_until": most}
                 tx.conn.execute(frozen_scope.insert(), values | first)
             else:
-                _update(tx, run_id, **values)
-            return _record(tx.conn.execute(_query(run_id)).one(), tx.now_ms)
+                _update_freeze(tx, run_id, **values)
+            return _freeze_from_row(tx.conn.execute(_select_freeze(run_id)).one(), tx.now_ms)
 
         return self._write(actor, work)
 
     def grant_freeze(
-        self, run_id: str, actor: Actor, is_dead: Callable[[Owner], bool] = owner_is_dead
+        self, run_id: str, actor: Actor, is_dead: Callable[[Owner], bool] = is_owner_dead
     ) -> tuple[LiveWriteRecord, ...]:
         """The live writers that an open freeze still waits for; none: it holds from now on.
 
@@ -73,18 +73,18 @@ class Freezes(Store):
         """
 
         def work(tx: Tx) -> tuple[LiveWriteRecord, ...]:
-            row = _row(tx.conn, run_id)
+            row = _find_freeze_row(tx.conn, run_id)
             if row is None or not _is_open(row, tx.now_ms):
                 return ()
-            found = _writes(tx.conn, row.table_name, texts(row.partitions))
+            found = _load_live_writes(tx.conn, row.table_name, parse_texts(row.partitions))
             over = [one for one in found if one.lease_until <= tx.now_ms or is_dead(one.owner)]
             if over:
                 gone = live_write.c.token.in_([one.token for one in over])
                 tx.conn.execute(live_write.delete().where(gone))
             writing = tuple(one for one in found if one not in over)
             if not writing and row.granted_at is None:
-                seq = append(tx, actor, "freeze.granted", run_id, {"taken_back": len(over)}).seq
-                _update(tx, run_id, granted_at=tx.at, audit_seq=seq)
+                seq = append_entry(tx, actor, "freeze.granted", run_id, {"taken_back": len(over)}).seq
+                _update_freeze(tx, run_id, granted_at=tx.at, audit_seq=seq)
             return writing
 
         return self._write(actor, work)
@@ -93,30 +93,30 @@ class Freezes(Store):
         """Prolong an open freeze; False when it lapsed, ended or was never opened."""
 
         def work(tx: Tx) -> bool:
-            row = _row(tx.conn, run_id)
+            row = _find_freeze_row(tx.conn, run_id)
             if row is None or not _is_open(row, tx.now_ms):
                 return False
-            _update(tx, run_id, lease_until=min(tx.now_ms + int(idle_seconds * 1000), row.most_until))
+            _update_freeze(tx, run_id, lease_until=min(tx.now_ms + int(idle_seconds * 1000), row.most_until))
             return True
 
         return self._database.write(work)
 
     def end_freeze(self, run_id: str, actor: Actor, because: str, partitions: Collection[str] | None = None) -> None:
         """Let live jobs go on in these partitions, all by default; nothing happens where nothing is frozen."""
-        self._write(actor, lambda tx: thaw(tx, run_id, actor, because, partitions))
+        self._write(actor, lambda tx: lift_freeze(tx, run_id, actor, because, partitions))
 
-    def freeze_of(self, run_id: str) -> FreezeRecord | None:
+    def find_freeze(self, run_id: str) -> FreezeRecord | None:
         """The freeze of a run, open or over; None when it never had one."""
 
         def work(conn: Connection) -> FreezeRecord | None:
-            row = _row(conn, run_id)
-            return None if row is None else _record(row, self._database.clock(conn)[1])
+            row = _find_freeze_row(conn, run_id)
+            return None if row is None else _freeze_from_row(row, self._database.clock(conn)[1])
 
         return self._read(work)
 
-    def freezes_on(self, table: str, partitions: Collection[str] = ()) -> tuple[FreezeRecord, ...]:
+    def find_freezes(self, table: str, partitions: Collection[str] = ()) -> tuple[FreezeRecord, ...]:
         """Open freezes of these partitions, of any where none is named."""
-        return self._read(lambda conn: _freezes(conn, table, partitions, self._database.clock(conn)[1]))
+        return self._read(lambda conn: _load_open_freezes(conn, table, partitions, self._database.clock(conn)[1]))
 
     def begin_live_write(
         self, token: str, table: str, partitions: Sequence[str], owner: Owner, lease_seconds: float
@@ -127,15 +127,15 @@ class Freezes(Store):
         """
 
         def work(tx: Tx) -> tuple[FreezeRecord, ...]:
-            known = _write_row(tx.conn, token)
+            known = _find_live_write_row(tx.conn, token)
             if known is not None and known.lease_until > tx.now_ms:
                 return ()
-            if found := _freezes(tx.conn, table, partitions, tx.now_ms):
+            if found := _load_open_freezes(tx.conn, table, partitions, tx.now_ms):
                 return found
             tx.conn.execute(live_write.delete().where(live_write.c.token == token))
             row = {
-                "token": token, "table_name": table, "partitions": json_text(list(partitions)),
-                "owner": json_text(owner), "started_at": tx.at, "lease_until": tx.now_ms + int(lease_seconds * 1000),
+                "token": token, "table_name": table, "partitions": to_json_text(list(partitions)),
+                "owner": to_json_text(owner), "started_at": tx.at, "lease_until": tx.now_ms + int(lease_seconds * 1000),
             }  # fmt: skip
             tx.conn.execute(live_write.insert(), row)
             return ()
@@ -146,11 +146,13 @@ class Freezes(Store):
         """Prolong a lease; False when a freeze has it, because it ran out."""
 
         def work(tx: Tx) -> bool:
-            row = _write_row(tx.conn, token)
+            row = _find_live_write_row(tx.conn, token)
             if row is None:
                 return False
             where = live_write.c.token == token
-            if row.lease_until <= tx.now_ms and _freezes(tx.conn, row.table_name, texts(row.partitions), tx.now_ms):
+            if row.lease_until <= tx.now_ms and _load_open_freezes(
+                tx.conn, row.table_name, parse_texts(row.partitions), tx.now_ms
+            ):
                 tx.conn.execute(live_write.delete().where(where))
                 return False
             until = tx.now_ms + int(lease_seconds * 1000)
@@ -165,24 +167,24 @@ class Freezes(Store):
 
     def live_writes(self, table: str) -> tuple[LiveWriteRecord, ...]:
         """Leases of live jobs on a table, run out or not, oldest first."""
-        return self._read(lambda conn: _writes(conn, table, ()))
+        return self._read(lambda conn: _load_live_writes(conn, table, ()))
 
 
-def _query(run_id: str) -> Select[Any]:
+def _select_freeze(run_id: str) -> Select[Any]:
     return select(frozen_scope).where(frozen_scope.c.run_id == run_id)
 
 
-def _row(conn: Connection, run_id: str) -> Row[Any] | None:
-    found: Row[Any] | None = conn.execute(_query(run_id)).first()
+def _find_freeze_row(conn: Connection, run_id: str) -> Row[Any] | None:
+    found: Row[Any] | None = conn.execute(_select_freeze(run_id)).first()
     return found
 
 
-def _write_row(conn: Connection, token: str) -> Row[Any] | None:
+def _find_live_write_row(conn: Connection, token: str) -> Row[Any] | None:
     found: Row[Any] | None = conn.execute(select(live_write).where(live_write.c.token == token)).first()
     return found
 
 
-def _update(tx: Tx, run_id: str, **values: Any) -> None:
+def _update_freeze(tx: Tx, run_id: str, **values: Any) -> None:
     tx.conn.execute(frozen_scope.update().where(frozen_scope.c.run_id == run_id).values(values))
 
 
@@ -190,39 +192,41 @@ def _is_open(row: Row[Any], now_ms: int) -> bool:
     return row.ended_at is None and bool(row.lease_until > now_ms)
 
 
-def _meet(ours: Collection[str], theirs: Collection[str]) -> bool:
+def _has_overlap(ours: Collection[str], theirs: Collection[str]) -> bool:
     """Whether two scopes share a partition; one that names none is the whole table."""
     return not ours or not theirs or not set(ours).isdisjoint(theirs)
 
 
-def _freezes(conn: Connection, table: str, partitions: Collection[str], now_ms: int) -> tuple[FreezeRecord, ...]:
+def _load_open_freezes(
+    conn: Connection, table: str, partitions: Collection[str], now_ms: int
+) -> tuple[FreezeRecord, ...]:
     query = (
         select(frozen_scope)
         .where(frozen_scope.c.table_name == table, frozen_scope.c.ended_at.is_(None))
         .order_by(frozen_scope.c.run_id)
     )
-    found = [_record(row, now_ms) for row in conn.execute(query) if _is_open(row, now_ms)]
-    return tuple(one for one in found if _meet(one.partitions, partitions))
+    found = [_freeze_from_row(row, now_ms) for row in conn.execute(query) if _is_open(row, now_ms)]
+    return tuple(one for one in found if _has_overlap(one.partitions, partitions))
 
 
-def _writes(conn: Connection, table: str, partitions: Collection[str]) -> tuple[LiveWriteRecord, ...]:
+def _load_live_writes(conn: Connection, table: str, partitions: Collection[str]) -> tuple[LiveWriteRecord, ...]:
     query = select(live_write).where(live_write.c.table_name == table)
     rows = conn.execute(query.order_by(live_write.c.started_at, live_write.c.token))
     found = [
         LiveWriteRecord(
-            row.token, row.table_name, texts(row.partitions), Owner(**json.loads(row.owner)), row.started_at,
+            row.token, row.table_name, parse_texts(row.partitions), Owner(**json.loads(row.owner)), row.started_at,
             row.lease_until,
         )
         for row in rows
     ]  # fmt: skip
-    return tuple(one for one in found if _meet(one.partitions, partitions))
+    return tuple(one for one in found if _has_overlap(one.partitions, partitions))
 
 
-def _record(row: Row[Any], now_ms: int) -> FreezeRecord:
+def _freeze_from_row(row: Row[Any], now_ms: int) -> FreezeRecord:
     return FreezeRecord(
         run_id=row.run_id,
         table=row.table_name,
-        partitions=texts(row.partitions),
+        partitions=parse_texts(row.partitions),
         person=row.person,
         opened_at=row.opened_at,
         granted_at=row.granted_at,

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Row, select
 
 from errata.errors import NotFound
-from errata.ledger.audit.chain import append
+from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.records import HazardRecord
 from errata.ledger.schema.definition import guard, hazard
@@ -15,7 +15,7 @@ from errata.ledger.store.base import Store
 from errata.model.audit import Actor
 
 
-class Tables(Store):
+class TableGuards(Store):
     """Facts about tables that must survive a restart."""
 
     def open_hazards(self, table: str | None = None) -> tuple[HazardRecord, ...]:
@@ -23,7 +23,7 @@ class Tables(Store):
         query = select(hazard).where(hazard.c.closed_at.is_(None)).order_by(hazard.c.opened_at, hazard.c.pub_id)
         if table is not None:
             query = query.where(hazard.c.table_name == table)
-        return self._read(lambda conn: tuple(_hazard(row) for row in conn.execute(query)))
+        return self._read(lambda conn: tuple(_hazard_from_row(row) for row in conn.execute(query)))
 
     def close_hazard(self, pub_id: str, why: str, actor: Actor) -> HazardRecord:
         """Say that the danger is over; the same again changes nothing."""
@@ -34,10 +34,10 @@ class Tables(Store):
             if row is None:
                 raise NotFound(f"there is no hazard of {pub_id} in this ledger", state="nothing was changed")
             if row.closed_at is not None:
-                return _hazard(row)
-            seq = append(tx, actor, "hazard.closed", None, {"publication": pub_id, "why": why}).seq
+                return _hazard_from_row(row)
+            seq = append_entry(tx, actor, "hazard.closed", None, {"publication": pub_id, "why": why}).seq
             tx.conn.execute(hazard.update().where(hazard.c.pub_id == pub_id).values(closed_at=tx.at, audit_seq=seq))
-            return _hazard(tx.conn.execute(query).one())
+            return _hazard_from_row(tx.conn.execute(query).one())
 
         return self._write(actor, work)
 
@@ -59,12 +59,12 @@ class Tables(Store):
 
         def work(tx: Tx) -> None:
             body = {"table_uuid": table_uuid, "table": table, "snapshot_id": snapshot_id}
-            seq = append(tx, actor, "guard.recorded", None, body).seq
+            seq = append_entry(tx, actor, "guard.recorded", None, body).seq
             row = {"table_uuid": table_uuid, "snapshot_id": snapshot_id, "at": tx.at, "audit_seq": seq}
             tx.conn.execute(guard.insert(), row)
 
         self._write(actor, work)
 
 
-def _hazard(row: Row[Any]) -> HazardRecord:
+def _hazard_from_row(row: Row[Any]) -> HazardRecord:
     return HazardRecord(row.pub_id, row.table_name, row.snapshot_id, row.opened_at, row.closed_at)

@@ -19,32 +19,32 @@ from errata.ledger.schema.definition import acceptance
 from errata.ledger.store.base import Store, find_run
 from errata.model.run import RunState
 
-_FEW = 500
+_MAX_IN_LIST = 500
 
 
-class Acceptances(Store):
+class PartitionHistory(Store):
     """Reads only; publications write."""
 
     def accepted(self, table: str, partitions: Collection[str] | None = None) -> dict[str, AcceptanceRecord]:
         """The current truth of each partition that Errata ever published."""
-        return self._read(lambda conn: current(conn, table, partitions))
+        return self._read(lambda conn: find_current(conn, table, partitions))
 
     def acceptance_history(self, table: str, partition: str) -> tuple[AcceptanceRecord, ...]:
         """Everything that happened to this partition, oldest first."""
         where = (acceptance.c.table_name == table) & (acceptance.c.partition == partition)
         query = select(acceptance).where(where).order_by(acceptance.c.seq)
-        return self._read(lambda conn: tuple(_record(row) for row in conn.execute(query)))
+        return self._read(lambda conn: tuple(_acceptance_from_row(row) for row in conn.execute(query)))
 
     def accepted_at(self, moment: datetime, table: str | None = None) -> tuple[AcceptanceRecord, ...]:
         """What was the truth in each partition at that time, by table and partition; none before the first of them."""
         query = select(acceptance).order_by(acceptance.c.seq)
         if table is not None:
             query = query.where(acceptance.c.table_name == table)
-        rows = self._read(lambda conn: [_record(row) for row in conn.execute(query)])
+        rows = self._read(lambda conn: [_acceptance_from_row(row) for row in conn.execute(query)])
         found = {(row.table, row.partition): row for row in rows if datetime.fromisoformat(row.at) <= moment}
         return tuple(found[key] for key in sorted(found))
 
-    def times_published(self, table: str, partitions: Collection[str]) -> dict[str, int]:
+    def count_publications(self, table: str, partitions: Collection[str]) -> dict[str, int]:
         """How often each partition was published, by any run; those never published are left out."""
         where = (acceptance.c.table_name == table) & (acceptance.c.action == "published")
         query = select(acceptance.c.partition, func.count()).where(where).group_by(acceptance.c.partition)
@@ -53,30 +53,35 @@ class Acceptances(Store):
 
     def partition_states(self, run_id: str) -> dict[str, PartitionState]:
         """What became of each of the run's partitions."""
-        return self._read(lambda conn: fates(conn, find_run(conn, run_id)))
+        return self._read(lambda conn: find_partition_states(conn, find_run(conn, run_id)))
 
 
-def current(conn: Connection, table: str, partitions: Collection[str] | None) -> dict[str, AcceptanceRecord]:
+def find_current(conn: Connection, table: str, partitions: Collection[str] | None) -> dict[str, AcceptanceRecord]:
     """The newest row of each partition."""
     newest = select(func.max(acceptance.c.seq)).where(acceptance.c.table_name == table)
-    if partitions is not None and len(partitions) <= _FEW:
+    if partitions is not None and len(partitions) <= _MAX_IN_LIST:
         newest = newest.where(acceptance.c.partition.in_(sorted(partitions)))
     query = select(acceptance).where(acceptance.c.seq.in_(newest.group_by(acceptance.c.partition)))
-    found = (_record(row) for row in conn.execute(query.order_by(acceptance.c.partition)))
+    found = (_acceptance_from_row(row) for row in conn.execute(query.order_by(acceptance.c.partition)))
     wanted = None if partitions is None else set(partitions)
     return {record.partition: record for record in found if wanted is None or record.partition in wanted}
 
 
-def fates(conn: Connection, run: RunRecord) -> dict[str, PartitionState]:
+def find_partition_states(conn: Connection, run: RunRecord) -> dict[str, PartitionState]:
     """The state of each partition of the run."""
     touched = select(acceptance.c.partition).where(acceptance.c.run_id == run.run_id)
     where = (acceptance.c.table_name == run.table) & acceptance.c.partition.in_(touched)
-    rows = {row.seq: _record(row) for row in conn.execute(select(acceptance).where(where).order_by(acceptance.c.seq))}
+    rows = {
+        row.seq: _acceptance_from_row(row)
+        for row in conn.execute(select(acceptance).where(where).order_by(acceptance.c.seq))
+    }
     newest = {record.partition: record for record in rows.values()}
-    return {partition: _fate(rows, newest.get(partition), run.run_id) for partition in run.partitions}
+    return {partition: _find_partition_state(rows, newest.get(partition), run.run_id) for partition in run.partitions}
 
 
-def _fate(rows: Mapping[int, AcceptanceRecord], top: AcceptanceRecord | None, run_id: str) -> PartitionState:
+def _find_partition_state(
+    rows: Mapping[int, AcceptanceRecord], top: AcceptanceRecord | None, run_id: str
+) -> PartitionState:
     if top is None:
         return PartitionState.UNPUBLISHED
     if top.run_id == run_id:
@@ -89,7 +94,7 @@ def _fate(rows: Mapping[int, AcceptanceRecord], top: AcceptanceRecord | None, ru
     return PartitionState.ROLLED_BACK
 
 
-def state_after(states: Iterable[PartitionState]) -> RunState | None:
+def derive_run_state(states: Iterable[PartitionState]) -> RunState | None:
     """The state that these partitions add up to; None before the first publication."""
     found = set(states)
     if PartitionState.ACCEPTED in found:
@@ -99,11 +104,11 @@ def state_after(states: Iterable[PartitionState]) -> RunState | None:
     return RunState.ROLLED_BACK if PartitionState.ROLLED_BACK in found else None
 
 
-def accept(tx: Tx, publication: PublicationRecord, audit_seq: int) -> None:
+def record_acceptances(tx: Tx, publication: PublicationRecord, audit_seq: int) -> None:
     """Add the rows of a committed publication or rollback."""
-    tops = current(tx.conn, publication.table, publication.partitions)
+    tops = find_current(tx.conn, publication.table, publication.partitions)
     rollback = publication.kind == "rollback"
-    unders = _by_seq(tx.conn, publication.table, {top.stands_on for top in tops.values()}) if rollback else {}
+    unders = _load_by_seq(tx.conn, publication.table, {top.stands_on for top in tops.values()}) if rollback else {}
     rows = []
     for partition in publication.partitions:
         top = tops.get(partition)
@@ -123,7 +128,7 @@ def accept(tx: Tx, publication: PublicationRecord, audit_seq: int) -> None:
     tx.conn.execute(acceptance.insert(), rows)
 
 
-def runs_under(conn: Connection, publication: PublicationRecord) -> tuple[str, ...]:
+def find_runs_below(conn: Connection, publication: PublicationRecord) -> tuple[str, ...]:
     """Other runs whose state may change with this publication: those it stands on, or those it brought back.
 
     Runs further down were taken over before and still are.
@@ -135,17 +140,17 @@ def runs_under(conn: Connection, publication: PublicationRecord) -> tuple[str, .
     return tuple(run_id for run_id in found if run_id is not None and run_id != publication.run_id)
 
 
-def _by_seq(conn: Connection, table: str, wanted: Collection[int | None]) -> dict[int, AcceptanceRecord]:
+def _load_by_seq(conn: Connection, table: str, wanted: Collection[int | None]) -> dict[int, AcceptanceRecord]:
     numbers = sorted(seq for seq in wanted if seq is not None)
     query = select(acceptance).where(acceptance.c.table_name == table)
     found: dict[int, AcceptanceRecord] = {}
-    for start in range(0, len(numbers), _FEW):
-        page = query.where(acceptance.c.seq.in_(numbers[start : start + _FEW]))
-        found |= {row.seq: _record(row) for row in conn.execute(page)}
+    for start in range(0, len(numbers), _MAX_IN_LIST):
+        page = query.where(acceptance.c.seq.in_(numbers[start : start + _MAX_IN_LIST]))
+        found |= {row.seq: _acceptance_from_row(row) for row in conn.execute(page)}
     return found
 
 
-def _record(row: Row[Any]) -> AcceptanceRecord:
+def _acceptance_from_row(row: Row[Any]) -> AcceptanceRecord:
     return AcceptanceRecord(
         seq=row.seq,
         table=row.table_name,

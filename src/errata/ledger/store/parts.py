@@ -19,7 +19,7 @@ class Parts(Store):
     def put_part(self, content: bytes) -> str:
         """Keep these bytes; idempotent. Returns their digest."""
         digest = sha256(content)
-        if not self._read(lambda conn: _is_there(conn, digest)):
+        if not self._read(lambda conn: _has_part(conn, digest)):
             self._database.write(lambda tx: save_parts(tx, [content]))
         return digest
 
@@ -33,7 +33,7 @@ def load_part(conn: Connection, digest: str) -> bytes:
     content = conn.execute(select(part.c.content).where(part.c.digest == digest)).scalar()
     if content is None:
         raise NotFound(f"there is no part {digest} in this ledger", digest=digest)
-    found = stored_digest(content)
+    found = digest_content(content)
     if found != digest:
         raise ManifestTampered(
             f"a part of a manifest was refused; expected SHA-256 {digest}, found {found}",
@@ -45,7 +45,7 @@ def load_part(conn: Connection, digest: str) -> bytes:
     return bytes(content)
 
 
-def stored_digest(content: object) -> str:
+def digest_content(content: object) -> str:
     """The digest of a stored value; SQLite lets whoever edits a blob make it a text."""
     return sha256(content) if isinstance(content, bytes) else f"no bytes but {type(content).__name__}"
 
@@ -55,11 +55,11 @@ def save_parts(tx: Tx, contents: Iterable[bytes]) -> tuple[str, ...]:
     digests = []
     for content in contents:
         digest = sha256(content)
-        if not _is_there(tx.conn, digest):
+        if not _has_part(tx.conn, digest):
             tx.conn.execute(part.insert(), {"digest": digest, "content": content, "at": tx.at})
         digests.append(digest)
     return tuple(digests)
 
 
-def _is_there(conn: Connection, digest: str) -> bool:
+def _has_part(conn: Connection, digest: str) -> bool:
     return conn.execute(select(part.c.digest).where(part.c.digest == digest)).first() is not None

@@ -10,18 +10,18 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, case, func, select, true
 
-from errata.ledger.records import AttemptRecord, ChunkRecord, Counts, Owner, Pace
+from errata.ledger.records import AttemptRecord, ChunkCounts, ChunkRecord, Owner, RunPace
 from errata.ledger.schema.definition import attempt as attempt_table
 from errata.ledger.schema.definition import chunk as chunk_table
-from errata.ledger.store.base import Store, texts
+from errata.ledger.store.base import Store, parse_texts
 from errata.model.run import AttemptState, ChunkState
 
-_RECENT = 500
+_MAX_RECENT = 500
 """How many attempts a rate looks back on."""
 _HOUR_MS = 3_600_000
 
 
-class Progress(Store):
+class RunProgress(Store):
     """Reads only."""
 
     def chunks(self, run_id: str) -> tuple[ChunkRecord, ...]:
@@ -29,29 +29,29 @@ class Progress(Store):
         where = (chunk_table.c.run_id == run_id) & (chunk_table.c.state != ChunkState.REPLACED.value)
         order = (chunk_table.c.position, func.length(chunk_table.c.chunk_id), chunk_table.c.chunk_id)
         query = select(chunk_table).where(where).order_by(*order)
-        return self._read(lambda conn: tuple(chunk_record(row) for row in conn.execute(query)))
+        return self._read(lambda conn: tuple(chunk_from_row(row) for row in conn.execute(query)))
 
     def attempts(self, run_id: str) -> tuple[AttemptRecord, ...]:
         """Every attempt, by chunk and fence."""
-        return self._attempts(run_id, open_only=False)
+        return self._load_attempts(run_id, open_only=False)
 
     def open_attempts(self, run_id: str) -> tuple[AttemptRecord, ...]:
         """Attempts that still hold a chunk, be their worker alive or not."""
-        return self._attempts(run_id, open_only=True)
+        return self._load_attempts(run_id, open_only=True)
 
-    def counts(self, run_id: str) -> Counts:
+    def counts(self, run_id: str) -> ChunkCounts:
         """Chunks by state."""
-        return self._counts(chunk_table.c.run_id == run_id).get(run_id, Counts())
+        return self._load_counts(chunk_table.c.run_id == run_id).get(run_id, ChunkCounts())
 
-    def all_counts(self) -> dict[str, Counts]:
+    def counts_by_run(self) -> dict[str, ChunkCounts]:
         """Chunks by state for every run that has some, in one grouped query."""
-        return self._counts(true())
+        return self._load_counts(true())
 
-    def pace(self, run_id: str) -> Pace:
+    def pace(self, run_id: str) -> RunPace:
         """How the run has been going, for limits over all its workers."""
-        return self._read(lambda conn: _pace(conn, run_id, self._database.clock(conn)[1]))
+        return self._read(lambda conn: _load_pace(conn, run_id, self._database.clock(conn)[1]))
 
-    def _counts(self, where: ColumnElement[bool]) -> dict[str, Counts]:
+    def _load_counts(self, where: ColumnElement[bool]) -> dict[str, ChunkCounts]:
         replaced = chunk_table.c.state == ChunkState.REPLACED.value
         again = (chunk_table.c.fence > 1) | (replaced & (chunk_table.c.fence > 0))
         recomputed = func.sum(case((again, 1), else_=0)).label("again")
@@ -59,9 +59,9 @@ class Progress(Store):
         keys = (chunk_table.c.run_id, chunk_table.c.state)
         query = select(*keys, func.count().label("chunks"), recomputed, rows).where(where).group_by(*keys)
         found = self._read(lambda conn: conn.execute(query.order_by(*keys)).all())
-        return {run_id: _counts(list(group)) for run_id, group in groupby(found, lambda row: row.run_id)}
+        return {run_id: _build_counts(list(group)) for run_id, group in groupby(found, lambda row: row.run_id)}
 
-    def _attempts(self, run_id: str, *, open_only: bool) -> tuple[AttemptRecord, ...]:
+    def _load_attempts(self, run_id: str, *, open_only: bool) -> tuple[AttemptRecord, ...]:
         joined = attempt_table.join(
             chunk_table,
             (chunk_table.c.run_id == attempt_table.c.run_id) & (chunk_table.c.chunk_id == attempt_table.c.chunk_id),
@@ -74,12 +74,12 @@ class Progress(Store):
         )
         if open_only:
             query = query.where(attempt_table.c.state == AttemptState.RUNNING.value)
-        return self._read(lambda conn: tuple(attempt_record(row, row.partitions) for row in conn.execute(query)))
+        return self._read(lambda conn: tuple(attempt_from_row(row, row.partitions) for row in conn.execute(query)))
 
 
-def _counts(states: Sequence[Row[Any]]) -> Counts:
+def _build_counts(states: Sequence[Row[Any]]) -> ChunkCounts:
     by_state = {row.state: int(row.chunks) for row in states if row.state != ChunkState.REPLACED}
-    return Counts(
+    return ChunkCounts(
         total=sum(by_state.values()),
         recomputed=sum(int(row.again) for row in states),
         rows=sum(int(row.output) for row in states),
@@ -87,7 +87,7 @@ def _counts(states: Sequence[Row[Any]]) -> Counts:
     )
 
 
-def _pace(conn: Connection, run_id: str, now_ms: int) -> Pace:
+def _load_pace(conn: Connection, run_id: str, now_ms: int) -> RunPace:
     mine = attempt_table.c.run_id == run_id
     live = attempt_table.c.state.in_([AttemptState.RUNNING.value, AttemptState.ADOPTED.value])
     joined = attempt_table.join(
@@ -100,7 +100,7 @@ def _pace(conn: Connection, run_id: str, now_ms: int) -> Pace:
         .select_from(joined)
         .where(mine & live)
         .order_by(attempt_table.c.started_at.desc())
-        .limit(_RECENT)
+        .limit(_MAX_RECENT)
     )
     rows = list(reversed(conn.execute(newest).all()))
     ended = attempt_table.c.ended_at
@@ -110,22 +110,22 @@ def _pace(conn: Connection, run_id: str, now_ms: int) -> Pace:
     lately = select(ended).where(adopted & (ended > hour_ago.replace("+00:00", "Z"))).order_by(ended)
     counted = select(attempt_table.c.state, func.count().label("n")).where(mine & live)
     counts = {row.state: int(row.n) for row in conn.execute(counted.group_by(attempt_table.c.state))}
-    ends = sorted(_ms(row.ended_at) for row in rows if row.state == AttemptState.ADOPTED)
-    return Pace(
+    ends = sorted(_to_ms(row.ended_at) for row in rows if row.state == AttemptState.ADOPTED)
+    return RunPace(
         now_ms=now_ms,
         running=counts.get(AttemptState.RUNNING.value, 0),
         adopted=counts.get(AttemptState.ADOPTED.value, 0),
         last_ended_ms=ends[-1] if ends else None,
-        recent=tuple((_ms(row.started_at), row.rows or row.input_rows, row.input_bytes) for row in rows),
-        adopted_last_hour=tuple(_ms(end) for end in conn.execute(lately).scalars()),
+        recent=tuple((_to_ms(row.started_at), row.rows or row.input_rows, row.input_bytes) for row in rows),
+        adopted_last_hour=tuple(_to_ms(end) for end in conn.execute(lately).scalars()),
     )
 
 
-def _ms(instant: str) -> int:
+def _to_ms(instant: str) -> int:
     return int(datetime.fromisoformat(instant).timestamp() * 1000)
 
 
-def attempt_record(row: Row[Any], partitions: str | None = None) -> AttemptRecord:
+def attempt_from_row(row: Row[Any], partitions: str | None = None) -> AttemptRecord:
     """A row of ``attempt`` as a value."""
     return AttemptRecord(
         run_id=row.run_id,
@@ -144,18 +144,18 @@ def attempt_record(row: Row[Any], partitions: str | None = None) -> AttemptRecor
         seconds=row.seconds,
         error_code=row.error_code,
         error=row.error,
-        partitions=texts(partitions) if partitions else (),
+        partitions=parse_texts(partitions) if partitions else (),
         cost=json.loads(row.cost) if row.cost else {},
     )
 
 
-def chunk_record(row: Row[Any]) -> ChunkRecord:
+def chunk_from_row(row: Row[Any]) -> ChunkRecord:
     """A row of ``chunk`` as a value."""
     return ChunkRecord(
         run_id=row.run_id,
         chunk_id=row.chunk_id,
         position=row.position,
-        partitions=texts(row.partitions),
+        partitions=parse_texts(row.partitions),
         rows=row.rows,
         bytes=row.bytes,
         state=ChunkState(row.state),

@@ -10,19 +10,19 @@ from sqlalchemy import Connection, Row, Select, select
 from errata.errors import NotFound
 from errata.ledger.records import Owner, PublicationRecord
 from errata.ledger.schema.definition import publication, publication_detail
-from errata.ledger.store.base import texts
+from errata.ledger.store.base import parse_texts
 from errata.model.run import PublicationState, RunState
 
 
 def find_publication(conn: Connection, pub_id: str) -> PublicationRecord:
     """The publication of exactly this id."""
-    found = publication_records(conn, select(publication).where(publication.c.pub_id == pub_id))
+    found = load_publications(conn, select(publication).where(publication.c.pub_id == pub_id))
     if not found:
         raise NotFound(f"there is no publication {pub_id} in this ledger", state="nothing was changed", pub_id=pub_id)
     return found[0]
 
 
-def open_query(table: str | None, run_id: str | None) -> Select[Any]:
+def select_open_publications(table: str | None, run_id: str | None) -> Select[Any]:
     """Intents nobody settled, oldest first."""
     query = select(publication).where(publication.c.state == PublicationState.INTENDED.value)
     if table is not None:
@@ -32,18 +32,18 @@ def open_query(table: str | None, run_id: str | None) -> Select[Any]:
     return query.order_by(publication.c.intended_at, publication.c.pub_id)
 
 
-def publication_records(conn: Connection, query: Select[Any]) -> tuple[PublicationRecord, ...]:
+def load_publications(conn: Connection, query: Select[Any]) -> tuple[PublicationRecord, ...]:
     """What the query finds."""
-    return tuple(_record(row, _details(conn, row.pub_id)) for row in conn.execute(query).all())
+    return tuple(_publication_from_row(row, _load_details(conn, row.pub_id)) for row in conn.execute(query).all())
 
 
-def _details(conn: Connection, pub_id: str) -> tuple[str, ...]:
+def _load_details(conn: Connection, pub_id: str) -> tuple[str, ...]:
     table = publication_detail
     query = select(table.c.part_digest).where(table.c.pub_id == pub_id).order_by(table.c.n)
     return tuple(conn.execute(query).scalars())
 
 
-def _record(row: Row[Any], details: tuple[str, ...]) -> PublicationRecord:
+def _publication_from_row(row: Row[Any], details: tuple[str, ...]) -> PublicationRecord:
     return PublicationRecord(
         pub_id=row.pub_id,
         run_id=row.run_id,
@@ -51,7 +51,7 @@ def _record(row: Row[Any], details: tuple[str, ...]) -> PublicationRecord:
         kind=row.kind,
         state=PublicationState(row.state),
         table=row.table_name,
-        partitions=texts(row.partitions),
+        partitions=parse_texts(row.partitions),
         person=row.person,
         reason=row.reason,
         base_snapshot_id=row.base_snapshot_id,

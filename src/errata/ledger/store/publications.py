@@ -16,29 +16,34 @@ from sqlalchemy import Connection, func, select
 
 from errata.canonical import canonical_bytes, digest_of
 from errata.errors import ScopeLocked, StateRefused, UsageError
-from errata.ledger.audit.chain import append, entries
+from errata.ledger.audit.chain import append_entry, load_entries
 from errata.ledger.db.database import Tx
 from errata.ledger.records import Owner, PartitionState, PublicationRecord, RunRecord
 from errata.ledger.schema.definition import hazard, publication, publication_detail, scope_lock
-from errata.ledger.store.base import Refusal, Store, find_run, json_text, move_run, need_state
-from errata.ledger.store.freeze_end import thaw_published
-from errata.ledger.store.partition_history import accept, fates, runs_under, state_after
+from errata.ledger.store.base import Refusal, Store, find_run, move_run, require_state, to_json_text
+from errata.ledger.store.freeze_end import lift_published_freezes
+from errata.ledger.store.partition_history import (
+    derive_run_state,
+    find_partition_states,
+    find_runs_below,
+    record_acceptances,
+)
 from errata.ledger.store.parts import load_part, save_parts
-from errata.ledger.store.publication_rows import find_publication, open_query, publication_records
-from errata.ledger.store.releases import need_release
+from errata.ledger.store.publication_rows import find_publication, load_publications, select_open_publications
+from errata.ledger.store.releases import require_release
 from errata.model.audit import Actor
-from errata.model.groups import GOING, RESUMED, held_error, stopped_error
+from errata.model.groups import GROUP_ACTIONS, RESUMED, build_hold_error, build_stopped_error
 from errata.model.run import PublicationState, RunState
 
-Kind = Literal["publish", "rollback"]
-Outcome = Literal["committed", "abandoned"]
+PublicationKind = Literal["publish", "rollback"]
+PublicationOutcome = Literal["committed", "abandoned"]
 
-_FROM: dict[str, tuple[RunState, ...]] = {
+_ALLOWED_STATES: dict[str, tuple[RunState, ...]] = {
     "publish": (RunState.VALIDATED, RunState.PART_PUBLISHED),
     "rollback": (RunState.PUBLISHED, RunState.PART_PUBLISHED),
 }
-_NEEDS = {"publish": PartitionState.UNPUBLISHED, "rollback": PartitionState.ACCEPTED}
-_LANDED = frozenset({RunState.PUBLISHED, RunState.PART_PUBLISHED, RunState.SUPERSEDED})
+_REQUIRED_STATE = {"publish": PartitionState.UNPUBLISHED, "rollback": PartitionState.ACCEPTED}
+_PUBLISHED_STATES = frozenset({RunState.PUBLISHED, RunState.PART_PUBLISHED, RunState.SUPERSEDED})
 
 
 class Publications(Store):
@@ -47,7 +52,7 @@ class Publications(Store):
     def intend_publication(
         self,
         run_id: str,
-        kind: Kind,
+        kind: PublicationKind,
         partitions: Sequence[str],
         *,
         table: str,
@@ -69,27 +74,29 @@ class Publications(Store):
 
         def work(tx: Tx) -> PublicationRecord:
             run = find_run(tx.conn, run_id)
-            need_state(run, _FROM[kind], f"{kind}.intended")
-            _need_scope(tx.conn, run, kind, table, partitions)
-            need_release(tx.conn, run, release)
-            need_going(tx, run, release)
-            need_hold_over(tx, run, release)
+            require_state(run, _ALLOWED_STATES[kind], f"{kind}.intended")
+            _require_scope(tx.conn, run, kind, table, partitions)
+            require_release(tx.conn, run, release)
+            require_not_stopped(tx, run, release)
+            require_hold_elapsed(tx, run, release)
             last = tx.conn.execute(select(func.max(publication.c.n)).where(publication.c.run_id == run_id)).scalar()
             n = (last or 0) + 1
-            pub_id = found_id or _new_id(tx, run_id, kind, n)
-            _need_free(tx, run, kind, table, partitions)
+            pub_id = found_id or _build_pub_id(tx, run_id, kind, n)
+            _require_unlocked(tx, run, kind, table, partitions)
             (part,) = save_parts(tx, [content])
             facts = {
                 "publication": pub_id, "table": table, "partitions": list(partitions), "person": person,
                 "reason": reason, "base_snapshot_id": base_snapshot_id, "detail": part, "release": release,
             }  # fmt: skip
-            seq = _say(tx, run, RunState.PUBLISHING if kind == "publish" else None, actor, f"{kind}.intended", facts)
+            seq = _append_or_move(
+                tx, run, RunState.PUBLISHING if kind == "publish" else None, actor, f"{kind}.intended", facts
+            )
             lease_until = tx.now_ms + int(lease_seconds * 1000)
             row = {
                 "pub_id": pub_id, "run_id": run_id, "n": n, "kind": kind, "state": "intended", "table_name": table,
-                "partitions": json_text(list(partitions)), "person": person, "reason": reason,
+                "partitions": to_json_text(list(partitions)), "person": person, "reason": reason,
                 "base_snapshot_id": base_snapshot_id, "undo_branch": f"errata_{pub_id}_undo",
-                "release": json_text(release or {}), "owner": json_text(owner) if owner else None,
+                "release": to_json_text(release or {}), "owner": to_json_text(owner) if owner else None,
                 "previous_run_state": run.state.value, "intended_at": tx.at, "lease_until": lease_until,
                 "audit_seq": seq,
             }  # fmt: skip
@@ -112,11 +119,11 @@ class Publications(Store):
         def work(tx: Tx) -> PublicationRecord:
             known = find_publication(tx.conn, pub_id)
             if known.state is not PublicationState.INTENDED:
-                raise _settled_already(known, f"{known.kind}.updated")
+                raise _already_settled_error(known, f"{known.kind}.updated")
             (part,) = save_parts(tx, [content])
             base = base_snapshot_id if base_snapshot_id is not None else known.base_snapshot_id
             body = {"publication": pub_id, "detail": part, "base_snapshot_id": base}
-            seq = append(tx, actor, f"{known.kind}.updated", known.run_id, body).seq
+            seq = append_entry(tx, actor, f"{known.kind}.updated", known.run_id, body).seq
             row = _detail_row(pub_id, len(known.details) + 1, part, tx.at, seq)
             tx.conn.execute(publication_detail.insert(), row)
             where = publication.c.pub_id == pub_id
@@ -141,7 +148,7 @@ class Publications(Store):
     def settle_publication(
         self,
         pub_id: str,
-        outcome: Outcome,
+        outcome: PublicationOutcome,
         *,
         actor: Actor,
         snapshot_id: str | None = None,
@@ -158,7 +165,7 @@ class Publications(Store):
             if known.state is state and known.result_snapshot_id == snapshot_id:
                 return known
             if known.state is not PublicationState.INTENDED:
-                raise _settled_already(known, f"{known.kind}.{outcome}")
+                raise _already_settled_error(known, f"{known.kind}.{outcome}")
             values = {
                 "state": state.value, "result_snapshot_id": snapshot_id, "settled_at": tx.at,
                 "data_files_written": data_files_written, "audit_seq": tx.head_seq + 1,
@@ -169,14 +176,14 @@ class Publications(Store):
                 "publication": pub_id, "snapshot_id": snapshot_id, "data_files_written": data_files_written,
                 "partitions": list(known.partitions),
             }  # fmt: skip
-            _follow(tx, known, outcome, actor, {**(body or {}), **facts}, snapshot_id)
+            _record_consequences(tx, known, outcome, actor, {**(body or {}), **facts}, snapshot_id)
             if outcome == "committed" and known.kind == "publish":
-                thaw_published(tx, known.table, known.run_id, actor, known.partitions)
+                lift_published_freezes(tx, known.table, known.run_id, actor, known.partitions)
             return find_publication(tx.conn, pub_id)
 
         return self._write(actor, work)
 
-    def knows_publication(self, pub_id: str) -> bool:
+    def has_publication(self, pub_id: str) -> bool:
         """Whether this ledger has a publication or rollback of this id, whatever became of it."""
         query = select(publication.c.pub_id).where(publication.c.pub_id == pub_id)
         return self._read(lambda conn: conn.execute(query).first() is not None)
@@ -194,9 +201,9 @@ class Publications(Store):
     def publications(self, run_id: str) -> tuple[PublicationRecord, ...]:
         """Publications and rollbacks of the run, oldest first."""
         query = select(publication).where(publication.c.run_id == run_id).order_by(publication.c.n)
-        return self._read(lambda conn: publication_records(conn, query))
+        return self._read(lambda conn: load_publications(conn, query))
 
-    def committed_on(self, table: str) -> tuple[str, ...]:
+    def committed_publications(self, table: str) -> tuple[str, ...]:
         """The ids of everything that was published or rolled back on this table, by any run; oldest first."""
         landed = publication.c.state == PublicationState.COMMITTED.value
         query = select(publication.c.pub_id).where(publication.c.table_name == table, landed)
@@ -204,10 +211,10 @@ class Publications(Store):
 
     def open_publications(self, table: str | None = None, run_id: str | None = None) -> tuple[PublicationRecord, ...]:
         """Intents that nobody settled yet."""
-        return self._read(lambda conn: publication_records(conn, open_query(table, run_id)))
+        return self._read(lambda conn: load_publications(conn, select_open_publications(table, run_id)))
 
 
-def _new_id(tx: Tx, run_id: str, kind: Kind, n: int) -> str:
+def _build_pub_id(tx: Tx, run_id: str, kind: PublicationKind, n: int) -> str:
     """``<run>-p1-3fa9c2``: unique in time, because the table keeps ids that a ledger put back from a copy forgot.
 
     Two ledgers that share a past have the same head there, but never the same time after it.
@@ -215,14 +222,17 @@ def _new_id(tx: Tx, run_id: str, kind: Kind, n: int) -> str:
     return f"{run_id}-{kind[0]}{n}-{digest_of([tx.head_hash, tx.at])[:6]}"
 
 
-def _need_scope(conn: Connection, run: RunRecord, kind: Kind, table: str, partitions: Sequence[str]) -> None:
-    states = fates(conn, run)
-    wrong = [p for p in partitions if states.get(p) is not _NEEDS[kind]]
+def _require_scope(
+    conn: Connection, run: RunRecord, kind: PublicationKind, table: str, partitions: Sequence[str]
+) -> None:
+    states = find_partition_states(conn, run)
+    wrong = [p for p in partitions if states.get(p) is not _REQUIRED_STATE[kind]]
     if partitions and len(set(partitions)) == len(partitions) and table == run.table and not wrong:
         return
     found = ", ".join(f"{p} {states[p].value if p in states else 'not in the run'}" for p in wrong[:5])
     error = StateRefused(
-        f"{kind} of {run.run_id} was refused; expected {_NEEDS[kind].value} partitions of {run.table}, each once,"
+        f"{kind} of {run.run_id} was refused; expected {_REQUIRED_STATE[kind].value} partitions of "
+        f"{run.table}, each once,"
         f" found {found or f'{len(partitions)} partitions of {table}'}",
         state="nothing was changed",
         hint=f"errata status {run.run_id}",
@@ -231,12 +241,12 @@ def _need_scope(conn: Connection, run: RunRecord, kind: Kind, table: str, partit
     raise Refusal(error, run_id=run.run_id, action=f"{kind}.intended", body={"partitions": wrong[:50], "table": table})
 
 
-def _need_free(tx: Tx, run: RunRecord, kind: Kind, table: str, partitions: Sequence[str]) -> None:
+def _require_unlocked(tx: Tx, run: RunRecord, kind: PublicationKind, table: str, partitions: Sequence[str]) -> None:
     wanted = set(partitions)
     locks = tx.conn.execute(select(scope_lock).where(scope_lock.c.table_name == table).order_by("partition")).all()
     taken = [lock for lock in locks if lock.partition in wanted]
     holders = sorted({lock.pub_id for lock in taken})
-    own = publication_records(tx.conn, open_query(None, run.run_id))
+    own = load_publications(tx.conn, select_open_publications(None, run.run_id))
     if not taken and not own:
         return
     holder = holders[0] if holders else own[0].pub_id
@@ -254,47 +264,54 @@ def _need_free(tx: Tx, run: RunRecord, kind: Kind, table: str, partitions: Seque
     raise Refusal(error, run_id=run.run_id, action=f"{kind}.intended", body={"holders": holders or [holder]})
 
 
-def _follow(
-    tx: Tx, known: PublicationRecord, outcome: Outcome, actor: Actor, facts: Mapping[str, Any], snapshot_id: str | None
+def _record_consequences(
+    tx: Tx,
+    known: PublicationRecord,
+    outcome: PublicationOutcome,
+    actor: Actor,
+    facts: Mapping[str, Any],
+    snapshot_id: str | None,
 ) -> None:
     """What follows from an outcome: acceptance, hazard, the run's state, the states of runs above and below."""
     if outcome == "committed":
-        accept(tx, known, tx.head_seq + 1)
+        record_acceptances(tx, known, tx.head_seq + 1)
     run = find_run(tx.conn, known.run_id)
-    after = state_after(fates(tx.conn, run).values()) or RunState.VALIDATED
+    after = derive_run_state(find_partition_states(tx.conn, run).values()) or RunState.VALIDATED
     first = after
     if run.state is RunState.PUBLISHING and after in (RunState.SUPERSEDED, RunState.ROLLED_BACK):
         # Later runs took over meanwhile; the model knows this move only from published states.
         first = RunState.PART_PUBLISHED
     moves = first is not run.state
-    seq = _say(tx, run, first if moves else None, actor, f"{known.kind}.{outcome}", facts)
+    seq = _append_or_move(tx, run, first if moves else None, actor, f"{known.kind}.{outcome}", facts)
     if first is not after:
         move_run(tx, find_run(tx.conn, run.run_id), after, actor, f"run.{after.value}", {"because": known.pub_id})
     if outcome == "committed" and known.kind == "rollback":
         row = {"pub_id": known.pub_id, "table_name": known.table, "snapshot_id": snapshot_id}
         tx.conn.execute(hazard.insert(), row | {"opened_at": tx.at, "audit_seq": seq})
     # what is superseded stays so under one more publication; only a rollback brings it back
-    changeable = _LANDED if known.kind == "rollback" else _LANDED - {RunState.SUPERSEDED}
-    for other in runs_under(tx.conn, known) if outcome == "committed" else ():
+    changeable = _PUBLISHED_STATES if known.kind == "rollback" else _PUBLISHED_STATES - {RunState.SUPERSEDED}
+    for other in find_runs_below(tx.conn, known) if outcome == "committed" else ():
         below = find_run(tx.conn, other)
         if below.state in changeable:
-            _restate(tx, below, known.pub_id, actor)
+            _refresh_run_state(tx, below, known.pub_id, actor)
 
 
-def _restate(tx: Tx, run: RunRecord, because: str, actor: Actor) -> None:
+def _refresh_run_state(tx: Tx, run: RunRecord, because: str, actor: Actor) -> None:
     # A run that is publishing finds its state when its own intent is settled.
-    after = state_after(fates(tx.conn, run).values())
+    after = derive_run_state(find_partition_states(tx.conn, run).values())
     if after is not None and after is not run.state:
         move_run(tx, run, after, actor, f"run.{after.value}", {"because": because})
 
 
-def _say(tx: Tx, run: RunRecord, to: RunState | None, actor: Actor, action: str, body: Mapping[str, Any]) -> int:
+def _append_or_move(
+    tx: Tx, run: RunRecord, to: RunState | None, actor: Actor, action: str, body: Mapping[str, Any]
+) -> int:
     if to is None:
-        return append(tx, actor, action, run.run_id, body).seq
+        return append_entry(tx, actor, action, run.run_id, body).seq
     return move_run(tx, run, to, actor, action, body).audit_seq
 
 
-def _settled_already(known: PublicationRecord, action: str) -> Refusal:
+def _already_settled_error(known: PublicationRecord, action: str) -> Refusal:
     error = StateRefused(
         f"{action} was refused for {known.pub_id}; expected an open intent, found {known.state.value}"
         + (f" as snapshot {known.result_snapshot_id}" if known.result_snapshot_id else ""),
@@ -308,15 +325,17 @@ def _detail_row(pub_id: str, n: int, part: str, at: str, seq: int) -> dict[str, 
     return {"pub_id": pub_id, "n": n, "part_digest": part, "at": at, "audit_seq": seq}
 
 
-def need_going(tx: Tx, run: RunRecord, release: Mapping[str, Any] | None) -> None:
+def require_not_stopped(tx: Tx, run: RunRecord, release: Mapping[str, Any] | None) -> None:
     """Refuse a group after a pause or a rollback that nobody has answered with a resume."""
-    newest = entries(tx.conn, run.run_id, 1, GOING) if (release or {}).get("group") else ()
+    newest = load_entries(tx.conn, run.run_id, 1, GROUP_ACTIONS) if (release or {}).get("group") else ()
     if newest and newest[0].action != RESUMED:
         why = f"{newest[0].action}, entry {newest[0].seq}"
-        raise Refusal(stopped_error(run.run_id, why), run_id=run.run_id, action="publish.intended", body={"why": why})
+        raise Refusal(
+            build_stopped_error(run.run_id, why), run_id=run.run_id, action="publish.intended", body={"why": why}
+        )
 
 
-def need_hold_over(tx: Tx, run: RunRecord, release: Mapping[str, Any] | None) -> None:
+def require_hold_elapsed(tx: Tx, run: RunRecord, release: Mapping[str, Any] | None) -> None:
     """Refuse a group before its time, unless a person let it go early; ``release`` says which hold it was under."""
     group = (release or {}).get("group") or {}
     if not group or group.get("early"):
@@ -331,5 +350,5 @@ def need_hold_over(tx: Tx, run: RunRecord, release: Mapping[str, Any] | None) ->
     until = datetime.fromisoformat(last) + timedelta(seconds=int(group["hold_seconds"]))
     until -= timedelta(microseconds=until.microsecond % 1000)  # the clock of a transaction counts milliseconds
     if now < until:
-        error = held_error(run.run_id, str(group["hold"]), until, now)
+        error = build_hold_error(run.run_id, str(group["hold"]), until, now)
         raise Refusal(error, run_id=run.run_id, action="publish.intended", body={"until": error.fields["until"]})

@@ -12,14 +12,14 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from errata.canonical import typed
-from errata.ledger.audit.chain import append
+from errata.canonical import from_plain
+from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.records import RunRecord
 from errata.ledger.schema.definition import chunk as chunk_table
 from errata.ledger.schema.definition import fact as fact_table
-from errata.ledger.store.base import Store, find_run, json_text, move_run, need_state
-from errata.ledger.store.candidates import abandon_all
+from errata.ledger.store.base import Store, find_run, move_run, require_state, to_json_text
+from errata.ledger.store.candidates import abandon_candidates
 from errata.ledger.store.facts import has_fact, load_facts
 from errata.ledger.store.parts import load_part, save_parts
 from errata.model.audit import Actor
@@ -29,7 +29,7 @@ from errata.model.run import ChunkState, RunState
 
 REBASE = "rebase."
 """The name of such a fact, before its number."""
-_FROM = (RunState.STAGED, RunState.VALIDATED)
+_CAN_REBASE = (RunState.STAGED, RunState.VALIDATED)
 
 
 class Rebases(Store):
@@ -49,7 +49,7 @@ class Rebases(Store):
             run = find_run(tx.conn, run_id)
             if has_fact(tx.conn, run_id, name):
                 return run
-            need_state(run, _FROM, "run.rebased")
+            require_state(run, _CAN_REBASE, "run.rebased")
             save_parts(tx, parts.values())
             where = chunk_table.c.run_id == run_id
             number, last = tx.conn.execute(
@@ -57,22 +57,22 @@ class Rebases(Store):
             ).one()
             names = [f"c{number + at:03d}" for at in range(1, len(chunks) + 1)]
             told = {**value, "n": n, "chunks": names}
-            seq = append(tx, actor, f"fact.{name}", run_id, told).seq
-            row = {"run_id": run_id, "name": name, "value": json_text(told), "at": tx.at, "audit_seq": seq}
+            seq = append_entry(tx, actor, f"fact.{name}", run_id, told).seq
+            row = {"run_id": run_id, "name": name, "value": to_json_text(told), "at": tx.at, "audit_seq": seq}
             tx.conn.execute(fact_table.insert(), row)
             by = {made: len(chunk.partitions) for made, chunk in zip(names, chunks, strict=True)}
-            seq = append(tx, actor, "chunks.added", run_id, {"chunks": [], "by": by, "origin": name}).seq
+            seq = append_entry(tx, actor, "chunks.added", run_id, {"chunks": [], "by": by, "origin": name}).seq
             rows = [
                 {
                     "run_id": run_id, "chunk_id": made, "position": (last or 0) + 1,
-                    "partitions": json_text(list(chunk.partitions)), "rows": chunk.rows, "bytes": chunk.bytes,
+                    "partitions": to_json_text(list(chunk.partitions)), "rows": chunk.rows, "bytes": chunk.bytes,
                     "state": ChunkState.PENDING.value, "fence": 0, "tries": 0, "wave": 1, "origin": name,
                     "audit_seq": seq,
                 }
                 for made, chunk in zip(names, chunks, strict=True)
             ]  # fmt: skip
             tx.conn.execute(chunk_table.insert(), rows)
-            abandon_all(tx, run_id, actor, name)
+            abandon_candidates(tx, run_id, actor, name)
             return move_run(tx, run, RunState.RUNNING, actor, "run.rebased", {"rebase": n})
 
         return self._write(actor, work)
@@ -85,7 +85,7 @@ class Rebases(Store):
         """Every rebase of the run with its input pins, oldest first."""
         return self._read(
             lambda conn: tuple(
-                _rebase(fact, load_part(conn, fact["pins_part"])) for fact in _rebase_facts(conn, run_id)
+                _load_rebase(fact, load_part(conn, fact["pins_part"])) for fact in _rebase_facts(conn, run_id)
             )
         )
 
@@ -95,7 +95,7 @@ def _rebase_facts(conn: Connection, run_id: str) -> tuple[Mapping[str, Any], ...
     return tuple(sorted(facts, key=lambda fact: int(fact["n"])))
 
 
-def _rebase(fact: Mapping[str, Any], pins: bytes) -> Rebase:
+def _load_rebase(fact: Mapping[str, Any], pins: bytes) -> Rebase:
     return Rebase(
         n=fact["n"],
         partitions=tuple(fact["partitions"]),
@@ -104,6 +104,6 @@ def _rebase(fact: Mapping[str, Any], pins: bytes) -> Rebase:
         base_snapshot_id=fact["base_snapshot_id"],
         expected_part=fact["expected_part"],
         pins_part=fact["pins_part"],
-        inputs=tuple(typed(InputPin, pin) for pin in json.loads(pins)),
+        inputs=tuple(from_plain(InputPin, pin) for pin in json.loads(pins)),
         chunks=tuple(fact["chunks"]),
     )

@@ -15,17 +15,17 @@ from sqlalchemy import Connection, Row, func, select
 
 from errata.canonical import digest_of
 from errata.errors import ApprovalRefused, UsageError
-from errata.ledger.audit.chain import append
+from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.records import ReleaseRecord, RunRecord
 from errata.ledger.schema.definition import released, verdict
-from errata.ledger.store.base import Refusal, Store, find_run, json_text, need_state
+from errata.ledger.store.base import Refusal, Store, find_run, require_state, to_json_text
 from errata.model.audit import Actor
 from errata.model.run import RunState
 
-_FROM = (RunState.VALIDATED, RunState.PART_PUBLISHED)
-Kind = Literal["release", "publish", "automatic"]
-_BY_ITSELF: Kind = "automatic"
+_CAN_RELEASE = (RunState.VALIDATED, RunState.PART_PUBLISHED)
+ReleaseKind = Literal["release", "publish", "automatic"]
+_AUTOMATIC: ReleaseKind = "automatic"
 
 
 class Releases(Store):
@@ -38,7 +38,7 @@ class Releases(Store):
         *,
         candidate_n: int,
         person: str,
-        kind: Kind,
+        kind: ReleaseKind,
         actor: Actor,
         note: str = "",
         break_glass: str = "",
@@ -52,23 +52,30 @@ class Releases(Store):
 
         def work(tx: Tx) -> tuple[ReleaseRecord, bool]:
             run = find_run(tx.conn, run_id)
-            newest = _newest(tx.conn, run_id)
-            is_same = newest is not None and _says(newest) == (digest, person, break_glass, kind == _BY_ITSELF)
+            newest = _find_newest(tx.conn, run_id)
+            is_same = newest is not None and _release_identity(newest) == (
+                digest,
+                person,
+                break_glass,
+                kind == _AUTOMATIC,
+            )
             if newest is not None and is_same and (since is None or datetime.fromisoformat(newest.at) >= since):
                 return newest, True
-            need_state(run, _FROM, "release")
+            require_state(run, _CAN_RELEASE, "release")
             body = {"digest": digest, "person": person, "kind": kind, "note": note, "candidate": candidate_n}
             if break_glass:
                 glass = {"person": person, "why": break_glass, "digest": digest}
-                append(tx, actor, "break_glass.publish", run_id, glass)
-            seq = append(tx, actor, "run.released", run_id, body | ({"break_glass": True} if break_glass else {})).seq
+                append_entry(tx, actor, "break_glass.publish", run_id, glass)
+            seq = append_entry(
+                tx, actor, "run.released", run_id, body | ({"break_glass": True} if break_glass else {})
+            ).seq
             row = {
-                "run_id": run_id, "candidate_n": candidate_n, "digest": digest, "subject": json_text(subject),
+                "run_id": run_id, "candidate_n": candidate_n, "digest": digest, "subject": to_json_text(subject),
                 "kind": kind, "person": person, "note": note, "break_glass": break_glass, "at": tx.at,
                 "audit_seq": seq,
             }  # fmt: skip
             tx.conn.execute(released.insert(), row)
-            found = _newest(tx.conn, run_id)
+            found = _find_newest(tx.conn, run_id)
             if found is None:
                 raise UsageError(f"the release of {run_id} was not kept")
             return found, False
@@ -78,14 +85,14 @@ class Releases(Store):
     def releases(self, run_id: str) -> tuple[ReleaseRecord, ...]:
         """Releases of the run, oldest first."""
         query = select(released).where(released.c.run_id == run_id).order_by(released.c.id)
-        return self._read(lambda conn: tuple(_record(row) for row in conn.execute(query)))
+        return self._read(lambda conn: tuple(_release_from_row(row) for row in conn.execute(query)))
 
 
-def need_release(conn: Connection, run: RunRecord, release: Mapping[str, Any] | None) -> None:
+def require_release(conn: Connection, run: RunRecord, release: Mapping[str, Any] | None) -> None:
     """Refuse a publication whose release is not there, or is over an earlier verdict than the newest."""
     named, expected = (release or {}).get("release"), (release or {}).get("verdict")
     if named is not None:
-        _need_row(conn, run, int(named))
+        _require_release_row(conn, run, int(named))
     if expected is None:
         return
     newest = conn.execute(select(func.max(verdict.c.audit_seq)).where(verdict.c.run_id == run.run_id)).scalar()
@@ -101,7 +108,7 @@ def need_release(conn: Connection, run: RunRecord, release: Mapping[str, Any] | 
     raise Refusal(error, run_id=run.run_id, action="publish.intended", body={"expected": expected, "found": newest})
 
 
-def _need_row(conn: Connection, run: RunRecord, release_id: int) -> None:
+def _require_release_row(conn: Connection, run: RunRecord, release_id: int) -> None:
     query = select(released.c.id).where(released.c.id == release_id, released.c.run_id == run.run_id)
     if conn.execute(query).first() is not None:
         return
@@ -114,18 +121,18 @@ def _need_row(conn: Connection, run: RunRecord, release_id: int) -> None:
     raise Refusal(error, run_id=run.run_id, action="publish.intended", body={"release": release_id})
 
 
-def _newest(conn: Connection, run_id: str) -> ReleaseRecord | None:
+def _find_newest(conn: Connection, run_id: str) -> ReleaseRecord | None:
     query = select(released).where(released.c.run_id == run_id).order_by(released.c.id.desc()).limit(1)
     row = conn.execute(query).first()
-    return None if row is None else _record(row)
+    return None if row is None else _release_from_row(row)
 
 
-def _says(release: ReleaseRecord) -> tuple[str, str, str, bool]:
+def _release_identity(release: ReleaseRecord) -> tuple[str, str, str, bool]:
     """What makes two releases the same; a clean gate that someone started is not that person's decision."""
-    return release.digest, release.person, release.break_glass, release.kind == _BY_ITSELF
+    return release.digest, release.person, release.break_glass, release.kind == _AUTOMATIC
 
 
-def _record(row: Row[Any]) -> ReleaseRecord:
+def _release_from_row(row: Row[Any]) -> ReleaseRecord:
     return ReleaseRecord(
         release_id=row.id,
         run_id=row.run_id,

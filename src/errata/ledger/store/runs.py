@@ -10,18 +10,25 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from errata.canonical import sha256, strict_json, typed
+from errata.canonical import from_plain, parse_strict_json, sha256
 from errata.errors import ManifestTampered, NotFound, StateRefused, UsageError
-from errata.ledger.audit.chain import append, entries, hash_at, head, uncovered_since, verify
-from errata.ledger.audit.excerpt import Segment, segment
+from errata.ledger.audit.chain import (
+    append_entry,
+    find_uncovered_since,
+    load_entries,
+    read_hash,
+    read_head,
+    verify_chain,
+)
+from errata.ledger.audit.excerpt import AuditExcerpt, load_excerpt
 from errata.ledger.db.database import Tx
-from errata.ledger.privacy.pseudonyms import book, is_as_stored, is_pseudonym
+from errata.ledger.privacy.pseudonyms import current_registry, is_as_stored, is_pseudonym
 from errata.ledger.records import AuditCheck, RunRecord
 from errata.ledger.schema.definition import chunk as chunk_table
 from errata.ledger.schema.definition import manifest as manifest_table
 from errata.ledger.schema.definition import run as run_table
-from errata.ledger.store.base import Refusal, Store, find_run, json_text, move_run, need_state, run_record
-from errata.ledger.store.parts import save_parts, stored_digest
+from errata.ledger.store.base import Refusal, Store, find_run, move_run, require_state, run_from_row, to_json_text
+from errata.ledger.store.parts import digest_content, save_parts
 from errata.model.audit import Actor, AuditEntry, Head
 from errata.model.manifest import Chunk, Manifest
 from errata.model.run import RunState
@@ -45,7 +52,7 @@ class Runs(Store):
     ) -> tuple[RunRecord, bool]:
         """Seal a manifest as a run in one transaction; the same manifest again is the same run (``True``)."""
         digest = sha256(manifest_bytes)
-        content = _object(manifest_bytes)
+        content = _parse_manifest(manifest_bytes)
         for name, part in parts.items():
             if sha256(part) != name:
                 raise UsageError(f"the run was not recorded; part {name} has another digest")
@@ -53,18 +60,18 @@ class Runs(Store):
         def work(tx: Tx) -> tuple[RunRecord, bool]:
             known = tx.conn.execute(select(run_table).where(run_table.c.manifest_digest == digest)).first()
             if known is not None:
-                return run_record(known), True
+                return run_from_row(known), True
             save_parts(tx, parts.values())
             tx.conn.execute(manifest_table.insert(), {"digest": digest, "content": manifest_bytes, "at": tx.at})
             planned = {**(body or {}), "product": product, "table": table, "manifest_digest": digest}
-            entry = append(tx, actor, "run.planned", run_id, planned, move=(None, RunState.PLANNED.value))
-            _need_requester(str(content.get("requested_by", "")), actor)
+            entry = append_entry(tx, actor, "run.planned", run_id, planned, move=(None, RunState.PLANNED.value))
+            _require_requester(str(content.get("requested_by", "")), actor)
             row = {
                 "run_id": run_id,
                 "manifest_digest": digest,
                 "product": product,
                 "table_name": table,
-                "partitions": json_text(list(partitions)),
+                "partitions": to_json_text(list(partitions)),
                 "planned_by": actor.person,
                 "reason": str(content.get("reason", "")),
                 "planned_at": tx.at,
@@ -74,14 +81,14 @@ class Runs(Store):
             }
             tx.conn.execute(run_table.insert(), row)
             if chunks:
-                tx.conn.execute(chunk_table.insert(), _chunk_rows(run_id, chunks, entry.seq))
+                tx.conn.execute(chunk_table.insert(), _build_chunk_rows(run_id, chunks, entry.seq))
             return find_run(tx.conn, run_id), False
 
         return self._write(actor, work)
 
     def run(self, run_id: str) -> RunRecord:
         """The run of this id, or of the only id that begins like this."""
-        return self._read(lambda conn: _by_prefix(conn, run_id))
+        return self._read(lambda conn: _find_by_prefix(conn, run_id))
 
     def runs(self, product: str | None = None, states: Collection[RunState] | None = None) -> tuple[RunRecord, ...]:
         """Runs, newest first."""
@@ -90,7 +97,7 @@ class Runs(Store):
             query = query.where(run_table.c.product == product)
         if states is not None:
             query = query.where(run_table.c.state.in_(sorted(state.value for state in states)))
-        return self._read(lambda conn: tuple(run_record(row) for row in conn.execute(query)))
+        return self._read(lambda conn: tuple(run_from_row(row) for row in conn.execute(query)))
 
     def manifest_bytes(self, run_id: str, actor: Actor | None = None) -> bytes:
         """The sealed bytes; raises, and audits, when they no longer have the run's digest."""
@@ -98,7 +105,7 @@ class Runs(Store):
 
         def work(conn: Connection) -> bytes | Refusal:
             try:
-                return checked_manifest(conn, find_run(conn, run_id))
+                return load_verified_manifest(conn, find_run(conn, run_id))
             except Refusal as refusal:
                 return refusal
 
@@ -110,10 +117,10 @@ class Runs(Store):
 
     def manifest(self, run_id: str, actor: Actor | None = None) -> Manifest:
         """The sealed plan, from bytes that were hashed again."""
-        sealed = typed(Manifest, json.loads(self.manifest_bytes(run_id, actor)))
+        sealed = from_plain(Manifest, json.loads(self.manifest_bytes(run_id, actor)))
         if is_as_stored():
             return sealed
-        return replace(sealed, requested_by=self._read(lambda _: book().name(sealed.requested_by)))
+        return replace(sealed, requested_by=self._read(lambda _: current_registry().name(sealed.requested_by)))
 
     def move(
         self,
@@ -131,52 +138,52 @@ class Runs(Store):
         def work(tx: Tx) -> RunRecord:
             run = find_run(tx.conn, run_id)
             if expect is not None:
-                need_state(run, expect, name)
+                require_state(run, expect, name)
             return move_run(tx, run, to, actor, name, body)
 
         return self._write(actor, work)
 
-    def refuse(
+    def record_refusal(
         self, run_id: str | None, actor: Actor, action: str, reason: str, body: Mapping[str, Any] | None = None
     ) -> AuditEntry:
         """Audit a refusal that was decided elsewhere."""
         full = {**(body or {}), "attempted": action, "reason": reason}
-        return self._database.write(lambda tx: append(tx, actor, "refused", run_id, full))
+        return self._database.write(lambda tx: append_entry(tx, actor, "refused", run_id, full))
 
     def note(self, run_id: str | None, actor: Actor, action: str, body: Mapping[str, Any] | None = None) -> AuditEntry:
         """Add a plain audit entry."""
-        return self._database.write(lambda tx: append(tx, actor, action, run_id, body))
+        return self._database.write(lambda tx: append_entry(tx, actor, action, run_id, body))
 
     def audit_entries(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
         """Entries as they are stored and hashed, oldest first; with ``limit`` the newest of them."""
-        return self._read(lambda conn: entries(conn, run_id, limit))
+        return self._read(lambda conn: load_entries(conn, run_id, limit))
 
-    def audit_segment(self, run_id: str) -> Segment:
+    def audit_excerpt(self, run_id: str) -> AuditExcerpt:
         """The audit from this run's first entry to the head, what others' entries say left out."""
-        return self._read(lambda conn: segment(conn, find_run(conn, run_id).run_id))
+        return self._read(lambda conn: load_excerpt(conn, find_run(conn, run_id).run_id))
 
     def scalar(self, query: str) -> Any:
         """The first value of a query that only reads; for health signals."""
-        return self._read(lambda conn: _only_reading(conn, query))
+        return self._read(lambda conn: _read_scalar(conn, query))
 
     def verify_audit(self, heads: Sequence[Head] = ()) -> AuditCheck:
         """Check the whole chain, against heads that were kept elsewhere too, and the rows against it."""
-        return self._read(lambda conn: verify(conn, heads))
+        return self._read(lambda conn: verify_chain(conn, heads))
 
     def audit_head(self) -> tuple[int, str, str]:
         """Number, hash and time of the last entry."""
-        return self._read(head)
+        return self._read(read_head)
 
     def audit_hash(self, seq: int) -> str | None:
         """The hash of an entry; None when there is no such entry."""
-        return self._read(lambda conn: hash_at(conn, seq))
+        return self._read(lambda conn: read_hash(conn, seq))
 
     def uncovered_since(self, seq: int) -> str | None:
         """When the first publication or rollback after this entry was settled; None when there is none."""
-        return self._read(lambda conn: uncovered_since(conn, seq))
+        return self._read(lambda conn: find_uncovered_since(conn, seq))
 
 
-def _only_reading(conn: Connection, query: str) -> Any:
+def _read_scalar(conn: Connection, query: str) -> Any:
     # PostgreSQL reads in a transaction that is read only; SQLite has to be told
     is_sqlite = conn.dialect.name == "sqlite"
     if is_sqlite:
@@ -188,11 +195,11 @@ def _only_reading(conn: Connection, query: str) -> Any:
             conn.exec_driver_sql("PRAGMA query_only = OFF")
 
 
-def checked_manifest(conn: Connection, run: RunRecord) -> bytes:
+def load_verified_manifest(conn: Connection, run: RunRecord) -> bytes:
     """The manifest's bytes, hashed again."""
     query = select(manifest_table.c.content).where(manifest_table.c.digest == run.manifest_digest)
     content = conn.execute(query).scalar()
-    found = stored_digest(content)
+    found = digest_content(content)
     if not isinstance(content, bytes) or found != run.manifest_digest:
         error = ManifestTampered(
             f"run {run.run_id} was refused; expected a manifest with SHA-256 {run.manifest_digest}, found {found}",
@@ -205,8 +212,8 @@ def checked_manifest(conn: Connection, run: RunRecord) -> bytes:
     return content
 
 
-def _need_requester(sealed: str, actor: Actor) -> None:
-    if is_pseudonym(sealed) and sealed != book().pseudonym(actor.person):
+def _require_requester(sealed: str, actor: Actor) -> None:
+    if is_pseudonym(sealed) and sealed != current_registry().pseudonym(actor.person):
         raise StateRefused(
             f"the plan was not recorded; {actor.person} became known by another pseudonym meanwhile",
             state="nothing was planned",
@@ -214,9 +221,9 @@ def _need_requester(sealed: str, actor: Actor) -> None:
         )
 
 
-def _object(manifest_bytes: bytes) -> dict[str, Any]:
+def _parse_manifest(manifest_bytes: bytes) -> dict[str, Any]:
     try:
-        content = strict_json(manifest_bytes)
+        content = parse_strict_json(manifest_bytes)
     except ValueError:
         content = None
     if not isinstance(content, dict):
@@ -224,13 +231,13 @@ def _object(manifest_bytes: bytes) -> dict[str, Any]:
     return content
 
 
-def _chunk_rows(run_id: str, chunks: Sequence[Chunk], seq: int) -> list[dict[str, Any]]:
+def _build_chunk_rows(run_id: str, chunks: Sequence[Chunk], seq: int) -> list[dict[str, Any]]:
     return [
         {
             "run_id": run_id,
             "chunk_id": chunk.chunk_id,
             "position": position,
-            "partitions": json_text(list(chunk.partitions)),
+            "partitions": to_json_text(list(chunk.partitions)),
             "rows": chunk.rows,
             "bytes": chunk.bytes,
             "state": "pending",
@@ -243,16 +250,16 @@ def _chunk_rows(run_id: str, chunks: Sequence[Chunk], seq: int) -> list[dict[str
     ]
 
 
-def _by_prefix(conn: Connection, text: str) -> RunRecord:
+def _find_by_prefix(conn: Connection, text: str) -> RunRecord:
     # what no run is called is not asked for: not every database takes every text
     may_be = text.isascii() and text.isprintable()
     exact = conn.execute(select(run_table).where(run_table.c.run_id == text)).first() if may_be else None
     if exact is not None:
-        return run_record(exact)
+        return run_from_row(exact)
     starts = func.substr(run_table.c.run_id, 1, len(text)) == text
     found = conn.execute(select(run_table).where(starts).limit(6)).all() if text and may_be else []
     if len(found) == 1:
-        return run_record(found[0])
+        return run_from_row(found[0])
     ids = conn.execute(select(run_table.c.run_id).order_by(run_table.c.planned_at.desc())).scalars().all()
     near = [row.run_id for row in found] or difflib.get_close_matches(text, ids, n=3, cutoff=0.5) or list(ids[:3])
     what = "means more than one run" if found else "is not a run of this ledger"

@@ -16,22 +16,24 @@ from errata.ledger.records import Owner
 _PROC = Path("/proc")
 
 
-def this_owner(name: str | None = None) -> Owner:
+def current_owner(name: str | None = None) -> Owner:
     """The running process as an owner."""
     pid = os.getpid()
-    return Owner(name or f"worker-{pid}", socket.gethostname(), pid, f"{_place()}/{_start_of(pid) or '?'}")
+    return Owner(
+        name or f"worker-{pid}", socket.gethostname(), pid, f"{_read_boot_namespace()}/{_read_start_time(pid) or '?'}"
+    )
 
 
-def owner_is_dead(owner: Owner) -> bool:
+def is_owner_dead(owner: Owner) -> bool:
     """True only when the process ran here and is gone; False when it lives or nobody can tell from here."""
     place, _, started = owner.started.rpartition("/")
-    if owner.host != socket.gethostname() or place != _place() or started in ("", "?"):
+    if owner.host != socket.gethostname() or place != _read_boot_namespace() or started in ("", "?"):
         return False
-    found = _start_of(owner.pid)
+    found = _read_start_time(owner.pid)
     return _is_gone(owner.pid) if found is None else found != started
 
 
-def _place() -> str:
+def _read_boot_namespace() -> str:
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{(_PROC / 'self/ns/pid').readlink()}"
@@ -39,7 +41,7 @@ def _place() -> str:
         return "?"
 
 
-def _start_of(pid: int) -> str | None:
+def _read_start_time(pid: int) -> str | None:
     """The start time in clock ticks since boot; empty when only remains are left; None when it cannot be read."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text()

@@ -16,10 +16,10 @@ _EACH = "spark.executor.cores"
 _TOTAL = "spark.cores.max"
 
 
-def kind_of(master: str) -> str:
+def classify_master(master: str) -> str:
     """``local``, ``standalone``, ``yarn`` or ``kubernetes``; anything else is its own name.
 
-    >>> [kind_of(m) for m in ("local[4]", "spark://a:7077,b:7077", "yarn", "k8s://https://api:6443")]
+    >>> [classify_master(m) for m in ("local[4]", "spark://a:7077,b:7077", "yarn", "k8s://https://api:6443")]
     ['local', 'standalone', 'yarn', 'kubernetes']
     """
     if _LOCAL.fullmatch(master):
@@ -28,10 +28,10 @@ def kind_of(master: str) -> str:
     return {"spark": "standalone", "local-cluster": "standalone", "k8s": "kubernetes"}.get(scheme, scheme)
 
 
-def capped_master(master: str, cores: int | None, available: int) -> str:
+def cap_master(master: str, cores: int | None, available: int) -> str:
     """A local master with at most so many threads; others are left alone, their cap is a setting.
 
-    >>> capped_master("local[*]", 2, 8), capped_master("local[2,4]", 6, 8), capped_master("yarn", 2, 8)
+    >>> cap_master("local[*]", 2, 8), cap_master("local[2,4]", 6, 8), cap_master("yarn", 2, 8)
     ('local[2]', 'local[2,4]', 'yarn')
     """
     found = _LOCAL.fullmatch(master)
@@ -43,30 +43,30 @@ def capped_master(master: str, cores: int | None, available: int) -> str:
     return f"local[{min(threads, cores)}{retries}]" if threads > cores else master
 
 
-def core_settings(kind: str, cores: int | None, conf: Mapping[str, str]) -> dict[str, str]:
+def build_core_settings(kind: str, cores: int | None, conf: Mapping[str, str]) -> dict[str, str]:
     """The settings that hold one application to its cap; empty without a cap or on one machine.
 
     On YARN and Kubernetes the cap counts executors of a known size. Both ways of counting them are set, because the
     cluster's own defaults decide whether allocation is dynamic, and Errata cannot see them.
 
-    >>> core_settings("standalone", 8, {"spark.cores.max": "4"})
+    >>> build_core_settings("standalone", 8, {"spark.cores.max": "4"})
     {'spark.cores.max': '4'}
-    >>> core_settings("yarn", 8, {"spark.executor.cores": "4"})
+    >>> build_core_settings("yarn", 8, {"spark.executor.cores": "4"})
     {'spark.executor.cores': '4', 'spark.dynamicAllocation.maxExecutors': '2', 'spark.executor.instances': '2'}
     """
     if cores is None or kind == "local":
         return {}
-    each = _number(conf, _EACH)
+    each = _parse_number(conf, _EACH)
     if kind == "standalone":
         # an executor larger than the cap would never be granted, and the application would wait for ever
         small = {_EACH: str(cores)} if each is not None and each > cores else {}
-        return small | {_TOTAL: str(_least(cores, _number(conf, _TOTAL)))}
+        return small | {_TOTAL: str(_least(cores, _parse_number(conf, _TOTAL)))}
     size = min(each or 1, cores)
-    counted = {key: str(_least(cores // size, _number(conf, key))) for key in (_DYNAMIC, _INSTANCES)}
+    counted = {key: str(_least(cores // size, _parse_number(conf, key))) for key in (_DYNAMIC, _INSTANCES)}
     return {_EACH: str(size)} | counted
 
 
-def _number(conf: Mapping[str, str], key: str) -> int | None:
+def _parse_number(conf: Mapping[str, str], key: str) -> int | None:
     text = conf.get(key, "").strip()
     return int(text) if text.isdecimal() else None
 

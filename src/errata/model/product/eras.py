@@ -1,8 +1,9 @@
 """Schema eras of an input and the rules its rows must pass. Pure.
 
 An era says for which partitions, or for which file schemas, it holds, and how its columns become those that the
-transform sees. Planner and engine ask the same two questions here: which era is this (:func:`matching`), and what does
-each declared column come from (:func:`deliver`). A column that nothing delivers is a problem, never a NULL.
+transform sees. Planner and engine ask the same two questions here: which era is this (:func:`find_matching_eras`), and
+what does each declared column come from (:func:`resolve_columns`). A column that nothing delivers is a problem, never
+a NULL.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from errata.model.types import fits, is_castable
+from errata.model.types import is_assignable, is_castable
 
 QUARANTINE, SUPPRESS = "quarantine", "suppress"
 
@@ -37,11 +38,11 @@ class Era:
     def covers(self, partition: str, columns: Iterable[str]) -> bool:
         """Whether a partition, or a file of it with these columns, is of this era."""
         known = set(columns)
-        if self.is_ranged and not (partition[:1].isdigit() and self._spans(partition)):
+        if self.is_ranged and not (partition[:1].isdigit() and self._includes(partition)):
             return False
         return known.issuperset(self.has) and known.isdisjoint(self.lacks)
 
-    def _spans(self, partition: str) -> bool:
+    def _includes(self, partition: str) -> bool:
         # canonical texts of one grain sort as time does
         return (self.first is None or self.first <= partition) and (self.last is None or partition <= self.last)
 
@@ -66,7 +67,7 @@ class RowLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class ColumnSource:
     """Where one declared column comes from: a column of the source, as it is or cast, or a default."""
 
     column: str
@@ -77,37 +78,39 @@ class Delivery:
     problem: str | None = None
 
     @property
-    def is_tried(self) -> bool:
+    def needs_cast(self) -> bool:
         """Whether values may fail to become the declared type."""
-        return self.source is not None and self.found is not None and not fits(self.found, self.kind)
+        return self.source is not None and self.found is not None and not is_assignable(self.found, self.kind)
 
 
-def eras_or_one(eras: Sequence[Era]) -> tuple[Era, ...]:
+def eras_or_default(eras: Sequence[Era]) -> tuple[Era, ...]:
     """The eras, or the one that a source without any is in."""
     return tuple(eras) or (Era("only"),)
 
 
-def matching(eras: Sequence[Era], partition: str, columns: Iterable[str]) -> tuple[Era, ...]:
+def find_matching_eras(eras: Sequence[Era], partition: str, columns: Iterable[str]) -> tuple[Era, ...]:
     """Every era that covers a file of this partition with these columns; exactly one is what is expected."""
     known = tuple(columns)
-    return tuple(era for era in eras_or_one(eras) if era.covers(partition, known))
+    return tuple(era for era in eras_or_default(eras) if era.covers(partition, known))
 
 
-def deliver(
+def resolve_columns(
     era: Era, columns: Mapping[str, str], schema: Mapping[str, str], from_path: str | None = None
-) -> tuple[Delivery, ...]:
+) -> tuple[ColumnSource, ...]:
     """What each declared column is made of in this era; ``from_path`` is a column that a file need not have."""
     present = {name: kind for name, kind in schema.items() if name not in era.drop and name not in era.rename}
     return tuple(
-        _delivery(era, column, kind, present, schema)
+        _resolve_column(era, column, kind, present, schema)
         for column, kind in columns.items()
         if column != from_path or column in present or column in era.rename.values()
     )
 
 
-def _delivery(era: Era, column: str, kind: str, present: Mapping[str, str], schema: Mapping[str, str]) -> Delivery:
-    def wrong(problem: str) -> Delivery:
-        return Delivery(column, kind, problem=problem)
+def _resolve_column(
+    era: Era, column: str, kind: str, present: Mapping[str, str], schema: Mapping[str, str]
+) -> ColumnSource:
+    def wrong(problem: str) -> ColumnSource:
+        return ColumnSource(column, kind, problem=problem)
 
     old = next((name for name, new in era.rename.items() if new == column), None)
     if old is not None and old not in schema:
@@ -117,13 +120,13 @@ def _delivery(era: Era, column: str, kind: str, present: Mapping[str, str], sche
     source = old if old is not None else column if column in present else None
     if source is None:
         if column in era.default:
-            return Delivery(column, kind, default=era.default[column])
+            return ColumnSource(column, kind, default=era.default[column])
         return wrong(f"{column} is not there: expected a rename or an explicit default")
     if column in era.default:
         return wrong(f"{column} is there and has a default: drop the column, or the default")
     found = schema[source]
-    if fits(found, kind) or (column in era.cast and is_castable(found, kind)):
-        return Delivery(column, kind, source, found)
+    if is_assignable(found, kind) or (column in era.cast and is_castable(found, kind)):
+        return ColumnSource(column, kind, source, found)
     if column in era.cast:
         return wrong(f"{source} is {found}, which cannot be cast to {kind}")
     return wrong(f"{source} is {found}, expected {kind}: add a cast")

@@ -24,7 +24,7 @@ class ErasureSettings:
     """A path from the project, or the private key itself; ``${NAME}`` while that variable is not set."""
 
 
-def hasher(key: bytes) -> Callable[[str], str]:
+def build_hasher(key: bytes) -> Callable[[str], str]:
     """Gives what stands for a subject on the list; without the key nobody can try names against it.
 
     A closure, because Spark carries those to its workers whole: they need not have Errata.
@@ -36,6 +36,6 @@ def hasher(key: bytes) -> Callable[[str], str]:
     return hashed
 
 
-def key_check(key: bytes) -> str:
+def compute_key_check(key: bytes) -> str:
     """What says that a list was made with this key; the hash of no subject."""
     return hmac.new(key, b"check", hashlib.sha256).hexdigest()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from errata.model.approval import Approval
+from errata.model.approval import ApprovalRules
 from errata.model.partition import Grain
 from errata.model.product.eras import Era, RowLimits, RowRule
 from errata.model.product.rules import Check, Comparison, Control, Reconciliation
@@ -145,7 +145,9 @@ class Product:
     classified: tuple[str, ...] = ()  # columns whose values are masked wherever rows are shown
     throttle: Throttle | None = None  # instead of the project's
     health: tuple[Signal, ...] = ()  # besides the project's
-    approval: Approval = field(default_factory=Approval)  # the project's, with what the product says otherwise
+    approval: ApprovalRules = field(
+        default_factory=ApprovalRules
+    )  # the project's, with what the product says otherwise
     manual: bool = True  # a person releases each candidate; False: one that is clean publishes by itself
     path: str = ""  # the file, relative to the project
     lines: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)  # where rules stand in it

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 
-from errata.model.approval import Approval
+from errata.model.approval import ApprovalRules
 from errata.model.product.erasure import ErasureSettings
 from errata.model.product.product import Product
 from errata.model.product.throttle import Signal, Throttle
-from errata.text.secrets import spellings
+from errata.text.secrets import list_spellings
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +116,18 @@ class Project:
     health: tuple[Signal, ...] = ()
     evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
     erasure: ErasureSettings | None = None
-    approval: Approval = field(default_factory=Approval)
+    approval: ApprovalRules = field(default_factory=ApprovalRules)
     alarm: Alarm | None = None
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # what each ``${NAME}`` stood for
     credentials: tuple[str, ...] = field(default=(), repr=False)  # passwords that errata.yaml spells out
 
-    def known_as(self, name: str) -> str:
+    def resolve_alias(self, name: str) -> str:
         """The listed name of a person, by that name or an alias as it is written; any other name as it is."""
         if name in self.people:
             return name
         return next((person.name for person in self.people.values() if name in person.aliases), name)
 
-    def spelt(self, name: str) -> str | None:
+    def find_case_variant(self, name: str) -> str | None:
         """The listed name that differs from this one in letter case alone."""
         wanted = name.casefold()
         names = ((listed, person.name) for person in self.people.values() for listed in (person.name, *person.aliases))
@@ -135,10 +135,10 @@ class Project:
 
     def is_same_person(self, one: str, other: str) -> bool:
         """Whether two names are one person's, whatever the alias or the letter case."""
-        first, second = (self.spelt(name.strip()) or name.strip() for name in (one, other))
+        first, second = (self.find_case_variant(name.strip()) or name.strip() for name in (one, other))
         return first.casefold() == second.casefold()
 
-    def with_role(self, *roles: Role) -> tuple[str, ...]:
+    def list_with_role(self, *roles: Role) -> tuple[str, ...]:
         """Who has one of these roles now."""
         return tuple(sorted(name for name, person in self.people.items() if set(roles) & set(person.roles)))
 
@@ -150,25 +150,27 @@ class Project:
         """
         if not self.secrets and not self.credentials:
             return text
-        for spelling, sign in _signs(tuple(self.secrets.items()), self.credentials):
+        for spelling, sign in _build_replacements(tuple(self.secrets.items()), self.credentials):
             if spelling in text:
-                text = _hidden(text, spelling, sign)
+                text = _redact_spelling(text, spelling, sign)
         return text
 
 
 @cache
-def _signs(secrets: tuple[tuple[str, str], ...], credentials: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def _build_replacements(
+    secrets: tuple[tuple[str, str], ...], credentials: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
     """What stands for each spelling of each secret, the longest first."""
-    found = {spelling: "…" for word in credentials for spelling in spellings(word)}
+    found = {spelling: "…" for word in credentials for spelling in list_spellings(word)}
     for name, value in secrets:
-        found |= dict.fromkeys(spellings(value) if len(value) >= 4 else (), f"${{{name}}}")
+        found |= dict.fromkeys(list_spellings(value) if len(value) >= 4 else (), f"${{{name}}}")
     return tuple(sorted(found.items(), key=lambda pair: -len(pair[0])))
 
 
 _SHORT = 12
 
 
-def _hidden(text: str, spelling: str, sign: str) -> str:
+def _redact_spelling(text: str, spelling: str, sign: str) -> str:
     if len(spelling) >= _SHORT:
         return text.replace(spelling, sign)
     return re.sub(rf"(?<![A-Za-z0-9_]){re.escape(spelling)}(?![A-Za-z0-9_])", lambda _: sign, text)

@@ -8,8 +8,8 @@ from decimal import Decimal
 from errata.model.partition import Grain
 from errata.model.product import PII_KINDS, Check, Metric, References, Threshold
 from errata.project.files import THRESHOLDS, CheckFile, InputFile
-from errata.project.problems import Report
-from errata.project.yaml.problem_texts import nearest
+from errata.project.problems import ProblemReport
+from errata.project.yaml.problem_texts import find_nearest
 
 _DBT = {
     "not_null": Metric.NULL_VALUES,
@@ -37,29 +37,29 @@ _OWN_KEYS = tuple(dict.fromkeys(key for keys in _TAKES.values() for key in keys)
 _AGES = ("minutes", "hours", "days")
 
 
-def checks_of(
-    files: Sequence[CheckFile], inputs: Mapping[str, InputFile], grain: Grain, report: Report
+def build_checks(
+    files: Sequence[CheckFile], inputs: Mapping[str, InputFile], grain: Grain, report: ProblemReport
 ) -> tuple[Check, ...]:
     """The checks that could be read; what is wrong with the others is in the report."""
     found = []
     for n, file in enumerate(files):
-        check = _check(n, file, report)
+        check = _build_check(n, file, report)
         if check is not None:
-            _references(n, check, inputs, report)
+            _check_references(n, check, inputs, report)
             if check.metric is Metric.TIMESTAMP_BOUNDS and not grain.is_time:
                 report.at(("checks", n, "metric"), "timestampBounds needs a target by hour, day, month or year")
             found.append(check)
     return tuple(found)
 
 
-def _check(n: int, file: CheckFile, report: Report) -> Check | None:
-    metric = _metric(n, file, report)
+def _build_check(n: int, file: CheckFile, report: ProblemReport) -> Check | None:
+    metric = _resolve_metric(n, file, report)
     if metric is None:
         return None
     given = file.model_dump(by_alias=True, exclude_none=True)
-    _keys(n, metric, given, report)
-    _unit(n, metric, file.unit, report)
-    threshold = _threshold(n, file, given, report)
+    _check_keys(n, metric, given, report)
+    _check_unit(n, metric, file.unit, report)
+    threshold = _build_threshold(n, file, given, report)
     if threshold is None:
         return None
     columns = tuple(file.columns or ()) or ((file.column,) if file.column else ())
@@ -92,7 +92,7 @@ def _check(n: int, file: CheckFile, report: Report) -> Check | None:
     )
 
 
-def _metric(n: int, file: CheckFile, report: Report) -> Metric | None:
+def _resolve_metric(n: int, file: CheckFile, report: ProblemReport) -> Metric | None:
     if file.metric is not None:
         return _DBT.get(file.metric) or Metric(file.metric)
     if file.expression is not None:
@@ -101,7 +101,7 @@ def _metric(n: int, file: CheckFile, report: Report) -> Metric | None:
     return None
 
 
-def _keys(n: int, metric: Metric, given: dict[str, object], report: Report) -> None:
+def _check_keys(n: int, metric: Metric, given: dict[str, object], report: ProblemReport) -> None:
     def missing(key: str, why: str = "") -> None:
         report.at_key(("checks", n, key), f'missing key "{key}" in checks[{n}], which {why or metric} needs')
 
@@ -125,7 +125,7 @@ def _keys(n: int, metric: Metric, given: dict[str, object], report: Report) -> N
                 missing(key, "a check by expression")
 
 
-def _unit(n: int, metric: Metric, unit: str | None, report: Report) -> None:
+def _check_unit(n: int, metric: Metric, unit: str | None, report: ProblemReport) -> None:
     if metric is Metric.FRESHNESS:
         if unit is None:
             report.at_key(("checks", n, "unit"), f'missing key "unit" in checks[{n}], which freshness needs')
@@ -137,13 +137,13 @@ def _unit(n: int, metric: Metric, unit: str | None, report: Report) -> None:
         report.at(("checks", n, "unit"), "rowCount counts rows; expected rows")
 
 
-def _references(n: int, check: Check, inputs: Mapping[str, InputFile], report: Report) -> None:
+def _check_references(n: int, check: Check, inputs: Mapping[str, InputFile], report: ProblemReport) -> None:
     if check.references is None:
         return
     path = ("checks", n, "references")
     name = check.references.input
     if name not in inputs:
-        close = nearest(name, inputs)
+        close = find_nearest(name, inputs)
         hint = f' (nearest: "{close}")' if close else ""
         report.at((*path, "input"), f"expected one of the inputs {', '.join(inputs)}{hint}")
     elif inputs[name].own:
@@ -153,7 +153,7 @@ def _references(n: int, check: Check, inputs: Mapping[str, InputFile], report: R
         report.at((*path, "columns"), said, found=False)
 
 
-def _threshold(n: int, file: CheckFile, given: dict[str, object], report: Report) -> Threshold | None:
+def _build_threshold(n: int, file: CheckFile, given: dict[str, object], report: ProblemReport) -> Threshold | None:
     found = [key for key in THRESHOLDS if key in given]
     if not found and file.metric in _DBT:
         return Threshold("mustBe", "0")  # as dbt's tests do

@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from errata.errors import UsageError
-from errata.model.partition import Grain, parse
+from errata.model.partition import Grain, parse_partition
 from errata.model.product.eras import Era, RowLimits, RowRule
-from errata.model.types import fits, literal_fits
+from errata.model.types import is_assignable, is_valid_literal
 from errata.project.files import EraFile, InputFile, RowLimitsFile
-from errata.project.problems import Path, Report
-from errata.project.yaml.problem_texts import nearest
+from errata.project.problems import Path, ProblemReport
+from errata.project.yaml.problem_texts import find_nearest
 
 _TAKEN = ("cast ", "text ")
 """How the reasons of values that could not be taken over begin."""
 _OWN_PREFIX = "__errata"
 
 
-def eras_of(file: InputFile, grain: Grain, place: Path, report: Report) -> tuple[Era, ...]:
+def build_eras(file: InputFile, grain: Grain, place: Path, report: ProblemReport) -> tuple[Era, ...]:
     """The eras of an input, named and in the order of the file."""
     for name in file.columns:
         if name.startswith(_OWN_PREFIX):
@@ -29,29 +29,29 @@ def eras_of(file: InputFile, grain: Grain, place: Path, report: Report) -> tuple
     if file.eras and not file.columns:
         report.at_key((*place, "columns"), f'missing key "columns" in {".".join(map(str, place))}, which eras need')
         return ()
-    eras = tuple(_era(n, given, file, grain, (*place, "eras", n), report) for n, given in enumerate(file.eras))
+    eras = tuple(_build_era(n, given, file, grain, (*place, "eras", n), report) for n, given in enumerate(file.eras))
     seen: set[str] = set()
     for n, era in enumerate(eras):
         if era.name in seen:
             report.at((*place, "eras", n), f'expected a name of its own; "{era.name}" is taken', found=False)
         seen.add(era.name)
         for other in eras[:n]:
-            if _overlap(era, other):
+            if _is_overlapping(era, other):
                 said = f"{era.name} and {other.name} cover the same partitions; expected spans apart, or has and lacks"
                 report.at((*place, "eras", n), said, found=False)
     return eras
 
 
-def _era(n: int, given: EraFile, file: InputFile, grain: Grain, place: Path, report: Report) -> Era:
+def _build_era(n: int, given: EraFile, file: InputFile, grain: Grain, place: Path, report: ProblemReport) -> Era:
     first, last = (
-        _bound(text, grain, file, (*place, key), report)
+        _parse_bound(text, grain, file, (*place, key), report)
         for key, text in (("from", given.from_), ("until", given.until))
     )
     if first is not None and last is not None and last < first:
         report.at((*place, "until"), f"expected {first} or later")
     for column in sorted({*given.has} & {*given.lacks}):
         report.at((*place, "lacks"), f"{column} is under has as well", found=False)
-    _columns(given, file, place, report)
+    _check_columns(given, file, place, report)
     return Era(
         name=given.name or f"era-{n + 1}",
         first=first,
@@ -65,7 +65,7 @@ def _era(n: int, given: EraFile, file: InputFile, grain: Grain, place: Path, rep
     )
 
 
-def _bound(text: str | None, grain: Grain, file: InputFile, place: Path, report: Report) -> str | None:
+def _parse_bound(text: str | None, grain: Grain, file: InputFile, place: Path, report: ProblemReport) -> str | None:
     if text is None:
         return None
     if file.partition is None or not grain.is_time:
@@ -73,13 +73,13 @@ def _bound(text: str | None, grain: Grain, file: InputFile, place: Path, report:
         report.at(place, f"a span of partitions needs {why}")
         return None
     try:
-        return parse(grain, text)
+        return parse_partition(grain, text)
     except UsageError:
         report.at(place, f"expected a partition of grain {grain}")
         return None
 
 
-def _columns(given: EraFile, file: InputFile, place: Path, report: Report) -> None:
+def _check_columns(given: EraFile, file: InputFile, place: Path, report: ProblemReport) -> None:
     """Only declared columns are made, each in one way; the partition column is what it is."""
     made: Mapping[str, Mapping[str, object]] = {
         "rename": {new: old for old, new in given.rename.items()},
@@ -94,21 +94,21 @@ def _columns(given: EraFile, file: InputFile, place: Path, report: Report) -> No
             if column == file.partition:
                 report.at(at, f"{column} is the partition column, which is read as it is", found=False)
             elif column not in file.columns:
-                close = nearest(column, file.columns)
+                close = find_nearest(column, file.columns)
                 hint = f' (nearest: "{close}")' if close else ""
                 report.at(at, f"expected a column of columns, found {column}{hint}", found=False)
-    _values(given, file, place, report)
+    _check_values(given, file, place, report)
 
 
-def _values(given: EraFile, file: InputFile, place: Path, report: Report) -> None:
+def _check_values(given: EraFile, file: InputFile, place: Path, report: ProblemReport) -> None:
     """Casts end in the declared type, defaults are of it, and what is dropped is not used."""
     for column, kind in given.cast.items():
-        if not fits(kind, file.columns.get(column, kind)):
+        if not is_assignable(kind, file.columns.get(column, kind)):
             report.at((*place, "cast", column), f"expected {file.columns[column]}, the type in columns")
         if column in given.default:
             report.at((*place, "default", column), "is cast as well; a default is of the right type already")
     for column, literal in given.default.items():
-        if not literal_fits(literal, file.columns.get(column, "string")):
+        if not is_valid_literal(literal, file.columns.get(column, "string")):
             report.at((*place, "default", column), f"expected a value of type {file.columns[column]}, or null")
     for n, column in enumerate(given.drop):
         if column == file.partition or column in given.rename:
@@ -116,7 +116,7 @@ def _values(given: EraFile, file: InputFile, place: Path, report: Report) -> Non
             report.at((*place, "drop", n), f"{column} is {why}", found=False)
 
 
-def _overlap(one: Era, other: Era) -> bool:
+def _is_overlapping(one: Era, other: Era) -> bool:
     """Whether two eras that look at no column share a partition; with columns, only real files can tell."""
     if one.has or one.lacks or other.has or other.lacks:
         return False
@@ -124,7 +124,7 @@ def _overlap(one: Era, other: Era) -> bool:
     return max(starts) <= min(ends)
 
 
-def row_rules_of(file: InputFile, place: Path, report: Report) -> tuple[RowRule, ...]:
+def build_row_rules(file: InputFile, place: Path, report: ProblemReport) -> tuple[RowRule, ...]:
     """The row rules of an input, in the order in which they are tried."""
     seen: set[str] = set()
     for n, rule in enumerate(file.rows):
@@ -136,12 +136,12 @@ def row_rules_of(file: InputFile, place: Path, report: Report) -> tuple[RowRule,
     return tuple(RowRule(rule.name, rule.expression, rule.action) for rule in file.rows)
 
 
-def row_limits_of(inputs: Mapping[str, InputFile], report: Report) -> tuple[RowLimits, ...]:
+def build_row_limits(inputs: Mapping[str, InputFile], report: ProblemReport) -> tuple[RowLimits, ...]:
     """How many rows may be in quarantine, by input."""
-    return tuple(_limits(name, given.quarantine, report) for name, given in inputs.items() if given.quarantine)
+    return tuple(_build_limits(name, given.quarantine, report) for name, given in inputs.items() if given.quarantine)
 
 
-def _limits(name: str, limits: RowLimitsFile, report: Report) -> RowLimits:
+def _build_limits(name: str, limits: RowLimitsFile, report: ProblemReport) -> RowLimits:
     place = ("inputs", name)
     if limits.warn is None and limits.block is None:
         report.at((*place, "quarantine"), "expected warn or block or both", found=False)

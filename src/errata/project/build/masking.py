@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from errata.model.product import Metric, Product
-from errata.project.problems import Report
+from errata.project.problems import ProblemReport
 
 Path = tuple[str | int, ...]
 
@@ -21,7 +21,7 @@ _PICKS = re.compile(r"\b(min|max|median|percentile|bit_and|bit_or|bit_xor)\s*\("
 _EVERYTHING = re.compile(r"[(,]\s*\*")
 
 
-def refuse_shown(product: Product, report: Report) -> None:
+def refuse_exposing_rules(product: Product, report: ProblemReport) -> None:
     """A problem for every rule that would show values of a classified column."""
     hidden = {name.casefold(): name for name in product.classified}
     if not hidden:
@@ -33,20 +33,20 @@ def refuse_shown(product: Product, report: Report) -> None:
                     report.at(
                         ("checks", n, "column"), "freshness shows the newest value, and this column is classified"
                     )
-    for path, text in _groups(product, report):
-        if found := _named(text, hidden):
+    for path, text in _iterate_groups(product, report):
+        if found := _find_classified(text, hidden):
             said = f"groups are named by their values, and {found} is classified; expected other columns"
             report.at(path, said)
-    for path, text in _aggregates(product):
+    for path, text in _iterate_aggregates(product):
         for picked in _PICKS.finditer(text):
-            inside = _inside(text, picked.end())
-            if found := _named(inside, hidden):
+            inside = _read_argument(text, picked.end())
+            if found := _find_classified(inside, hidden):
                 said = f"{picked[1].lower()}() shows a value of a row, and {found} is classified"
                 report.at(path, f"{said}; expected a count, a sum or another column")
                 break
 
 
-def _groups(product: Product, report: Report) -> Iterator[tuple[Path, str]]:
+def _iterate_groups(product: Product, report: ProblemReport) -> Iterator[tuple[Path, str]]:
     for n, rule in enumerate(product.reconcile):
         for m, key in enumerate(rule.by):
             named: Path = ("reconcile", n, "by", key.name)
@@ -59,7 +59,7 @@ def _groups(product: Product, report: Report) -> Iterator[tuple[Path, str]]:
                 yield (*named, "target"), key.target
 
 
-def _aggregates(product: Product) -> Iterator[tuple[Path, str]]:
+def _iterate_aggregates(product: Product) -> Iterator[tuple[Path, str]]:
     for n, rule in enumerate(product.reconcile):
         yield ("reconcile", n, "source"), rule.source
         yield ("reconcile", n, "target"), rule.target
@@ -69,7 +69,7 @@ def _aggregates(product: Product) -> Iterator[tuple[Path, str]]:
         yield ("control", n, "metric"), control.metric
 
 
-def _named(text: str, hidden: dict[str, str]) -> str | None:
+def _find_classified(text: str, hidden: dict[str, str]) -> str | None:
     """The first classified column that a piece of SQL speaks about."""
     plain = _TEXTS.sub("''", text)
     if _EVERYTHING.search(plain):
@@ -77,7 +77,7 @@ def _named(text: str, hidden: dict[str, str]) -> str | None:
     return next((hidden[name.casefold()] for name in _NAMES.findall(plain) if name.casefold() in hidden), None)
 
 
-def _inside(text: str, start: int) -> str:
+def _read_argument(text: str, start: int) -> str:
     """What stands between the parenthesis before ``start`` and its end."""
     depth = 1
     for at in range(start, len(text)):

@@ -9,29 +9,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from errata.model.approval import Approval
-from errata.model.duration import days
+from errata.model.approval import ApprovalRules
+from errata.model.duration import to_days
 from errata.model.product import Alarm, Person, Role
 from errata.project.files import ApprovalFile, PersonFile, ProjectFile
-from errata.project.problems import Report
+from errata.project.problems import ProblemReport
 
 _OF_SERVICES = (Role.OPERATOR, Role.PUBLISHER)
 
 
-def people_of(file: ProjectFile, report: Report) -> dict[str, Person]:
+def build_people(file: ProjectFile, report: ProblemReport) -> dict[str, Person]:
     """People by name; none in single-user mode."""
     if file.people == "single-user":
         return {}
     taken: dict[str, str] = {}
     for name in file.people:
-        _own_name(name, ("people", name), taken, report)
+        _check_unique_name(name, ("people", name), taken, report)
     for name, person in file.people.items():
         for n, alias in enumerate(person.aliases):
-            _own_name(alias, ("people", name, "aliases", n), taken, report)
-        _no_repeats(person.roles, ("people", name, "roles"), report)
-        _no_repeats(person.teams, ("people", name, "teams"), report)
+            _check_unique_name(alias, ("people", name, "aliases", n), taken, report)
+        _refuse_repeats(person.roles, ("people", name, "roles"), report)
+        _refuse_repeats(person.teams, ("people", name, "teams"), report)
         if person.service:
-            _service(name, person, report)
+            _check_service(name, person, report)
     return {
         name: Person(
             name, tuple(Role(role) for role in person.roles), tuple(person.teams), person.service, tuple(person.aliases)
@@ -40,14 +40,14 @@ def people_of(file: ProjectFile, report: Report) -> dict[str, Person]:
     }
 
 
-def approval_of(file: ApprovalFile, report: Report, base: Approval | None = None) -> Approval:
+def build_approval(file: ApprovalFile, report: ProblemReport, base: ApprovalRules | None = None) -> ApprovalRules:
     """The rules, with ``base`` where the file says nothing."""
-    if file.valid is not None and not days(file.valid):
+    if file.valid is not None and not to_days(file.valid):
         report.at(("approval", "valid"), "expected longer than nothing, such as 30d")
-    return replace(base or Approval(), **file.model_dump(exclude_none=True))
+    return replace(base or ApprovalRules(), **file.model_dump(exclude_none=True))
 
 
-def refuse_unreachable(quorum: int, people: Mapping[str, Person], report: Report) -> None:
+def refuse_unreachable_quorum(quorum: int, people: Mapping[str, Person], report: ProblemReport) -> None:
     """A quorum that cannot be reached would let every plan wait for ever."""
     able = sorted(person.name for person in people.values() if Role.APPROVER in person.roles)
     if not people and quorum > 1:
@@ -56,12 +56,12 @@ def refuse_unreachable(quorum: int, people: Mapping[str, Person], report: Report
         report.at(("approval", "quorum"), f"expected at most {len(able)}, the people who approve ({', '.join(able)})")
 
 
-def alarm_of(file: ProjectFile) -> Alarm | None:
+def build_alarm(file: ProjectFile) -> Alarm | None:
     """What is run when someone breaks the glass."""
     return Alarm(tuple(file.alarm.command), file.alarm.timeout) if file.alarm else None
 
 
-def _service(name: str, person: PersonFile, report: Report) -> None:
+def _check_service(name: str, person: PersonFile, report: ProblemReport) -> None:
     for n, role in enumerate(person.roles):
         if role not in _OF_SERVICES:
             said = f"a service account runs, validates and publishes; expected {' or '.join(_OF_SERVICES)}"
@@ -70,7 +70,7 @@ def _service(name: str, person: PersonFile, report: Report) -> None:
         report.at_key(("people", name, "teams"), "a service account speaks for no team; expected a person")
 
 
-def _own_name(name: str, path: tuple[str | int, ...], taken: dict[str, str], report: Report) -> None:
+def _check_unique_name(name: str, path: tuple[str | int, ...], taken: dict[str, str], report: ProblemReport) -> None:
     if name.casefold() in taken:
         said = f'expected a name of its own; "{taken[name.casefold()]}" is the same but for letter case'
         if taken[name.casefold()] == name:
@@ -83,7 +83,7 @@ def _own_name(name: str, path: tuple[str | int, ...], taken: dict[str, str], rep
     taken[name.casefold()] = name
 
 
-def _no_repeats(items: Sequence[str], path: tuple[str, ...], report: Report) -> None:
+def _refuse_repeats(items: Sequence[str], path: tuple[str, ...], report: ProblemReport) -> None:
     for n, item in enumerate(items):
         if item in items[:n]:
             report.at((*path, n), "given twice")

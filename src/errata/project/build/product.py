@@ -8,8 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 
 from errata.errors import UsageError
-from errata.model.approval import Approval
-from errata.model.duration import steps
+from errata.model.approval import ApprovalRules
+from errata.model.duration import count_steps
 from errata.model.partition import Grain, parse_list
 from errata.model.product import (
     LINEAGE_COLUMNS,
@@ -25,39 +25,39 @@ from errata.model.product import (
     Transform,
 )
 from errata.model.product.erasure import ErasureSettings
-from errata.project.build.checks import checks_of
-from errata.project.build.eras import eras_of, row_limits_of, row_rules_of
-from errata.project.build.masking import refuse_shown
-from errata.project.build.people import alarm_of, approval_of, people_of, refuse_unreachable
-from errata.project.build.publish import publish_of
-from errata.project.build.reconcile import balances_of, controls_of
-from errata.project.build.settings import absolute, absolute_url, evidence_of
-from errata.project.build.throttle import signals_of, throttle_of
+from errata.project.build.checks import build_checks
+from errata.project.build.eras import build_eras, build_row_limits, build_row_rules
+from errata.project.build.masking import refuse_exposing_rules
+from errata.project.build.people import build_alarm, build_approval, build_people, refuse_unreachable_quorum
+from errata.project.build.publish import build_publish
+from errata.project.build.reconcile import build_controls, build_reconciliations
+from errata.project.build.settings import build_evidence, to_absolute, to_absolute_url
+from errata.project.build.throttle import build_signals, build_throttle
 from errata.project.files import CatalogFile, CompareFile, InputFile, ProductFile, ProjectFile
-from errata.project.problems import Report
-from errata.text.secrets import holds_secret, passwords_in
+from errata.project.problems import ProblemReport
+from errata.text.secrets import find_passwords, holds_secret
 
 _NEEDS = {"jdbc": ("uri", "warehouse"), "rest": ("uri",), "glue": ("warehouse",), "hive": ("uri",)}
 
 
-def project_of(file: ProjectFile, root: Path, report: Report) -> Project:
+def build_project(file: ProjectFile, root: Path, report: ProblemReport) -> Project:
     """The project without its products."""
     if not re.match(r"(sqlite|postgresql)(\+[a-z0-9_]+)?://", file.ledger):
         report.at(("ledger",), "expected sqlite:///path or postgresql+psycopg://…")
-    people = people_of(file, report)
-    approval = approval_of(file.approval, report)
-    refuse_unreachable(approval.quorum, people, report)
+    people = build_people(file, report)
+    approval = build_approval(file.approval, report)
+    refuse_unreachable_quorum(approval.quorum, people, report)
     if file.chunk_bytes is not None and file.chunks.bytes is not None:
         report.at_key(("chunk_bytes",), "chunk_bytes and chunks.bytes were both given; expected chunks.bytes alone")
-    s3 = _s3(file, report)
+    s3 = _build_s3(file, report)
     if file.erasure is not None:
-        _table(file.erasure.table, ("erasure", "table"), tuple(file.catalogs), report)
-    _java_options(file, report)
+        _check_table(file.erasure.table, ("erasure", "table"), tuple(file.catalogs), report)
+    _check_java_options(file, report)
     return Project(
         name=file.project,
         root=str(root),
-        ledger=absolute_url(root, file.ledger),
-        catalogs={name: _catalog(name, catalog, root, s3, report) for name, catalog in file.catalogs.items()},
+        ledger=to_absolute_url(root, file.ledger),
+        catalogs={name: _build_catalog(name, catalog, root, s3, report) for name, catalog in file.catalogs.items()},
         products={},
         spark_master=file.spark.master,
         spark_conf=file.spark.conf,
@@ -69,16 +69,16 @@ def project_of(file: ProjectFile, root: Path, report: Report) -> Project:
         chunk_bytes=file.chunks.bytes or file.chunk_bytes,
         chunk_seconds=file.chunks.seconds,
         attempts=file.chunks.attempts,
-        throttle=throttle_of(file.throttle, report),
-        health=signals_of(file.health, report),
-        evidence=evidence_of(file.evidence, root, report),
+        throttle=build_throttle(file.throttle, report),
+        health=build_signals(file.health, report),
+        evidence=build_evidence(file.evidence, root, report),
         erasure=ErasureSettings(file.erasure.table, file.erasure.key) if file.erasure else None,
         approval=approval,
-        alarm=alarm_of(file),
+        alarm=build_alarm(file),
     )
 
 
-def _java_options(file: ProjectFile, report: Report) -> None:
+def _check_java_options(file: ProjectFile, report: ProblemReport) -> None:
     for key, options in file.spark.conf.items():
         named = [name for name in re.findall(r"-D([^\s=]+)=", options) if holds_secret(name)]
         if key.endswith("JavaOptions") and named:
@@ -86,7 +86,7 @@ def _java_options(file: ProjectFile, report: Report) -> None:
             report.at(("spark", "conf", key), said, found=False)
 
 
-def _s3(file: ProjectFile, report: Report) -> S3 | None:
+def _build_s3(file: ProjectFile, report: ProblemReport) -> S3 | None:
     if file.storage.s3 is None:
         return None
     found = S3(**file.storage.s3.model_dump())
@@ -95,7 +95,7 @@ def _s3(file: ProjectFile, report: Report) -> S3 | None:
     return found
 
 
-def _catalog(name: str, file: CatalogFile, root: Path, s3: S3 | None, report: Report) -> Catalog:
+def _build_catalog(name: str, file: CatalogFile, root: Path, s3: S3 | None, report: ProblemReport) -> Catalog:
     for key in _NEEDS[file.type]:
         if getattr(file, key) is None:
             said = f'missing key "{key}" in catalogs.{name}, which type {file.type} needs'
@@ -103,76 +103,80 @@ def _catalog(name: str, file: CatalogFile, root: Path, s3: S3 | None, report: Re
     return Catalog(
         name=name,
         type=file.type,
-        uri=None if file.uri is None else absolute_url(root, file.uri),
-        warehouse=None if file.warehouse is None else absolute(root, file.warehouse),
+        uri=None if file.uri is None else to_absolute_url(root, file.uri),
+        warehouse=None if file.warehouse is None else to_absolute(root, file.warehouse),
         properties=file.properties,
         s3=s3,
     )
 
 
-def product_of(file: ProductFile, root: Path, project: Project | None, report: Report) -> Product:
+def build_product(file: ProductFile, root: Path, project: Project | None, report: ProblemReport) -> Product:
     """One product; ``project`` None means that it is not known because errata.yaml is in error."""
     grain = Grain(file.target.partition.grain)
     catalogs = None if project is None else tuple(project.catalogs)
-    _table(file.target.table, ("target", "table"), catalogs, report)
-    _no_repeats(file.target.key, ("target", "key"), report)
+    _check_table(file.target.table, ("target", "table"), catalogs, report)
+    _refuse_repeats(file.target.key, ("target", "key"), report)
     inputs = tuple(
-        _own_input(name, given, file, report) if given.own else _input(name, given, grain, root, catalogs, report)
+        _build_own_input(name, given, file, report)
+        if given.own
+        else _build_input(name, given, grain, root, catalogs, report)
         for name, given in file.inputs.items()
     )
-    _one_own(file, report)
-    _locked(file, grain, report)
-    _shown(file, report)
-    checks = checks_of(file.checks, file.inputs, grain, report)
+    _check_single_own(file, report)
+    _check_locked(file, grain, report)
+    _check_diff_columns(file, report)
+    checks = build_checks(file.checks, file.inputs, grain, report)
     product = Product(
         name=file.product,
         owner=file.owner,
-        target=_target(file, grain, project, report),
+        target=_build_target(file, grain, project, report),
         transform=Transform(file.transform.call, file.transform.version, file.transform.config),
         inputs=inputs,
         description=file.description,
-        publish=publish_of(file, catalogs, report),
+        publish=build_publish(file, catalogs, report),
         rollback_window=file.publish.rollback_window,
         checks=checks,
-        reconcile=balances_of(file, report),
-        compare=tuple(_compare(n, given, report) for n, given in enumerate(file.compare)),
-        control=controls_of(file, report),
-        row_limits=row_limits_of(file.inputs, report),
+        reconcile=build_reconciliations(file, report),
+        compare=tuple(_build_comparison(n, given, report) for n, given in enumerate(file.compare)),
+        control=build_controls(file, report),
+        row_limits=build_row_limits(file.inputs, report),
         protect=Protect(file.protect.recent, tuple(file.protect.locked)),
-        lineage_columns=_lineage(file.lineage_columns, report),
+        lineage_columns=_build_lineage(file.lineage_columns, report),
         consumers=tuple(file.consumers),
         prove_determinism=file.determinism.prove if file.determinism else 0,
         tolerance=file.diff.tolerance,
         classified=tuple(file.classified),
-        approval=_approval(file, project, report),
+        approval=_build_product_approval(file, project, report),
         manual=file.publish.manual,
-        throttle=throttle_of(file.throttle, report, project.throttle if project else None) if file.throttle else None,
-        health=signals_of(file.health, report, [signal.name for signal in project.health] if project else ()),
+        throttle=build_throttle(file.throttle, report, project.throttle if project else None)
+        if file.throttle
+        else None,
+        health=build_signals(file.health, report, [signal.name for signal in project.health] if project else ()),
         path=report.file,
         lines=report.lines(("checks", "reconcile", "compare", "control", "publish")),
     )
     if len(checks) == len(file.checks):  # else positions have moved, and the reason has been said
-        _unique_names(product, report)
-        refuse_shown(product, report)
+        _check_unique_names(product, report)
+        refuse_exposing_rules(product, report)
     return product
 
 
-def _approval(file: ProductFile, project: Project | None, report: Report) -> Approval:
-    found = approval_of(file.approval, report, project.approval if project else None)
+def _build_product_approval(file: ProductFile, project: Project | None, report: ProblemReport) -> ApprovalRules:
+    found = build_approval(file.approval, report, project.approval if project else None)
     if project is not None and file.approval.quorum is not None:
-        refuse_unreachable(found.quorum, project.people, report)
+        refuse_unreachable_quorum(found.quorum, project.people, report)
     return found
 
 
-def _table(table: str, path: tuple[str, ...], catalogs: Sequence[str] | None, report: Report) -> None:
+def _check_table(table: str, path: tuple[str, ...], catalogs: Sequence[str] | None, report: ProblemReport) -> None:
     catalog = table.partition(".")[0]
     if catalogs is not None and catalog not in catalogs:
         report.at(path, f"expected a table of a catalog in errata.yaml ({', '.join(catalogs)})")
 
 
-def _target(file: ProductFile, grain: Grain, project: Project | None, report: Report) -> Target:
+def _build_target(file: ProductFile, grain: Grain, project: Project | None, report: ProblemReport) -> Target:
     target, path = file.target, ("target", "add_columns")
-    _no_repeats(target.subjects, ("target", "subjects"), report)
+    _refuse_repeats(target.subjects, ("target", "subjects"), report)
     if target.partition.column in target.subjects:
         said = (
             f"{target.partition.column} is the partition column, and manifests name partitions; expected another column"
@@ -197,36 +201,36 @@ def _target(file: ProductFile, grain: Grain, project: Project | None, report: Re
     )
 
 
-def _input(
-    name: str, file: InputFile, grain: Grain, root: Path, catalogs: Sequence[str] | None, report: Report
+def _build_input(
+    name: str, file: InputFile, grain: Grain, root: Path, catalogs: Sequence[str] | None, report: ProblemReport
 ) -> Input:
     path = ("inputs", name)
     if (file.table is None) == (file.files is None):
         report.at(path, "expected one of table, files and own", found=False)
     if file.table is not None:
-        _table(file.table, (*path, "table"), catalogs, report)
+        _check_table(file.table, (*path, "table"), catalogs, report)
     if file.files is not None:
-        _pattern(file.files, file.partition, (*path, "files"), report)
+        _check_pattern(file.files, file.partition, (*path, "files"), report)
     if file.version is not None and file.table is None:
         report.at_key((*path, "version"), f'the key "version" was refused in {".".join(path)}; only tables have tags')
     for key, duration in (("lookback", file.lookback), ("lookahead", file.lookahead)):
-        _span(duration, grain, file.partition, (*path, key), report)
+        _check_span(duration, grain, file.partition, (*path, key), report)
     return Input(
         name=name,
         table=file.table,
-        files=None if file.files is None else absolute(root, file.files),
+        files=None if file.files is None else to_absolute(root, file.files),
         partition=file.partition,
         lookback=file.lookback,
         lookahead=file.lookahead,
         reference=file.reference,
         columns=file.columns,
-        eras=eras_of(file, grain, path, report),
-        rows=row_rules_of(file, path, report),
+        eras=build_eras(file, grain, path, report),
+        rows=build_row_rules(file, path, report),
         version=file.version,
     )
 
 
-def _own_input(name: str, file: InputFile, product: ProductFile, report: Report) -> Input:
+def _build_own_input(name: str, file: InputFile, product: ProductFile, report: ProblemReport) -> Input:
     """The product's own earlier partitions: the target itself, cut as the target is cut."""
     path = ("inputs", name)
     for key in ("table", "files", "partition", "reference", "version", "columns", "eras", "rows", "quarantine"):
@@ -236,7 +240,7 @@ def _own_input(name: str, file: InputFile, product: ProductFile, report: Report)
     if not grain.is_time:
         report.at((*path, "own"), "own output needs a target by hour, day, month or year; values have no order")
     else:
-        _span(file.lookback, grain, product.target.partition.column, (*path, "lookback"), report)
+        _check_span(file.lookback, grain, product.target.partition.column, (*path, "lookback"), report)
         if not int(re.sub(r"\D", "", file.lookback)):
             report.at((*path, "lookback"), f"own output is what came before: expected at least one {grain}")
     if int(re.sub(r"\D", "", file.lookahead)):
@@ -250,14 +254,14 @@ def _own_input(name: str, file: InputFile, product: ProductFile, report: Report)
     )
 
 
-def _one_own(file: ProductFile, report: Report) -> None:
+def _check_single_own(file: ProductFile, report: ProblemReport) -> None:
     own = [name for name, given in file.inputs.items() if given.own]
     for name in own[1:]:
         report.at(("inputs", name, "own"), f"expected one input of own output; {own[0]} is another", found=False)
 
 
-def _pattern(pattern: str, partition: str | None, path: tuple[str, ...], report: Report) -> None:
-    if passwords_in(pattern):
+def _check_pattern(pattern: str, partition: str | None, path: tuple[str, ...], report: ProblemReport) -> None:
+    if find_passwords(pattern):
         report.at(path, "expected a place without a password; it is copied into run manifests", found=False)
     holes = set(re.findall(r"\{([^{}]*)\}", pattern))
     if partition is None and holes:
@@ -266,9 +270,11 @@ def _pattern(pattern: str, partition: str | None, path: tuple[str, ...], report:
         report.at(path, f"expected {{{partition}}} where the partition stands, and nothing else in braces")
 
 
-def _span(duration: str, grain: Grain, partition: str | None, path: tuple[str, ...], report: Report) -> None:
+def _check_span(
+    duration: str, grain: Grain, partition: str | None, path: tuple[str, ...], report: ProblemReport
+) -> None:
     try:
-        wide = steps(duration, grain)
+        wide = count_steps(duration, grain)
     except UsageError:
         wanted = f"whole {grain}s, the grain of the target" if grain.is_time else "0d, because values have no order"
         report.at(path, f"expected {wanted}")
@@ -277,7 +283,7 @@ def _span(duration: str, grain: Grain, partition: str | None, path: tuple[str, .
         report.at(path, "a look-back or look-ahead needs the key partition, the column it goes by")
 
 
-def _locked(file: ProductFile, grain: Grain, report: Report) -> None:
+def _check_locked(file: ProductFile, grain: Grain, report: ProblemReport) -> None:
     for n, locked in enumerate(file.protect.locked):
         try:
             parse_list(grain, locked)
@@ -286,7 +292,7 @@ def _locked(file: ProductFile, grain: Grain, report: Report) -> None:
             report.at(("protect", "locked", n), f"expected a partition of grain {grain}{spans}")
 
 
-def _shown(file: ProductFile, report: Report) -> None:
+def _check_diff_columns(file: ProductFile, report: ProblemReport) -> None:
     """What a diff pairs rows by has no tolerance, and a partition's name cannot be masked."""
     partition = file.target.partition.column
     for column in file.diff.tolerance:
@@ -294,13 +300,13 @@ def _shown(file: ProductFile, report: Report) -> None:
             report.at(
                 ("diff", "tolerance", column), "rows are told apart by this column; expected another", found=False
             )
-    _no_repeats(file.classified, ("classified",), report)
+    _refuse_repeats(file.classified, ("classified",), report)
     if partition in file.classified:
         n = file.classified.index(partition)
         report.at(("classified", n), "partitions are named everywhere by this column; it cannot be masked")
 
 
-def _compare(n: int, file: CompareFile, report: Report) -> Comparison:
+def _build_comparison(n: int, file: CompareFile, report: ProblemReport) -> Comparison:
     if file.warn is None and file.block is None:
         report.at(("compare", n), "expected warn or block or both", found=False)
     elif file.warn is not None and file.block is not None:
@@ -312,14 +318,14 @@ def _compare(n: int, file: CompareFile, report: Report) -> Comparison:
     return Comparison(file.name or file.metric, file.metric, file.warn, file.block)
 
 
-def _lineage(wanted: bool | list[str], report: Report) -> tuple[str, ...]:
+def _build_lineage(wanted: bool | list[str], report: ProblemReport) -> tuple[str, ...]:
     if isinstance(wanted, list):
-        _no_repeats(wanted, ("lineage_columns",), report)
+        _refuse_repeats(wanted, ("lineage_columns",), report)
         return tuple(column for column in LINEAGE_COLUMNS if column in wanted)
     return LINEAGE_COLUMNS if wanted else ()
 
 
-def _unique_names(product: Product, report: Report) -> None:
+def _check_unique_names(product: Product, report: ProblemReport) -> None:
     """`--accept NAME=WHY` and every verdict name a rule, so no two rules share a name."""
     seen: set[str] = set()
     sections = {
@@ -335,7 +341,7 @@ def _unique_names(product: Product, report: Report) -> None:
             seen.add(name)
 
 
-def _no_repeats(items: Iterable[str], path: tuple[str, ...], report: Report) -> None:
+def _refuse_repeats(items: Iterable[str], path: tuple[str, ...], report: ProblemReport) -> None:
     seen: set[str] = set()
     for n, item in enumerate(items):
         if item in seen:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from errata.model.product import Freeze, Groups, Merge, Publish
 from errata.model.refs import swap_table
-from errata.model.side_tables import BESIDE, CORRECTION_COLUMNS, VERSION_COLUMNS
+from errata.model.side_tables import CORRECTION_COLUMNS, SIDE_TABLE_MODES, VERSION_COLUMNS
 from errata.project.files import ProductFile
-from errata.project.problems import Report
-from errata.text.numbers import duration
+from errata.project.problems import ProblemReport
+from errata.text.numbers import format_duration
 
 _OF_MODE = {"merge": ("merge",), "versions": ("version",), "view": ("version", "swap_view")}
 """Keys that say something in some modes only."""
@@ -18,7 +18,7 @@ _REBASED = ("replace_partitions", "merge")
 _NEEDS = {"version": "versions", "swap_view": "view", "corrections": "corrections"}
 
 
-def publish_of(file: ProductFile, catalogs: Sequence[str] | None, report: Report) -> Publish:
+def build_publish(file: ProductFile, catalogs: Sequence[str] | None, report: ProblemReport) -> Publish:
     """How the product is published."""
     given = file.publish
     for key, modes in _OF_MODE.items():
@@ -28,24 +28,24 @@ def publish_of(file: ProductFile, catalogs: Sequence[str] | None, report: Report
     needed = _NEEDS.get(given.mode)
     if needed and getattr(given, needed) is None:
         report.at(("publish", "mode"), f'this mode needs the key "{needed}"', found=False)
-    if given.mode in BESIDE and file.target.add_columns:
+    if given.mode in SIDE_TABLE_MODES and file.target.add_columns:
         report.at(("publish", "mode"), "the target is not touched, so it gets no columns: expected no add_columns")
-    _tables(file, catalogs, report)
-    _keyed(file, report)
-    _live(file, report)
+    _check_tables(file, catalogs, report)
+    _check_key_columns(file, report)
+    _check_live_wins(file, report)
     return Publish(
         mode=given.mode,
-        merge=_merge(file, report) if given.mode == "merge" else None,
+        merge=_build_merge(file, report) if given.mode == "merge" else None,
         view=given.view,
         versions=swap_table(file.target.table) if given.mode == "swap_view" else given.versions,
         corrections=given.corrections,
         groups=Groups(given.groups.size, given.groups.hold, given.groups.order) if given.groups else None,
         on_live_write=given.on_live_write,
-        freeze=_freeze(file, report),
+        freeze=_build_freeze(file, report),
     )
 
 
-def _live(file: ProductFile, report: Report) -> None:
+def _check_live_wins(file: ProductFile, report: ProblemReport) -> None:
     """Partitions are computed again one by one: their rows must be the target's, and none may rest on another."""
     if file.publish.on_live_write != "live_wins":
         return
@@ -58,7 +58,7 @@ def _live(file: ProductFile, report: Report) -> None:
         report.at(where, said, found=False)
 
 
-def _freeze(file: ProductFile, report: Report) -> Freeze | None:
+def _build_freeze(file: ProductFile, report: ProblemReport) -> Freeze | None:
     given = file.publish.freeze
     if file.publish.on_live_write != "freeze":
         if given is not None:
@@ -67,12 +67,12 @@ def _freeze(file: ProductFile, report: Report) -> Freeze | None:
     found = Freeze(given.idle, given.at_most) if given else Freeze()
     if not 0 < found.idle <= found.at_most:
         said = "expected idle above zero and no longer than at_most"
-        told = f"{said}; found {duration(found.idle)} and {duration(found.at_most)}"
+        told = f"{said}; found {format_duration(found.idle)} and {format_duration(found.at_most)}"
         report.at(("publish", "freeze"), told, found=False)
     return found
 
 
-def _tables(file: ProductFile, catalogs: Sequence[str] | None, report: Report) -> None:
+def _check_tables(file: ProductFile, catalogs: Sequence[str] | None, report: ProblemReport) -> None:
     taken = {file.target.table: "target.table"}
     for key in ("versions", "view", "corrections"):
         name = getattr(file.publish, key)
@@ -85,7 +85,7 @@ def _tables(file: ProductFile, catalogs: Sequence[str] | None, report: Report) -
         taken[name] = f"publish.{key}"
 
 
-def _keyed(file: ProductFile, report: Report) -> None:
+def _check_key_columns(file: ProductFile, report: ProblemReport) -> None:
     key = file.target.key
     if file.publish.corrections and not key:
         report.at(("publish", "corrections"), "corrections are told by key: expected target.key", found=False)
@@ -98,7 +98,7 @@ def _keyed(file: ProductFile, report: Report) -> None:
         report.at(("target", "partition", "column"), "this name is taken in publish.versions", found=False)
 
 
-def _merge(file: ProductFile, report: Report) -> Merge:
+def _build_merge(file: ProductFile, report: ProblemReport) -> Merge:
     given, key = file.publish.merge, file.target.key
     if not key:
         report.at(("publish", "mode"), "rows are merged by their key: expected target.key", found=False)

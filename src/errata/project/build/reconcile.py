@@ -7,8 +7,8 @@ from decimal import Decimal
 from errata.model.partition import Grain
 from errata.model.product import Control, GroupKey, Reconciliation
 from errata.project.files import ControlFile, ProductFile, ReconcileFile
-from errata.project.problems import Report
-from errata.project.yaml.problem_texts import nearest
+from errata.project.problems import ProblemReport
+from errata.project.yaml.problem_texts import find_nearest
 
 REACH = 4
 WARN, BLOCK = "3.5", "8"
@@ -16,16 +16,16 @@ _UNIT = {Grain.HOUR: "weeks", Grain.DAY: "weeks", Grain.MONTH: "years"}
 """What comparable partitions are counted in, for the grains that have any."""
 
 
-def balances_of(file: ProductFile, report: Report) -> tuple[Reconciliation, ...]:
+def build_reconciliations(file: ProductFile, report: ProblemReport) -> tuple[Reconciliation, ...]:
     """The reconciliations of a product file."""
-    return tuple(_balance(n, given, file, report) for n, given in enumerate(file.reconcile))
+    return tuple(_build_reconciliation(n, given, file, report) for n, given in enumerate(file.reconcile))
 
 
-def _balance(n: int, given: ReconcileFile, file: ProductFile, report: Report) -> Reconciliation:
+def _build_reconciliation(n: int, given: ReconcileFile, file: ProductFile, report: ProblemReport) -> Reconciliation:
     path = ("reconcile", n, "input")
     source = file.inputs.get(given.input)
     if source is None:
-        close = nearest(given.input, file.inputs)
+        close = find_nearest(given.input, file.inputs)
         hint = f' (nearest: "{close}")' if close else ""
         report.at(path, f"expected one of the inputs {', '.join(file.inputs)}{hint}")
     elif source.own:
@@ -38,7 +38,7 @@ def _balance(n: int, given: ReconcileFile, file: ProductFile, report: Report) ->
         source=given.source,
         target=given.target,
         tolerance=given.tolerance,
-        by=_keys(n, given, report),
+        by=_build_group_keys(n, given, report),
         where=given.where,
         source_where=given.source_where,
         target_where=given.target_where,
@@ -46,7 +46,7 @@ def _balance(n: int, given: ReconcileFile, file: ProductFile, report: Report) ->
     )
 
 
-def _keys(n: int, given: ReconcileFile, report: Report) -> tuple[GroupKey, ...]:
+def _build_group_keys(n: int, given: ReconcileFile, report: ProblemReport) -> tuple[GroupKey, ...]:
     if isinstance(given.by, dict):
         return tuple(
             GroupKey(name, key, key) if isinstance(key, str) else GroupKey(name, key.source, key.target)
@@ -59,13 +59,13 @@ def _keys(n: int, given: ReconcileFile, report: Report) -> tuple[GroupKey, ...]:
     return tuple(GroupKey(name, name, name) for name in names)
 
 
-def controls_of(file: ProductFile, report: Report) -> tuple[Control, ...]:
+def build_controls(file: ProductFile, report: ProblemReport) -> tuple[Control, ...]:
     """The control periods of a product file."""
     grain = Grain(file.target.partition.grain)
-    return tuple(_control(n, given, grain, report) for n, given in enumerate(file.control))
+    return tuple(_build_control(n, given, grain, report) for n, given in enumerate(file.control))
 
 
-def _control(n: int, given: ControlFile, grain: Grain, report: Report) -> Control:
+def _build_control(n: int, given: ControlFile, grain: Grain, report: ProblemReport) -> Control:
     path = ("control", n)
     unit = _UNIT.get(grain)
     if unit is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from errata.model.product.project import EvidenceSettings
 from errata.project.files import EvidenceFile
-from errata.project.problems import Report
+from errata.project.problems import ProblemReport
 
 _SQLITE = re.compile(r"(sqlite(?:\+[a-z0-9_]+)?:///|jdbc:sqlite:)([^?]*)(.*)", re.DOTALL)
 
@@ -17,10 +17,10 @@ def has_scheme(place: str) -> bool:
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", place) is not None
 
 
-def absolute(root: Path, place: str) -> str:
+def to_absolute(root: Path, place: str) -> str:
     """A path relative to the project as an absolute one.
 
-    >>> absolute(Path("/p"), ".errata/warehouse"), absolute(Path("/p"), "s3://lake/wh")
+    >>> to_absolute(Path("/p"), ".errata/warehouse"), to_absolute(Path("/p"), "s3://lake/wh")
     ('/p/.errata/warehouse', 's3://lake/wh')
     """
     if has_scheme(place) or place.startswith("/"):
@@ -28,19 +28,19 @@ def absolute(root: Path, place: str) -> str:
     return str(root / place.removeprefix("./"))
 
 
-def absolute_url(root: Path, url: str) -> str:
+def to_absolute_url(root: Path, url: str) -> str:
     """A database URL whose SQLite file is absolute; other databases are left alone.
 
-    >>> absolute_url(Path("/p"), "sqlite:///.errata/ledger.db")
+    >>> to_absolute_url(Path("/p"), "sqlite:///.errata/ledger.db")
     'sqlite:////p/.errata/ledger.db'
     """
     found = _SQLITE.fullmatch(url)
     if not found or found[2] in ("", ":memory:") or found[2].startswith(("/", "file:")):
         return url
-    return found[1] + absolute(root, found[2]) + found[3]
+    return found[1] + to_absolute(root, found[2]) + found[3]
 
 
-def evidence_of(file: EvidenceFile, root: Path, report: Report) -> EvidenceSettings:
+def build_evidence(file: EvidenceFile, root: Path, report: ProblemReport) -> EvidenceSettings:
     """Where proof goes and who signs it."""
     if file.heads is not None and file.key is None:
         report.at_key(("evidence", "heads"), 'missing key "key" in evidence, which signs the heads')
@@ -48,7 +48,7 @@ def evidence_of(file: EvidenceFile, root: Path, report: Report) -> EvidenceSetti
         report.at(("evidence", "heads"), "expected a directory, such as one of a mounted write-once store")
     return EvidenceSettings(
         key=file.key,
-        heads=None if file.heads is None else absolute(root, file.heads),
+        heads=None if file.heads is None else to_absolute(root, file.heads),
         max_lag_seconds=file.max_lag,
         subject_key=file.subject_key,
     )

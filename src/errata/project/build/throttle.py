@@ -14,14 +14,14 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from errata.model.product.throttle import Signal, Throttle
 from errata.project.files import SignalFile, ThrottleFile
-from errata.project.problems import Path, Report
-from errata.project.yaml.problem_texts import nearest
+from errata.project.problems import Path, ProblemReport
+from errata.project.yaml.problem_texts import find_nearest
 
 _KINDS = ("sql", "http", "command")
 _BELONGS = {"on": "sql", "field": "http"}
 
 
-def throttle_of(file: ThrottleFile, report: Report, base: Throttle | None = None) -> Throttle:
+def build_throttle(file: ThrottleFile, report: ProblemReport, base: Throttle | None = None) -> Throttle:
     """The limits, with ``base`` where the file says nothing."""
     if file.zone is not None:
         _check_zone(file.zone, report)
@@ -39,17 +39,17 @@ def throttle_of(file: ThrottleFile, report: Report, base: Throttle | None = None
     return replace(base or Throttle(), **given)
 
 
-def signals_of(files: Sequence[SignalFile], report: Report, taken: Sequence[str] = ()) -> tuple[Signal, ...]:
+def build_signals(files: Sequence[SignalFile], report: ProblemReport, taken: Sequence[str] = ()) -> tuple[Signal, ...]:
     """The signals; ``taken`` are the names that the project has given away."""
     seen = set(taken)
     for n, file in enumerate(files):
         if file.name in seen:
             report.at(("health", n, "name"), "expected a name of its own")
         seen.add(file.name)
-    return tuple(_signal(("health", n), file, report) for n, file in enumerate(files))
+    return tuple(_build_signal(("health", n), file, report) for n, file in enumerate(files))
 
 
-def _signal(path: Path, file: SignalFile, report: Report) -> Signal:
+def _build_signal(path: Path, file: SignalFile, report: ProblemReport) -> Signal:
     kinds = [kind for kind in _KINDS if getattr(file, kind) is not None]
     if len(kinds) != 1:
         report.at(
@@ -79,7 +79,7 @@ def _signal(path: Path, file: SignalFile, report: Report) -> Signal:
     )
 
 
-def _check_levels(file: SignalFile, path: Path, report: Report) -> None:
+def _check_levels(file: SignalFile, path: Path, report: ProblemReport) -> None:
     slow, pause, resume = (
         None if text is None else Decimal(text) for text in (file.slow_above, file.pause_above, file.resume_below)
     )
@@ -96,16 +96,16 @@ def _check_levels(file: SignalFile, path: Path, report: Report) -> None:
         report.at((*path, "resume_below"), highest)
 
 
-def _check_zone(zone: str, report: Report) -> None:
+def _check_zone(zone: str, report: ProblemReport) -> None:
     try:
         ZoneInfo(zone)
     except (KeyError, ValueError, OSError):
-        close = nearest(zone, available_timezones())
+        close = find_nearest(zone, available_timezones())
         hint = f' (nearest: "{close}")' if close else ""
         report.at(("throttle", "zone"), f"expected a time zone such as Europe/Berlin{hint}")
 
 
-def _check_address(address: str, path: Path, report: Report) -> None:
+def _check_address(address: str, path: Path, report: ProblemReport) -> None:
     try:
         parts = urlsplit(address)
         is_web = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -115,7 +115,7 @@ def _check_address(address: str, path: Path, report: Report) -> None:
         report.at(path, "expected an address that begins with http:// or https://")
 
 
-def _check_query(query: str, path: Path, report: Report) -> None:
+def _check_query(query: str, path: Path, report: ProblemReport) -> None:
     # imported here because the parser takes a quarter of a second to load, and most projects watch nothing by SQL
     import sqlglot
     from sqlglot import exp

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from errata.project.files.section import Keys
+from errata.project.files.section import FileModel
 from errata.project.yaml.scalars import (
     Amount,
     Call,
@@ -24,14 +24,14 @@ from errata.project.yaml.scalars import (
 )
 
 
-class PartitionFile(Keys):
+class PartitionFile(FileModel):
     """The partition column of the target and how wide a partition is."""
 
     column: Column
     grain: Literal["hour", "day", "month", "year", "value"]
 
 
-class TargetFile(Keys):
+class TargetFile(FileModel):
     """The governed table."""
 
     table: TableName
@@ -45,7 +45,7 @@ class TargetFile(Keys):
     )
 
 
-class TransformFile(Keys):
+class TransformFile(FileModel):
     """The function that computes the product."""
 
     call: Call
@@ -53,7 +53,7 @@ class TransformFile(Keys):
     config: dict[str, Json] = {}
 
 
-class EraFile(Keys):
+class EraFile(FileModel):
     """A span in which a source had one shape, by partitions or by what its files hold, and what to make of it."""
 
     name: Slug | None = None
@@ -67,7 +67,7 @@ class EraFile(Keys):
     drop: list[Line] = Field(default=[], description="Columns of the source that count as not there.")
 
 
-class RowRuleFile(Keys):
+class RowRuleFile(FileModel):
     """Rows for which the expression is true are taken out before the transform sees them."""
 
     name: Title
@@ -75,14 +75,14 @@ class RowRuleFile(Keys):
     action: Literal["quarantine", "suppress"]
 
 
-class RowLimitsFile(Keys):
+class RowLimitsFile(FileModel):
     """How many rows of a partition, and of the run, may be in quarantine."""
 
     warn: Amount | None = None
     block: Amount | None = None
 
 
-class InputFile(Keys):
+class InputFile(FileModel):
     """What the transform reads: an Iceberg table, files with {partition} in the pattern, or its own earlier output."""
 
     table: TableName | None = None

@@ -6,11 +6,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from errata.project.files.section import Keys
+from errata.project.files.section import FileModel
 from errata.project.yaml.scalars import Column, Count, Duration, HoldText, Length, Line, TableName, YesNo
 
 
-class MergeFile(Keys):
+class MergeFile(FileModel):
     """Which row of a key stays when the transform gives another one."""
 
     version: Column | None = Field(default=None, description="A row with an older version changes nothing.")
@@ -19,7 +19,7 @@ class MergeFile(Keys):
     )
 
 
-class GroupsFile(Keys):
+class GroupsFile(FileModel):
     """A few partitions at a time, with a hold in between."""
 
     size: Count = Field(description="Partitions in one publication, at most.")
@@ -29,7 +29,7 @@ class GroupsFile(Keys):
     )
 
 
-class FreezeFile(Keys):
+class FreezeFile(FileModel):
     """How long cooperating live jobs are held off."""
 
     idle: Length = Field(
@@ -42,7 +42,7 @@ class FreezeFile(Keys):
     )
 
 
-class PublishFile(Keys):
+class PublishFile(FileModel):
     """How the correction reaches readers."""
 
     mode: Literal["replace_partitions", "append", "merge", "swap_view", "version", "corrections"] = "replace_partitions"

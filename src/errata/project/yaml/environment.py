@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from errata.project.problems import Path, Report
+from errata.project.problems import Path, ProblemReport
 from errata.project.yaml.tree import MappingNode, Node, ScalarNode, SequenceNode
 
 _REFERENCE = re.compile(r"(\$?)\$\{([^}]*)\}")
@@ -18,12 +18,12 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 Allowed = Callable[[Path], bool]
 
 
-def anywhere(path: Path) -> bool:
+def is_allowed_anywhere(path: Path) -> bool:
     """The rule of ``errata.yaml``."""
     return bool(path)
 
 
-def data_places(path: Path) -> bool:
+def is_data_location(path: Path) -> bool:
     """The rule of product files."""
     match path:
         case ("target", "table") | ("inputs", _, "table" | "files"):
@@ -32,35 +32,42 @@ def data_places(path: Path) -> bool:
             return False
 
 
-def later(path: Path) -> bool:
+def is_resolved_later(path: Path) -> bool:
     """Keys are read by the command that needs one; for all others the variable need not be set."""
     return path in (("evidence", "key"), ("evidence", "subject_key"), ("erasure", "key"))
 
 
-def resolve(root: Node, environ: Mapping[str, str], allowed: Allowed, report: Report) -> dict[str, str]:
+def resolve_variables(
+    root: Node, environ: Mapping[str, str], allowed: Allowed, report: ProblemReport
+) -> dict[str, str]:
     """Put the variables' values into the tree; returns those that were used, by name."""
     used: dict[str, str] = {}
-    _walk(root, (), environ, allowed, report, used)
+    _resolve_node(root, (), environ, allowed, report, used)
     return used
 
 
-def _walk(
-    node: Node, path: Path, environ: Mapping[str, str], allowed: Allowed, report: Report, used: dict[str, str]
+def _resolve_node(
+    node: Node, path: Path, environ: Mapping[str, str], allowed: Allowed, report: ProblemReport, used: dict[str, str]
 ) -> None:
     match node:
         case MappingNode():
             for key, entry in node.entries.items():
-                _walk(entry.value, (*path, key), environ, allowed, report, used)
+                _resolve_node(entry.value, (*path, key), environ, allowed, report, used)
         case SequenceNode():
             for index, item in enumerate(node.items):
-                _walk(item, (*path, index), environ, allowed, report, used)
+                _resolve_node(item, (*path, index), environ, allowed, report, used)
         case ScalarNode():
             if "${" in node.text:
-                _fill(node, path, environ, allowed, report, used)
+                _resolve_scalar(node, path, environ, allowed, report, used)
 
 
-def _fill(
-    node: ScalarNode, path: Path, environ: Mapping[str, str], allowed: Allowed, report: Report, used: dict[str, str]
+def _resolve_scalar(
+    node: ScalarNode,
+    path: Path,
+    environ: Mapping[str, str],
+    allowed: Allowed,
+    report: ProblemReport,
+    used: dict[str, str],
 ) -> None:
     troubles: list[str] = []
 
@@ -79,7 +86,7 @@ def _fill(
             )
             return found[0]
         value = environ.get(name, "")
-        if not value and later(path):
+        if not value and is_resolved_later(path):
             return found[0]
         if not value:
             troubles.append(f"the environment variable {name} is {'empty' if name in environ else 'not set'}")

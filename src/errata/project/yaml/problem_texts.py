@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from errata.project.problems import Path, Report, path_text
-from errata.project.yaml.scalars import data_of
+from errata.project.problems import Path, ProblemReport, format_path
+from errata.project.yaml.scalars import to_model_data
 from errata.project.yaml.tree import Node
 
 M = TypeVar("M", bound=BaseModel)
@@ -43,58 +43,60 @@ _SHAPES = {
 _BRANCHES = ("<many>", "<one>", "<list>", "<mapping>")
 
 
-def read_model(kind: type[M], root: Node, report: Report) -> M | None:
+def read_model(kind: type[M], root: Node, report: ProblemReport) -> M | None:
     """The file as a model, or None with everything that is wrong in the report."""
     try:
-        return kind.model_validate(data_of(root))
+        return kind.model_validate(to_model_data(root))
     except ValidationError as refusals:
         for error in refusals.errors(include_url=False, include_input=False):
             path = tuple(step for step in error["loc"] if step not in _BRANCHES)
-            _say(kind, error["type"], path, error, report)
+            _report_error(kind, error["type"], path, error, report)
         return None
 
 
-def _say(kind: type[BaseModel], type_: str, path: Path, error: Mapping[str, Any], report: Report) -> None:
+def _report_error(
+    kind: type[BaseModel], type_: str, path: Path, error: Mapping[str, Any], report: ProblemReport
+) -> None:
     context = error.get("ctx", {})
     if type_ == "extra_forbidden":
         advice = _DBT.get(str(path[-1])) if path[0] == "checks" else None
-        known = f"; {advice}" if advice else _valid_keys(kind, path)
-        report.at_key(path, f'unknown key "{path[-1]}"{_inside(path)}{known}')
+        known = f"; {advice}" if advice else _suggest_keys(kind, path)
+        report.at_key(path, f'unknown key "{path[-1]}"{_format_parent(path)}{known}')
     elif type_ == "missing":
-        report.at_key(path, f'missing key "{path[-1]}"{_inside(path)}')
+        report.at_key(path, f'missing key "{path[-1]}"{_format_parent(path)}')
     elif path and path[-1] == "[key]":
-        report.at_key(path[:-1], f'{path_text(path[:-1])}: {error["msg"]}; found "{path[-2]}"')
+        report.at_key(path[:-1], f'{format_path(path[:-1])}: {error["msg"]}; found "{path[-2]}"')
     elif type_ == "literal_error":
-        _say_choice(path, re.findall(r"'([^']*)'", context["expected"]), report)
+        _report_choice(path, re.findall(r"'([^']*)'", context["expected"]), report)
     elif type_ in ("too_short", "too_long"):
-        _say_length(path, context, report)
+        _report_length(path, context, report)
     else:
         report.at(path, _SHAPES.get(type_, error["msg"]))
 
 
-def _inside(path: Path) -> str:
-    return f" in {path_text(path[:-1])}" if path[:-1] else ""
+def _format_parent(path: Path) -> str:
+    return f" in {format_path(path[:-1])}" if path[:-1] else ""
 
 
-def _valid_keys(kind: type[BaseModel], path: Path) -> str:
-    keys = sorted(_keys_at(_schema(kind), path[:-1]))
-    close = nearest(str(path[-1]), keys)
+def _suggest_keys(kind: type[BaseModel], path: Path) -> str:
+    keys = sorted(_list_keys(_json_schema(kind), path[:-1]))
+    close = find_nearest(str(path[-1]), keys)
     return f'; nearest valid key: "{close}"' if close else f"; valid keys: {', '.join(keys)}"
 
 
-def _say_choice(path: Path, choices: list[str], report: Report) -> None:
-    close = nearest(report.text_at(path), choices)
+def _report_choice(path: Path, choices: list[str], report: ProblemReport) -> None:
+    close = find_nearest(report.text_at(path), choices)
     listed = choices[0] if len(choices) == 1 else f"one of {', '.join(choices)}"
     report.at(path, f"expected {listed}" + (f' (nearest: "{close}")' if close else ""))
 
 
-def _say_length(path: Path, context: Mapping[str, Any], report: Report) -> None:
+def _report_length(path: Path, context: Mapping[str, Any], report: ProblemReport) -> None:
     least, most = context.get("min_length", 0), context.get("max_length", 0)
     wanted = f"at least {least}" if context.get("field_type") == "Dictionary" or least == 1 else f"{least or most}"
     report.at(path, f"expected {wanted} {'entry' if wanted.endswith(' 1') else 'entries'}", found=False)
 
 
-def nearest(word: str, choices: Iterable[str]) -> str | None:
+def find_nearest(word: str, choices: Iterable[str]) -> str | None:
     """The choice a reader most likely meant, whatever its case, or None."""
     folded = {choice.lower(): choice for choice in choices}
     close = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
@@ -102,17 +104,17 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
 
 
 @cache
-def _schema(kind: type[BaseModel]) -> dict[str, Any]:
+def _json_schema(kind: type[BaseModel]) -> dict[str, Any]:
     return kind.model_json_schema()
 
 
-def _keys_at(schema: Mapping[str, Any], path: Path) -> set[str]:
+def _list_keys(schema: Mapping[str, Any], path: Path) -> set[str]:
     """The keys a file may have at a place, looked up in the JSON schema."""
     branches = [schema]
     for step in path:
         branches = [
             inner
-            for branch in _resolved(schema, branches)
+            for branch in _resolve_refs(schema, branches)
             for inner in (
                 branch.get("properties", {}).get(step),
                 branch.get("additionalProperties"),
@@ -121,13 +123,13 @@ def _keys_at(schema: Mapping[str, Any], path: Path) -> set[str]:
             )
             if isinstance(inner, Mapping)
         ]
-    return {key for branch in _resolved(schema, branches) for key in branch.get("properties", {})}
+    return {key for branch in _resolve_refs(schema, branches) for key in branch.get("properties", {})}
 
 
-def _resolved(schema: Mapping[str, Any], branches: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _resolve_refs(schema: Mapping[str, Any], branches: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     found: list[Mapping[str, Any]] = []
     for branch in branches:
         name = str(branch.get("$ref", "")).rpartition("/")[2]
         found.append(schema["$defs"][name] if name else branch)
-        found.extend(_resolved(schema, (*branch.get("anyOf", ()), *branch.get("oneOf", ()))))
+        found.extend(_resolve_refs(schema, (*branch.get("anyOf", ()), *branch.get("oneOf", ()))))
     return found

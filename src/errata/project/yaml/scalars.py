@@ -17,8 +17,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from errata.model.duration import DURATION, HOLD, LENGTH, days, seconds
-from errata.model.types import SCALARS, normal_type
+from errata.model.duration import DURATION, HOLD, LENGTH, to_days, to_seconds
+from errata.model.types import SCALARS, normalize_type
 from errata.project.yaml.tree import MappingNode, Node, ScalarNode
 
 IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -37,7 +37,7 @@ _BINARY_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class PlainScalar:
     """An unquoted number or boolean, as written."""
 
     kind: str
@@ -50,17 +50,17 @@ class EnvText(str):
     __slots__ = ()
 
 
-def data_of(node: Node) -> Any:
-    """A tree as pydantic takes it: dicts, lists, text, None and :class:`Plain`."""
+def to_model_data(node: Node) -> Any:
+    """A tree as pydantic takes it: dicts, lists, text, None and :class:`PlainScalar`."""
     if isinstance(node, ScalarNode):
         if node.kind == "null":
             return None
         if node.kind == "env":
             return EnvText(node.value)
-        return node.value if node.kind == "str" else Plain(node.kind, node.value)
+        return node.value if node.kind == "str" else PlainScalar(node.kind, node.value)
     if isinstance(node, MappingNode):
-        return {key: data_of(entry.value) for key, entry in node.entries.items()}
-    return [data_of(item) for item in node.items]
+        return {key: to_model_data(entry.value) for key, entry in node.entries.items()}
+    return [to_model_data(item) for item in node.items]
 
 
 def expected(what: str) -> PydanticCustomError:
@@ -68,21 +68,21 @@ def expected(what: str) -> PydanticCustomError:
     return PydanticCustomError("errata", "{what}", {"what": f"expected {what}"})
 
 
-def _as_text(value: Any, what: str) -> str:
+def _require_text(value: Any, what: str) -> str:
     if not isinstance(value, str):
         raise expected(what)
     return str(value)
 
 
-def _as_scalar(value: Any, what: str) -> str:
-    return value.text if isinstance(value, Plain) else _as_text(value, what)
+def _require_scalar(value: Any, what: str) -> str:
+    return value.text if isinstance(value, PlainScalar) else _require_text(value, what)
 
 
-def _matching(grammar: str, what: str, *, numbers: bool = False) -> Callable[[Any], str]:
+def _build_matcher(grammar: str, what: str, *, numbers: bool = False) -> Callable[[Any], str]:
     compiled = re.compile(grammar, re.ASCII)
 
     def check(value: Any) -> str:
-        text = _as_scalar(value, what) if numbers else _as_text(value, what)
+        text = _require_scalar(value, what) if numbers else _require_text(value, what)
         if len(text) > MAX_NAME or not compiled.fullmatch(text):
             raise expected(what)
         return text
@@ -90,170 +90,170 @@ def _matching(grammar: str, what: str, *, numbers: bool = False) -> Callable[[An
     return check
 
 
-def _text(value: Any) -> str:
-    return _as_text(value, "text")
+def _parse_text(value: Any) -> str:
+    return _require_text(value, "text")
 
 
-def _scalar_text(value: Any) -> str:
-    return _as_scalar(value, "a single value")
+def _parse_scalar_text(value: Any) -> str:
+    return _require_scalar(value, "a single value")
 
 
-def _line(value: Any, most: int = 200) -> str:
-    text = _as_text(value, "one line of text")
+def _parse_line(value: Any, most: int = 200) -> str:
+    text = _require_text(value, "one line of text")
     if not text.strip() or not text.isprintable() or len(text) > most:
         raise expected(f"one line of text, at most {most:,} characters")
     return text
 
 
-def _credential(value: Any) -> str:
+def _parse_credential(value: Any) -> str:
     # session tokens of AWS and addresses with certificates in them are long
-    return _line(value, 8_000)
+    return _parse_line(value, 8_000)
 
 
-def _setting(value: Any) -> str:
+def _parse_setting(value: Any) -> str:
     """A value of a setting: one line, or nothing."""
-    text = _as_scalar(value, "a single value")
+    text = _require_scalar(value, "a single value")
     if not text.isprintable() or len(text) > 8_000:
         raise expected("one line of text, at most 8,000 characters")
     return text
 
 
-def _title(value: Any) -> str:
+def _parse_title(value: Any) -> str:
     # `--accept NAME=WHY` takes names apart at the equals sign; `empty` is the name of the built-in check
     what = 'a name: one line of text without "=", other than "empty"'
-    text = _line(value)
+    text = _parse_line(value)
     if "=" in text or text == "empty":
         raise expected(what)
     # whoever types the name again must mean the same one
     return unicodedata.normalize("NFC", text)
 
 
-def _input_name(value: Any) -> str:
+def _parse_input_name(value: Any) -> str:
     what = "a name that can be a parameter of the transform, other than ctx"
-    text = _as_text(value, what)
+    text = _require_text(value, what)
     if len(text) > MAX_NAME or not re.fullmatch(IDENTIFIER, text, re.ASCII) or keyword.iskeyword(text) or text == "ctx":
         raise expected(what)
     return text
 
 
-def _key_text(value: Any) -> str:
+def _parse_key_text(value: Any) -> str:
     """The path of a key file, or a key as text, whose line ends only the environment can bring."""
-    text = _as_text(value, "the file of a key")
+    text = _require_text(value, "the file of a key")
     if not text.strip() or len(text) > 8_000 or not (text.isprintable() or isinstance(value, EnvText)):
         raise expected("the file of a key")
     return text
 
 
-def _count(value: Any) -> int:
+def _parse_count(value: Any) -> int:
     what = "a whole number from 1"
-    text = _as_scalar(value, what) if isinstance(value, (Plain, EnvText)) else ""
+    text = _require_scalar(value, what) if isinstance(value, (PlainScalar, EnvText)) else ""
     if not re.fullmatch(r"[1-9][0-9]{0,14}", text, re.ASCII):
         raise expected(what)
     return int(text)
 
 
-def _bytes(value: Any) -> int:
+def _parse_bytes(value: Any) -> int:
     what = "a number of bytes such as 1000000 or 500GB"
-    found = re.fullmatch(r"([0-9]{1,15}) ?([KMGT]i?B|)", _as_scalar(value, what), re.ASCII)
+    found = re.fullmatch(r"([0-9]{1,15}) ?([KMGT]i?B|)", _require_scalar(value, what), re.ASCII)
     if not found or int(found[1]) < 1:
         raise expected(what)
     return int(found[1]) * (_UNITS | _BINARY_UNITS)[found[2]]
 
 
-def _length(value: Any) -> int:
+def _parse_length(value: Any) -> int:
     what = "a whole number and s, min, h or d, such as 5min"
-    text = _as_text(value, what)
-    if not re.fullmatch(LENGTH, text, re.ASCII) or not seconds(text):
+    text = _require_text(value, what)
+    if not re.fullmatch(LENGTH, text, re.ASCII) or not to_seconds(text):
         raise expected(what)
-    return seconds(text)
+    return to_seconds(text)
 
 
-def _hold(value: Any) -> str:
+def _parse_hold(value: Any) -> str:
     what = "a whole number and s, min, h or d, such as 30min"
-    text = _as_text(value, what)
+    text = _require_text(value, what)
     written = text.removesuffix("m") + "min" if re.fullmatch(r"\d+m", text, re.ASCII) else text
-    if not re.fullmatch(HOLD, text, re.ASCII) or not 0 < seconds(written) <= _LONGEST_HOLD:
+    if not re.fullmatch(HOLD, text, re.ASCII) or not 0 < to_seconds(written) <= _LONGEST_HOLD:
         raise expected(f"{what}, at most 30d")
     return written
 
 
-def _duration(value: Any) -> str:
+def _parse_duration(value: Any) -> str:
     what = "a whole number and h, d, w, mo or y, such as 3d"
-    text = _as_scalar(value, what)
+    text = _require_scalar(value, what)
     if not re.fullmatch(DURATION, text, re.ASCII):
         raise expected(what)
-    if days(text) > _CENTURY:
+    if to_days(text) > _CENTURY:
         raise expected("at most 100 years")
     return text
 
 
-def _query(value: Any) -> str:
-    text = _as_text(value, "an SQL query")
+def _parse_query(value: Any) -> str:
+    text = _require_text(value, "an SQL query")
     if not text.strip() or len(text) > MAX_QUERY:
         raise expected(f"an SQL query of at most {MAX_QUERY} characters")
     return text
 
 
-def _expression(value: Any) -> str:
-    text = _as_text(value, "an SQL expression").strip()
+def _parse_expression(value: Any) -> str:
+    text = _require_text(value, "an SQL expression").strip()
     if not text or len(text) > MAX_EXPRESSION:
         raise expected(f"an SQL expression of at most {MAX_EXPRESSION:,} characters")
     return text
 
 
-def _yes_no(value: Any) -> bool:
-    if not isinstance(value, Plain) or value.kind != "bool":
+def _parse_bool(value: Any) -> bool:
+    if not isinstance(value, PlainScalar) or value.kind != "bool":
         raise expected("true or false")
     return value.text.lower() == "true"
 
 
-def _json(value: Any) -> Any:
+def _parse_json(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _json(item) for key, item in value.items()}
+        return {key: _parse_json(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_json(item) for item in value]
-    return _number(value) if isinstance(value, Plain) else value
+        return [_parse_json(item) for item in value]
+    return _to_number(value) if isinstance(value, PlainScalar) else value
 
 
-def _number(value: Plain) -> bool | int | float:
+def _to_number(value: PlainScalar) -> bool | int | float:
     if value.kind == "bool":
         return value.text.lower() == "true"
     if value.kind == "int":
-        return _whole(value.text)
+        return _parse_integer(value.text)
     number = float("inf") if "n" in value.text.lower() else float(value.text)
     if not isfinite(number):
         raise expected("finite numbers")
     # canonical JSON writes 1.0 as 1, so a run would be given another type than a trial
-    return _safe(int(number)) if number.is_integer() else number
+    return _require_safe_integer(int(number)) if number.is_integer() else number
 
 
-def _whole(text: str) -> int:
+def _parse_integer(text: str) -> int:
     if re.fullmatch(r"[-+]?0[0-9]+", text):
         raise expected("numbers without leading zeros, which some readers take for octal; quote text")
     if len(text) > _DIGITS:
         raise expected("numbers below 2^53; quote longer ones")
-    return _safe(int(text, 0) if text[:2] in ("0o", "0x") else int(text))
+    return _require_safe_integer(int(text, 0) if text[:2] in ("0o", "0x") else int(text))
 
 
-def _safe(number: int) -> int:
+def _require_safe_integer(number: int) -> int:
     if abs(number) > MAX_SAFE_INTEGER:
         raise expected("numbers below 2^53; quote longer ones")
     return number
 
 
-def _source_type(value: Any) -> str:
+def _parse_source_type(value: Any) -> str:
     """A type that an input may have, nested ones included."""
     what = f"one of {', '.join(SCALARS)}, decimal(p,s), array<…>, map<…,…> or struct<name:…>"
-    found = normal_type(_as_text(value, what))
+    found = normalize_type(_require_text(value, what))
     if found is None:
         raise expected(what)
     return found
 
 
-def _column_type(value: Any) -> str:
+def _parse_column_type(value: Any) -> str:
     """An Iceberg type in Iceberg's own spelling."""
     what = f"one of {', '.join(_PLAIN_TYPES.split('|'))} or decimal(p,s)"
-    found = re.fullmatch(_TYPE, _as_text(value, what), re.ASCII)
+    found = re.fullmatch(_TYPE, _require_text(value, what), re.ASCII)
     if not found:
         raise expected(what)
     if found[2] is None:
@@ -267,11 +267,11 @@ def _column_type(value: Any) -> str:
 _SINGLE = {"type": ["string", "number", "boolean"]}
 
 
-def _pattern(grammar: str) -> WithJsonSchema:
+def _build_pattern_schema(grammar: str) -> WithJsonSchema:
     return WithJsonSchema({"type": "string", "pattern": f"^{grammar}$"})
 
 
-def _numeric(grammar: str) -> WithJsonSchema:
+def _build_numeric_schema(grammar: str) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "pattern": f"^{grammar}$"}]})
 
 
@@ -285,73 +285,85 @@ _SETTING = r"[A-Za-z][A-Za-z0-9_-]*([./:][A-Za-z0-9*_-]+)*"
 _SLUG = r"[A-Za-z][A-Za-z0-9_-]{0,62}"
 _PERSON = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}"
 
-Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": "string"})]
-ScalarText = Annotated[str, BeforeValidator(_scalar_text), WithJsonSchema(_SINGLE)]
-Line = Annotated[str, BeforeValidator(_line), WithJsonSchema({"type": "string", "minLength": 1})]
-Credential = Annotated[str, BeforeValidator(_credential), WithJsonSchema({"type": "string", "minLength": 1})]
+Text = Annotated[str, BeforeValidator(_parse_text), WithJsonSchema({"type": "string"})]
+ScalarText = Annotated[str, BeforeValidator(_parse_scalar_text), WithJsonSchema(_SINGLE)]
+Line = Annotated[str, BeforeValidator(_parse_line), WithJsonSchema({"type": "string", "minLength": 1})]
+Credential = Annotated[str, BeforeValidator(_parse_credential), WithJsonSchema({"type": "string", "minLength": 1})]
 SettingName = Annotated[
     str,
-    BeforeValidator(_matching(_SETTING, "the name of a setting, such as spark.sql.ansi.enabled")),
-    _pattern(_SETTING),
+    BeforeValidator(_build_matcher(_SETTING, "the name of a setting, such as spark.sql.ansi.enabled")),
+    _build_pattern_schema(_SETTING),
 ]
-Setting = Annotated[str, BeforeValidator(_setting), WithJsonSchema(_SINGLE)]
-Title = Annotated[str, BeforeValidator(_title), _pattern("[^=]+")]
-YesNo = Annotated[bool, BeforeValidator(_yes_no), WithJsonSchema({"type": "boolean"})]
-KeyText = Annotated[str, BeforeValidator(_key_text), WithJsonSchema({"type": "string", "minLength": 1})]
-Count = Annotated[int, BeforeValidator(_count), WithJsonSchema({"type": "integer", "minimum": 1})]
+Setting = Annotated[str, BeforeValidator(_parse_setting), WithJsonSchema(_SINGLE)]
+Title = Annotated[str, BeforeValidator(_parse_title), _build_pattern_schema("[^=]+")]
+YesNo = Annotated[bool, BeforeValidator(_parse_bool), WithJsonSchema({"type": "boolean"})]
+KeyText = Annotated[str, BeforeValidator(_parse_key_text), WithJsonSchema({"type": "string", "minLength": 1})]
+Count = Annotated[int, BeforeValidator(_parse_count), WithJsonSchema({"type": "integer", "minimum": 1})]
 Bytes = Annotated[
     int,
-    BeforeValidator(_bytes),
+    BeforeValidator(_parse_bytes),
     WithJsonSchema(
         {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": "^[0-9]{1,15} ?[KMGT]i?B$"}]}
     ),
 ]
 Slug = Annotated[
-    str, BeforeValidator(_matching(_SLUG, "a name of letters, digits, _ and -, with a letter first")), _pattern(_SLUG)
+    str,
+    BeforeValidator(_build_matcher(_SLUG, "a name of letters, digits, _ and -, with a letter first")),
+    _build_pattern_schema(_SLUG),
 ]
 Identifier = Annotated[
-    str, BeforeValidator(_matching(IDENTIFIER, "a name of letters, digits and _")), _pattern(IDENTIFIER)
+    str,
+    BeforeValidator(_build_matcher(IDENTIFIER, "a name of letters, digits and _")),
+    _build_pattern_schema(IDENTIFIER),
 ]
 Column = Annotated[
-    str, BeforeValidator(_matching(IDENTIFIER, "a column name of letters, digits and _")), _pattern(IDENTIFIER)
+    str,
+    BeforeValidator(_build_matcher(IDENTIFIER, "a column name of letters, digits and _")),
+    _build_pattern_schema(IDENTIFIER),
 ]
-SourceType = Annotated[str, BeforeValidator(_source_type), WithJsonSchema({"type": "string", "minLength": 1})]
-ColumnType = Annotated[str, BeforeValidator(_column_type), _pattern(_TYPE)]
-InputName = Annotated[str, BeforeValidator(_input_name), _pattern(IDENTIFIER)]
+SourceType = Annotated[str, BeforeValidator(_parse_source_type), WithJsonSchema({"type": "string", "minLength": 1})]
+ColumnType = Annotated[str, BeforeValidator(_parse_column_type), _build_pattern_schema(_TYPE)]
+InputName = Annotated[str, BeforeValidator(_parse_input_name), _build_pattern_schema(IDENTIFIER)]
 PersonName = Annotated[
-    str, BeforeValidator(_matching(_PERSON, "a person's name of letters, digits and . _ @ + -")), _pattern(_PERSON)
+    str,
+    BeforeValidator(_build_matcher(_PERSON, "a person's name of letters, digits and . _ @ + -")),
+    _build_pattern_schema(_PERSON),
 ]
 ProductName = Annotated[
-    str, BeforeValidator(_matching(_PRODUCT, "a name such as fin.daily_revenue")), _pattern(_PRODUCT)
+    str, BeforeValidator(_build_matcher(_PRODUCT, "a name such as fin.daily_revenue")), _build_pattern_schema(_PRODUCT)
 ]
 # no pattern in the schema, because ${NAME} may stand here; it is put in before the grammar is checked
 TableName = Annotated[
-    str, BeforeValidator(_matching(_TABLE, "catalog.namespace.table")), WithJsonSchema({"type": "string"})
+    str, BeforeValidator(_build_matcher(_TABLE, "catalog.namespace.table")), WithJsonSchema({"type": "string"})
 ]
-Call = Annotated[str, BeforeValidator(_matching(_CALL, "package.module:function")), _pattern(_CALL)]
+Call = Annotated[str, BeforeValidator(_build_matcher(_CALL, "package.module:function")), _build_pattern_schema(_CALL)]
 Duration = Annotated[
     str,
-    BeforeValidator(_duration),
-    _pattern(DURATION),
+    BeforeValidator(_parse_duration),
+    _build_pattern_schema(DURATION),
 ]
-Length = Annotated[int, BeforeValidator(_length), _pattern(LENGTH)]
+Length = Annotated[int, BeforeValidator(_parse_length), _build_pattern_schema(LENGTH)]
 LengthText = Annotated[
     str,
-    BeforeValidator(_matching(LENGTH, "a whole number and s, min, h or d, such as 5min", numbers=True)),
-    _pattern(LENGTH),
+    BeforeValidator(_build_matcher(LENGTH, "a whole number and s, min, h or d, such as 5min", numbers=True)),
+    _build_pattern_schema(LENGTH),
 ]
-HoldText = Annotated[str, BeforeValidator(_hold), _pattern(HOLD)]
+HoldText = Annotated[str, BeforeValidator(_parse_hold), _build_pattern_schema(HOLD)]
 Span = Annotated[
-    str, BeforeValidator(_matching(_SPAN, "hours such as 22:00-06:00; 24:00 may end them")), _pattern(_SPAN)
+    str,
+    BeforeValidator(_build_matcher(_SPAN, "hours such as 22:00-06:00; 24:00 may end them")),
+    _build_pattern_schema(_SPAN),
 ]
-Query = Annotated[str, BeforeValidator(_query), WithJsonSchema({"type": "string", "minLength": 1})]
-Expression = Annotated[str, BeforeValidator(_expression), WithJsonSchema({"type": "string", "minLength": 1})]
+Query = Annotated[str, BeforeValidator(_parse_query), WithJsonSchema({"type": "string", "minLength": 1})]
+Expression = Annotated[str, BeforeValidator(_parse_expression), WithJsonSchema({"type": "string", "minLength": 1})]
 DecimalText = Annotated[
-    str, BeforeValidator(_matching(DECIMAL, "a decimal number such as 0.5", numbers=True)), _numeric(DECIMAL)
+    str,
+    BeforeValidator(_build_matcher(DECIMAL, "a decimal number such as 0.5", numbers=True)),
+    _build_numeric_schema(DECIMAL),
 ]
 Amount = Annotated[
     str,
-    BeforeValidator(_matching(AMOUNT, "a decimal number or a percentage, such as 0.5 or 5%", numbers=True)),
-    _numeric(AMOUNT),
+    BeforeValidator(_build_matcher(AMOUNT, "a decimal number or a percentage, such as 0.5 or 5%", numbers=True)),
+    _build_numeric_schema(AMOUNT),
 ]
-Json = Annotated[Any, BeforeValidator(_json), WithJsonSchema({})]
+Json = Annotated[Any, BeforeValidator(_parse_json), WithJsonSchema({})]

@@ -2,7 +2,7 @@
 
 What a product file says is copied into run manifests, the ledger and evidence; Spark settings are shown by Spark's own
 pages. A secret there must be a reference, or stay out. Passwords in the ledger's and the catalogs' addresses and S3
-keys reach none of these and are left to :func:`written_credentials`, so that messages can hide them.
+keys reach none of these and are left to :func:`list_written_credentials`, so that messages can hide them.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import re
 from collections.abc import Callable
 
 from errata.model.product import Project
-from errata.project.problems import Path, Report
+from errata.project.problems import Path, ProblemReport
 from errata.project.yaml.tree import MappingNode, Node, ScalarNode, SequenceNode
-from errata.text.secrets import holds_secret, is_secret_name, looks_like, passwords_in
+from errata.text.secrets import classify_secret, find_passwords, holds_secret, is_secret_name
 
 _REFERENCE = re.compile(r"\$?\$\{[^}]*\}")
 _LEAST = 8
 """A shorter password would turn ordinary words into noise when it is hidden in messages."""
 
-Judge = Callable[[Path], str]
+SecretRule = Callable[[Path], str]
 """What a place may not hold: ``any`` secret, ``known`` kinds of secret, or nothing is looked at (empty)."""
 
 
-def in_product(path: Path) -> str:
+def rule_for_product(path: Path) -> str:
     """The rule of product files: nothing that looks like a secret; names of versions may look random."""
     match path:
         case ("transform", "config", *_) | ("consumers", *_) | ("health", _, "http" | "command", *_):
@@ -32,7 +32,7 @@ def in_product(path: Path) -> str:
             return "known"
 
 
-def in_project(path: Path) -> str:
+def rule_for_project(path: Path) -> str:
     """The rule of ``errata.yaml``."""
     match path:
         case ("ledger",) | ("catalogs", _, "uri") | ("storage", *_):
@@ -43,43 +43,43 @@ def in_project(path: Path) -> str:
             return "known"
 
 
-def refuse_secrets(root: Node, judge: Judge, hint: str, report: Report) -> None:
+def refuse_secrets(root: Node, judge: SecretRule, hint: str, report: ProblemReport) -> None:
     """Say where a literal looks like a secret, without repeating it."""
-    _walk(root, (), judge, hint, report)
+    _check_node(root, (), judge, hint, report)
 
 
-def _walk(node: Node, path: Path, judge: Judge, hint: str, report: Report) -> None:
+def _check_node(node: Node, path: Path, judge: SecretRule, hint: str, report: ProblemReport) -> None:
     match node:
         case MappingNode():
             for key, entry in node.entries.items():
-                _walk(entry.value, (*path, key), judge, hint, report)
+                _check_node(entry.value, (*path, key), judge, hint, report)
         case SequenceNode():
             for index, item in enumerate(node.items):
-                _walk(item, (*path, index), judge, hint, report)
+                _check_node(item, (*path, index), judge, hint, report)
         case ScalarNode():
-            kind = _kind(node, path, judge(path))
+            kind = _classify_literal(node, path, judge(path))
             if kind:
                 report.at(path, f"this looks like {kind}, and would be kept and shown; {hint}", found=False)
 
 
-def _kind(node: ScalarNode, path: Path, rule: str) -> str | None:
+def _classify_literal(node: ScalarNode, path: Path, rule: str) -> str | None:
     literal = _REFERENCE.sub("", node.text)
     if not rule or not literal.strip() or node.kind not in ("str", "env"):
         return None
-    kind = looks_like(literal)
+    kind = classify_secret(literal)
     if rule == "known":
         return None if kind == "a random token" else kind
     is_named = any(isinstance(step, str) and holds_secret(step) for step in path)
     return kind or ("a secret by its name" if is_named and literal == node.text else None)
 
 
-def written_credentials(project: Project) -> tuple[str, ...]:
+def list_written_credentials(project: Project) -> tuple[str, ...]:
     """Passwords, keys and tokens that ``errata.yaml`` spells out: what messages must hide besides variables."""
     catalogs = project.catalogs.values()
     named = [*project.spark_conf.items(), *(pair for catalog in catalogs for pair in catalog.properties.items())]
     s3 = project.s3
     found = [
-        *(word for url in (project.ledger, *(c.uri or "" for c in catalogs)) for word in passwords_in(url)),
+        *(word for url in (project.ledger, *(c.uri or "" for c in catalogs)) for word in find_passwords(url)),
         *(value for key, value in named if is_secret_name(key)),
         *((s3.secret_access_key, s3.session_token) if s3 else ()),
     ]

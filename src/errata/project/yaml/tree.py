@@ -27,8 +27,8 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
-from errata.text.escape import is_plain, visible
-from errata.text.secrets import without_passwords
+from errata.text.escape import escape_text, is_plain
+from errata.text.secrets import hide_passwords
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 50
@@ -63,7 +63,7 @@ class ScalarNode:
         """What the file says, for messages: never what the environment says."""
         if self.kind == "null":
             return "nothing"
-        whole = without_passwords(self.text)
+        whole = hide_passwords(self.text)
         text = whole if len(whole) <= 80 else whole[:77] + "…"
         return text if self.kind in ("int", "float", "bool") else '"' + text.replace("\n", "⏎") + '"'
 
@@ -81,7 +81,7 @@ class SequenceNode:
 
 
 @dataclass(slots=True)
-class Entry:
+class MappingEntry:
     """One key and its value."""
 
     key_mark: Mark
@@ -93,7 +93,7 @@ class MappingNode:
     """Keys and values, in the order written."""
 
     mark: Mark
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, MappingEntry] = field(default_factory=dict)
 
     def shown(self) -> str:
         """What it is, for messages."""
@@ -121,8 +121,8 @@ def parse_tree(content: bytes) -> tuple[MappingNode, list[tuple[Mark, str, str]]
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise TreeError("expected UTF-8 text", Mark(line, 1)) from None
-    builder = _Builder(_events(text))
-    root = builder.document()
+    builder = _Builder(_parse_events(text))
+    root = builder.build_document()
     if isinstance(root, ScalarNode) and root.kind == "null":
         raise TreeError("the file is empty; expected a mapping", Mark(1, 1))
     if not isinstance(root, MappingNode):
@@ -130,20 +130,20 @@ def parse_tree(content: bytes) -> tuple[MappingNode, list[tuple[Mark, str, str]]
     return root, builder.duplicates
 
 
-def _events(text: str) -> Iterator[Event]:
+def _parse_events(text: str) -> Iterator[Event]:
     try:
         yield from YAML(typ="safe", pure=True).parse(text)
     except MarkedYAMLError as error:
         place = error.problem_mark or error.context_mark
         mark = Mark(place.line + 1, place.column + 1) if place else None
-        raise TreeError(f"not YAML: {error.problem or error.context}{_quoting(text, mark)}", mark) from None
+        raise TreeError(f"not YAML: {error.problem or error.context}{_hint_quotes(text, mark)}", mark) from None
     except YAMLError as error:
         position = getattr(error, "position", None)
         mark = Mark(text.count("\n", 0, position) + 1, 1) if isinstance(position, int) else None
         raise TreeError(f"not YAML: {getattr(error, 'reason', 'it cannot be read')}", mark) from None
 
 
-def _quoting(text: str, mark: Mark | None) -> str:
+def _hint_quotes(text: str, mark: Mark | None) -> str:
     """The fault most people make: ``${NAME}`` inside braces or brackets ends them."""
     line = text.splitlines()[mark.line - 1] if mark and mark.line <= len(text.splitlines()) else ""
     is_variable = mark is not None and line[max(mark.column - 2, 0) :].startswith("${")
@@ -157,17 +157,17 @@ class _Builder:
         self._events = events
         self.duplicates: list[tuple[Mark, str, str]] = []
 
-    def document(self) -> Node:
+    def build_document(self) -> Node:
         root: Node | None = None
         for event in self._events:
             if isinstance(event, DocumentStartEvent):
                 if root is not None:
-                    raise TreeError("expected one document; found a second", _mark(event))
-                root = self._node(next(self._events), 1, "")
+                    raise TreeError("expected one document; found a second", _mark_of(event))
+                root = self._build_node(next(self._events), 1, "")
         return root if root is not None else ScalarNode(Mark(1, 1), "", "null")
 
-    def _node(self, event: Event, depth: int, path: str) -> Node:
-        mark = _mark(event)
+    def _build_node(self, event: Event, depth: int, path: str) -> Node:
+        mark = _mark_of(event)
         if isinstance(event, AliasEvent) or getattr(event, "anchor", None):
             raise TreeError("anchors and aliases are refused; write the value out where it is used", mark)
         if depth > MAX_DEPTH:
@@ -176,28 +176,28 @@ class _Builder:
         if tag is not None and str(tag) not in _CORE_TAGS:
             raise TreeError(f"the tag {tag} is refused; expected plain YAML values", mark)
         if isinstance(event, ScalarEvent):
-            return _scalar(event, mark, None if tag is None else str(tag))
+            return _build_scalar(event, mark, None if tag is None else str(tag))
         if isinstance(event, SequenceStartEvent):
-            return self._sequence(mark, depth, path)
+            return self._build_sequence(mark, depth, path)
         if isinstance(event, MappingStartEvent):
-            return self._mapping(mark, depth, path)
+            return self._build_mapping(mark, depth, path)
         raise TreeError("not YAML: a value was expected", mark)
 
-    def _sequence(self, mark: Mark, depth: int, path: str) -> SequenceNode:
+    def _build_sequence(self, mark: Mark, depth: int, path: str) -> SequenceNode:
         node = SequenceNode(mark)
         while not isinstance(event := next(self._events), SequenceEndEvent):
-            node.items.append(self._node(event, depth + 1, f"{path}[{len(node.items)}]"))
+            node.items.append(self._build_node(event, depth + 1, f"{path}[{len(node.items)}]"))
         return node
 
-    def _mapping(self, mark: Mark, depth: int, path: str) -> MappingNode:
+    def _build_mapping(self, mark: Mark, depth: int, path: str) -> MappingNode:
         node = MappingNode(mark)
-        alike: dict[str, Entry] = {}
+        alike: dict[str, MappingEntry] = {}
         while not isinstance(event := next(self._events), MappingEndEvent):
-            key = self._node(event, depth + 1, path)
+            key = self._build_node(event, depth + 1, path)
             if not isinstance(key, ScalarNode):
                 raise TreeError(f"expected a name as key; found {key.shown()}", key.mark)
             place = f"{path}.{key.text}".removeprefix(".")
-            value = self._node(next(self._events), depth + 1, place)
+            value = self._build_node(next(self._events), depth + 1, place)
             if isinstance(value, ScalarNode) and not value.text:
                 value.mark = key.mark  # the parser puts an absent value on the next line
             earlier = node.entries.get(key.text) or alike.get(unicodedata.normalize("NFC", key.text))
@@ -205,16 +205,16 @@ class _Builder:
                 said = f'duplicate key "{key.text}"; it was given before, on line {earlier.key_mark.line}'
                 self.duplicates.append((key.mark, said, place))
             else:
-                node.entries[key.text] = Entry(key.mark, value)
+                node.entries[key.text] = MappingEntry(key.mark, value)
                 alike[unicodedata.normalize("NFC", key.text)] = node.entries[key.text]
         return node
 
 
-def _scalar(event: ScalarEvent, mark: Mark, tag: str | None) -> ScalarNode:
+def _build_scalar(event: ScalarEvent, mark: Mark, tag: str | None) -> ScalarNode:
     text: str = event.value
     seen = text.replace("\n", "").replace("\t", "")  # what people lay text out with
     if not is_plain(seen):
-        hidden, shown = next(sign for sign in seen if not is_plain(sign)), visible(text[:40])
+        hidden, shown = next(sign for sign in seen if not is_plain(sign)), escape_text(text[:40])
         raise TreeError(f'expected text that can be seen; found the character U+{ord(hidden):04X} in "{shown}"', mark)
     if tag is not None:
         kind = tag.rpartition(":")[2]
@@ -224,5 +224,5 @@ def _scalar(event: ScalarEvent, mark: Mark, tag: str | None) -> ScalarNode:
     return ScalarNode(mark, text, kind, text)
 
 
-def _mark(event: Any) -> Mark:
+def _mark_of(event: Any) -> Mark:
     return Mark(event.start_mark.line + 1, event.start_mark.column + 1)

@@ -10,37 +10,38 @@ from collections.abc import Mapping, Sequence
 
 from errata.model.manifest import TargetPin
 from errata.model.partition import NULL
-from errata.model.partition_sql import quoted, within
+from errata.model.partition_sql import build_partition_filter, quoted
 from errata.model.side_tables import VERSION
 
 
-def accepted_sql(versions: str, target: TargetPin, columns: Sequence[str], accepted: Mapping[str, int]) -> str:
+def build_accepted_sql(versions: str, target: TargetPin, columns: Sequence[str], accepted: Mapping[str, int]) -> str:
     """``SELECT`` of these columns from the table of versions; a partition that nothing is accepted of has no rows."""
     by_version: dict[int, list[str]] = {}
     for partition, number in accepted.items():
         by_version.setdefault(number, []).append(partition)
     terms = [
-        f"({quoted(VERSION)} = {number} AND ({_within(target, by_version[number])}))" for number in sorted(by_version)
+        f"({quoted(VERSION)} = {number} AND ({_build_filter(target, by_version[number])}))"
+        for number in sorted(by_version)
     ]
     selected = ", ".join(map(quoted, columns))
     where = " OR ".join(terms) or "false"
-    return f"SELECT {selected} FROM {_name(versions)} WHERE {where}"  # noqa: S608
+    return f"SELECT {selected} FROM {_quote_table(versions)} WHERE {where}"  # noqa: S608
 
 
-def swapped_sql(versions: str, target: TargetPin, columns: Sequence[str], accepted: Mapping[str, int]) -> str:
+def build_swapped_sql(versions: str, target: TargetPin, columns: Sequence[str], accepted: Mapping[str, int]) -> str:
     """The target with accepted partitions in place of its own; rows of a NULL partition are told apart as well."""
-    rest = f"SELECT {', '.join(map(quoted, columns))} FROM {_name(target.table)}"  # noqa: S608
+    rest = f"SELECT {', '.join(map(quoted, columns))} FROM {_quote_table(target.table)}"  # noqa: S608
     if not accepted:
         return rest
-    outside = f"NOT ({_within(target, list(accepted))})"
+    outside = f"NOT ({_build_filter(target, list(accepted))})"
     if NULL not in accepted:
         outside = f"{outside} OR {quoted(target.column)} IS NULL"
-    return f"{accepted_sql(versions, target, columns, accepted)} UNION ALL {rest} WHERE {outside}"
+    return f"{build_accepted_sql(versions, target, columns, accepted)} UNION ALL {rest} WHERE {outside}"
 
 
-def _within(target: TargetPin, partitions: Sequence[str]) -> str:
-    return within(target.column, target.column_type, target.grain, partitions)
+def _build_filter(target: TargetPin, partitions: Sequence[str]) -> str:
+    return build_partition_filter(target.column, target.column_type, target.grain, partitions)
 
 
-def _name(table: str) -> str:
+def _quote_table(table: str) -> str:
     return ".".join(map(quoted, table.split(".")))

@@ -11,39 +11,39 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from errata.model.manifest import TargetPin
-from errata.model.partition_sql import within
-from errata.model.types import normal_type, spark_type
+from errata.model.partition_sql import build_partition_filter
+from errata.model.types import normalize_type, to_spark_type
 
 CHANGES = ("added", "removed", "changed", "same")
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class ComparisonSides:
     """The names under which both sides are read; ``before`` None: there was nothing."""
 
     before: str | None
     dark: str
 
 
-def reads_of(table: str, name: str, snapshot_id: str) -> dict[str, str]:
+def build_read_statements(table: str, name: str, snapshot_id: str) -> dict[str, str]:
     """The statement that reads a name, by reader.
 
-    >>> reads_of("lake.fin.t", "preview", "42")["Spark"]
+    >>> build_read_statements("lake.fin.t", "preview", "42")["Spark"]
     "SELECT * FROM `lake`.`fin`.`t` VERSION AS OF 'preview'"
     """
     quoted = ".".join(f'"{part}"' for part in table.split("."))
     return {
-        "Spark": f"SELECT * FROM {_name(table)} VERSION AS OF '{name}'",  # noqa: S608 - names of our own making
-        "Spark, as a table": f"SELECT * FROM {_name(table)}.{_quoted(f'tag_{name}')}",  # noqa: S608
+        "Spark": f"SELECT * FROM {_quote_table(table)} VERSION AS OF '{name}'",  # noqa: S608 - names of our own making
+        "Spark, as a table": f"SELECT * FROM {_quote_table(table)}.{_quote_name(f'tag_{name}')}",  # noqa: S608
         "Trino": f"SELECT * FROM {quoted} FOR VERSION AS OF '{name}'",  # noqa: S608
         "PyIceberg": f'table.scan(snapshot_id=table.snapshot_by_name("{name}").snapshot_id)',
         "others": f"by snapshot id {snapshot_id}, until the candidate is made anew",
     }
 
 
-def comparison_sql(
+def build_comparison_sql(
     target: TargetPin,
-    sides: Sides,
+    sides: ComparisonSides,
     columns: Sequence[str],
     partitions: Sequence[str],
     *,
@@ -52,22 +52,22 @@ def comparison_sql(
 ) -> str:
     """``SELECT`` of the key, ``change``, and ``old_…`` and ``new_…`` of every other column, for these partitions."""
     values = [name for name in columns if name not in target.key]
-    keys = [_shown(_quoted(name), name in masked, mask) + f" AS {_quoted(name)}" for name in target.key]
+    keys = [_mask_cell(_quote_name(name), name in masked, mask) + f" AS {_quote_name(name)}" for name in target.key]
     taken = {name.casefold() for name in target.key}
     told = []
     for n, name in enumerate(values):
         for side in ("old", "new"):
-            shown = _shown(f"errata_{side}.c{n}", name in masked, mask)
-            told.append(f"{shown} AS {_quoted(_free(f'{side}_{name}', taken))}")
+            shown = _mask_cell(f"errata_{side}.c{n}", name in masked, mask)
+            told.append(f"{shown} AS {_quote_name(_find_free_name(f'{side}_{name}', taken))}")
     same = " AND ".join(
-        _equal(f"errata_old.c{n}", f"errata_new.c{n}", target.columns[name]) for n, name in enumerate(values)
+        _build_equality(f"errata_old.c{n}", f"errata_new.c{n}", target.columns[name]) for n, name in enumerate(values)
     )
     change = (
         "CASE WHEN errata_before = 0 THEN 'added' WHEN errata_after = 0 THEN 'removed' "
-        f"WHEN {same or 'true'} THEN 'same' ELSE 'changed' END AS {_quoted(_free('change', taken))}"
+        f"WHEN {same or 'true'} THEN 'same' ELSE 'changed' END AS {_quote_name(_find_free_name('change', taken))}"
     )
-    group = ", ".join([*map(_quoted, target.key), "errata_copy"])
-    both = " UNION ALL ".join(_side(target, sides, values, partitions, side) for side in (0, 1))
+    group = ", ".join([*map(_quote_name, target.key), "errata_copy"])
+    both = " UNION ALL ".join(_build_side(target, sides, values, partitions, side) for side in (0, 1))
     paired = (
         f"SELECT {group}, count_if(errata_side = 0) AS errata_before, count_if(errata_side = 1) AS errata_after, "  # noqa: S608
         "first(IF(errata_side = 0, errata_row, NULL), true) AS errata_old, "
@@ -76,29 +76,33 @@ def comparison_sql(
     return f"SELECT {', '.join([*keys, change, *told])} FROM ({paired})"  # noqa: S608
 
 
-def _side(target: TargetPin, sides: Sides, values: Sequence[str], partitions: Sequence[str], side: int) -> str:
+def _build_side(
+    target: TargetPin, sides: ComparisonSides, values: Sequence[str], partitions: Sequence[str], side: int
+) -> str:
     """One side's rows: key, number of the copy, and the values as one structure; all NULL types are spelt out."""
     new = {column.name for column in target.new_columns}
     is_before = side == 0 and sides.before is not None
     table, name = (target.table, sides.before) if is_before else (target.staging.table, sides.dark)
     cells = [
-        f"CAST(NULL AS {spark_type(target.columns[one])})" if is_before and one in new else _quoted(one)
+        f"CAST(NULL AS {to_spark_type(target.columns[one])})" if is_before and one in new else _quote_name(one)
         for one in values
     ]
     row = ", ".join(["0 AS r", *(f"{cell} AS c{n}" for n, cell in enumerate(cells))])
-    key = ", ".join(map(_quoted, target.key))
+    key = ", ".join(map(_quote_name, target.key))
     ranked = [cell for cell, one in zip(cells, values, strict=True) if _is_ordered(target.columns[one])]
     number = f"row_number() OVER (PARTITION BY {key} ORDER BY {', '.join(ranked or [key])})"
     condition = (
-        within(target.column, target.column_type, target.grain, partitions) if side == 1 or is_before else "false"
+        build_partition_filter(target.column, target.column_type, target.grain, partitions)
+        if side == 1 or is_before
+        else "false"
     )
     return (
         f"SELECT {key}, {number} AS errata_copy, {side} AS errata_side, struct({row}) AS errata_row "  # noqa: S608
-        f"FROM {_name(table)} VERSION AS OF '{name}' WHERE {condition}"
+        f"FROM {_quote_table(table)} VERSION AS OF '{name}' WHERE {condition}"
     )
 
 
-def _equal(old: str, new: str, kind: str) -> str:
+def _build_equality(old: str, new: str, kind: str) -> str:
     """NULL equals NULL; a map equals another with the same entries, which Spark cannot tell by itself."""
     if kind.startswith("map<") and "map<" not in kind[4:]:
         old, new = (f"array_sort(map_entries({side}))" for side in (old, new))
@@ -108,22 +112,22 @@ def _equal(old: str, new: str, kind: str) -> str:
 
 
 def _is_ordered(kind: str) -> bool:
-    return "map<" not in (normal_type(kind) or kind)
+    return "map<" not in (normalize_type(kind) or kind)
 
 
-def _shown(cell: str, is_masked: bool, mask: str) -> str:
+def _mask_cell(cell: str, is_masked: bool, mask: str) -> str:
     return f"CASE WHEN {cell} IS NOT NULL THEN '{mask}' END" if is_masked else cell
 
 
-def _free(name: str, taken: Collection[str]) -> str:
+def _find_free_name(name: str, taken: Collection[str]) -> str:
     while name.casefold() in taken:
         name = f"errata_{name}"
     return name
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _name(table: str) -> str:
-    return ".".join(map(_quoted, table.split(".")))
+def _quote_table(table: str) -> str:
+    return ".".join(map(_quote_name, table.split(".")))

@@ -8,8 +8,8 @@ import typer
 
 from errata.cli.app.options import Run
 from errata.cli.app.session import Session
-from errata.cli.render.publish import preview_lines
-from errata.cli.render.run import state_lines
+from errata.cli.render.publish import render_confirmation
+from errata.cli.render.run import render_state
 
 DECLINED = 1
 """The exit code when a person said no to the question."""
@@ -22,7 +22,7 @@ def pause(session: Session, run: Run) -> None:
     """
     with session.client() as client:
         view = client.pause(run, as_=session.person)
-    session.answer(view, lambda width: state_lines(view, width))
+    session.answer(view, lambda width: render_state(view, width))
 
 
 def resume(session: Session, run: Run) -> None:
@@ -32,7 +32,7 @@ def resume(session: Session, run: Run) -> None:
     """
     with session.client() as client:
         view = client.resume(run, as_=session.person)
-    session.answer(view, lambda width: state_lines(view, width))
+    session.answer(view, lambda width: render_state(view, width))
 
 
 def cancel(
@@ -46,11 +46,11 @@ def cancel(
     """
     with session.client() as client:
         if session.asks:
-            preview = preview_lines("cancel", client.show(run), client.status(run), session.width)
+            preview = render_confirmation("cancel", client.show(run), client.status(run), session.width)
             if not session.confirm(preview, f"cancel {run}?"):
                 return DECLINED
         view = client.cancel(run, now=now, as_=session.person)
-    session.answer(view, lambda width: state_lines(view, width))
+    session.answer(view, lambda width: render_state(view, width))
     return 0
 
 
@@ -67,4 +67,4 @@ def retry(
     """
     with session.client() as client:
         view = client.retry(run, chunk=chunk, as_=session.person)
-    session.answer(view, lambda width: state_lines(view, width))
+    session.answer(view, lambda width: render_state(view, width))

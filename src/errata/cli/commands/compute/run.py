@@ -8,10 +8,10 @@ import typer
 
 from errata.cli.app.options import Run
 from errata.cli.app.session import Session
-from errata.cli.render.gate import validation_lines
+from errata.cli.render.gate import render_validation
 from errata.cli.render.layout import flow
-from errata.cli.render.publish import publish_lines
-from errata.cli.render.run import is_staged, run_facts, run_lines
+from errata.cli.render.publish import render_publish
+from errata.cli.render.run import format_run, is_staged, render_run
 from errata.errors import Rebased
 from errata.views import RunView
 
@@ -48,24 +48,24 @@ def run(
             if not (validate or publish) or not is_staged(view):
                 break
             try:
-                _go_on(session, client, view, publish=publish)
+                _validate_and_publish(session, client, view, publish=publish)
                 return
             except Rebased as live_won:
                 # as often as one run allows; then it is a conflict like any other
                 session.narrate(live_won.message)
-    session.answer(view, lambda width: run_lines(view, width))
+    session.answer(view, lambda width: render_run(view, width))
 
 
-def _go_on(session: Session, client: Client, view: RunView, *, publish: bool) -> None:
+def _validate_and_publish(session: Session, client: Client, view: RunView, *, publish: bool) -> None:
     """The gate, and the publication where no person has to look."""
-    for line in flow(run_facts(view), session.width):
+    for line in flow(format_run(view), session.width):
         session.narrate(line)
-    with session.busy(f"validating {view.run_id}"):
+    with session.show_spinner(f"validating {view.run_id}"):
         verdict = client.validate(view.run_id, as_=session.person)
     if not publish and not client.publishes_itself(view.run_id, as_=session.person):
-        session.answer(verdict, lambda width: validation_lines(verdict, width))
+        session.answer(verdict, lambda width: render_validation(verdict, width))
         return
-    session.narrate(validation_lines(verdict, session.width)[0])
-    with session.busy(f"publishing {view.run_id}"):
+    session.narrate(render_validation(verdict, session.width)[0])
+    with session.show_spinner(f"publishing {view.run_id}"):
         done = client.publish(view.run_id, by_itself=True, as_=session.person)
-    session.answer(done, lambda width: publish_lines(done, width))
+    session.answer(done, lambda width: render_publish(done, width))

@@ -14,7 +14,7 @@ from errata.cli.app.session import Session
 PANEL = "Compute"
 
 
-def _option(name: str, word: str, text: str) -> Any:
+def _build_option(name: str, word: str, text: str) -> Any:
     return typer.Option(name, metavar=word, help=text)
 
 
@@ -24,24 +24,24 @@ Text = str | None
 def submit(
     session: Session,
     run: Run,
-    target: Annotated[str, _option("--print", "TARGET", "emr-serverless, emr, kubernetes, yarn or standalone.")],
+    target: Annotated[str, _build_option("--print", "TARGET", "emr-serverless, emr, kubernetes, yarn or standalone.")],
     workers: Annotated[int, typer.Option("--workers", metavar="N", min=1, help="Workers to start.")] = 1,
     parallel: Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Chunks at the same time, each.")] = 2,
     deploy_mode: Annotated[
-        Text, _option("--deploy-mode", "MODE", "Driver in the cluster or here: cluster, client.")
+        Text, _build_option("--deploy-mode", "MODE", "Driver in the cluster or here: cluster, client.")
     ] = None,
-    master: Annotated[Text, _option("--master", "URL", "The master; spark.master of errata.yaml else.")] = None,
-    at: Annotated[Text, _option("--at", "URI", "Where application.py, archives and jars/ were put.")] = None,
-    env: Annotated[Text, _option("--env", "ARCHIVE", "The packed Python environment.")] = None,
-    project: Annotated[Text, _option("--project", "ARCHIVE", "The packed project directory.")] = None,
-    region: Annotated[Text, _option("--region", "NAME", "The AWS region.")] = None,
-    application_id: Annotated[Text, _option("--application-id", "ID", "The EMR Serverless application.")] = None,
-    role_arn: Annotated[Text, _option("--role-arn", "ARN", "The execution role on EMR Serverless.")] = None,
-    cluster_id: Annotated[Text, _option("--cluster-id", "ID", "The EMR cluster.")] = None,
-    image: Annotated[Text, _option("--image", "NAME", "The container image on Kubernetes.")] = None,
-    namespace: Annotated[Text, _option("--namespace", "NAME", "The namespace on Kubernetes.")] = None,
+    master: Annotated[Text, _build_option("--master", "URL", "The master; spark.master of errata.yaml else.")] = None,
+    at: Annotated[Text, _build_option("--at", "URI", "Where application.py, archives and jars/ were put.")] = None,
+    env: Annotated[Text, _build_option("--env", "ARCHIVE", "The packed Python environment.")] = None,
+    project: Annotated[Text, _build_option("--project", "ARCHIVE", "The packed project directory.")] = None,
+    region: Annotated[Text, _build_option("--region", "NAME", "The AWS region.")] = None,
+    application_id: Annotated[Text, _build_option("--application-id", "ID", "The EMR Serverless application.")] = None,
+    role_arn: Annotated[Text, _build_option("--role-arn", "ARN", "The execution role on EMR Serverless.")] = None,
+    cluster_id: Annotated[Text, _build_option("--cluster-id", "ID", "The EMR cluster.")] = None,
+    image: Annotated[Text, _build_option("--image", "NAME", "The container image on Kubernetes.")] = None,
+    namespace: Annotated[Text, _build_option("--namespace", "NAME", "The namespace on Kubernetes.")] = None,
     service_account: Annotated[
-        Text, _option("--service-account", "NAME", "The driver's account on Kubernetes.")
+        Text, _build_option("--service-account", "NAME", "The driver's account on Kubernetes.")
     ] = None,
 ) -> None:
     """Print the command that starts a worker of a run on a cluster.
@@ -51,11 +51,11 @@ def submit(
     Example: errata submit bf-20260214-daily-revenue-7f3a21c0 --print yarn --workers 4
     """
     from errata.project import load_project
-    from errata.submit.command import script
-    from errata.submit.job import Wishes, job_of
-    from errata.submit.targets import build
+    from errata.submit.command import render_script
+    from errata.submit.job import SubmitOptions, build_job
+    from errata.submit.targets import build_command
 
-    wishes = Wishes(
+    wishes = SubmitOptions(
         workers, parallel, deploy_mode, master, at.rstrip("/") if at else None, env, project, region, application_id,
         role_arn, cluster_id, image, namespace, service_account,
     )  # fmt: skip
@@ -64,7 +64,9 @@ def submit(
         shown = client.show(run)
         run_id = shown.run_id
         manifest = json.loads(client.manifest_bytes(run_id))
-    built = build(target, job_of(loaded, manifest, run_id, session.person, _here(), state=shown.state), wishes)
+    built = build_command(
+        target, build_job(loaded, manifest, run_id, session.person, _find_here(), state=shown.state), wishes
+    )
     data = {
         "run_id": run_id,
         "target": target,
@@ -74,13 +76,15 @@ def submit(
         "jars": [{"file": jar.name, "sha256": jar.sha256} for jar in built.jars],
         "notes": list(built.notes),
     }
-    session.answer(data, lambda _width: script(built))
+    session.answer(data, lambda _width: render_script(built))
 
 
-def _here() -> Any:
+def _find_here() -> Any:
     from importlib.resources import files
 
     from errata.jars import default_cache_dir
-    from errata.submit.job import Here
+    from errata.submit.job import LocalMachine
 
-    return Here(sys.executable, str(files("errata.submit").joinpath("application.py")), str(default_cache_dir()))
+    return LocalMachine(
+        sys.executable, str(files("errata.submit").joinpath("application.py")), str(default_cache_dir())
+    )

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from errata.cli.app.session import Session
-from errata.cli.render.history import commits_lines
+from errata.cli.render.history import render_commits
 
 
 def history(
@@ -25,4 +25,4 @@ def history(
     """
     with session.client() as client:
         view = client.history(table, partition, most=most)
-    session.answer(view, lambda width: commits_lines(view, width))
+    session.answer(view, lambda width: render_commits(view, width))

@@ -8,7 +8,7 @@ import typer
 
 from errata.cli.app.options import Run
 from errata.cli.app.session import Session
-from errata.cli.render.quarantine import quarantine_lines
+from errata.cli.render.quarantine import render_quarantine
 
 
 def quarantine(
@@ -25,4 +25,4 @@ def quarantine(
     """
     with session.client() as client:
         view = client.quarantine(run, sample=sample)
-    session.answer(view, lambda width: quarantine_lines(view, width))
+    session.answer(view, lambda width: render_quarantine(view, width))

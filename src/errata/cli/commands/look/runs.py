@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from errata.canonical import plain
+from errata.canonical import to_plain
 from errata.cli.app.session import Session
-from errata.cli.render.history import accepted_lines
-from errata.cli.render.status import runs_lines
+from errata.cli.render.history import render_accepted
+from errata.cli.render.status import render_runs
 from errata.views import RunsView
 
 
@@ -38,17 +38,17 @@ def runs(
     """
     with session.client() as client:
         view = client.runs(what, states=state or (), person=by, since=since, accepted_at=accepted_at)
-    session.answer(_data(view), lambda width: _lines(view, width))
+    session.answer(_runs_to_data(view), lambda width: _render_runs_view(view, width))
 
 
-def _data(view: RunsView) -> object:
-    data = plain(view)
+def _runs_to_data(view: RunsView) -> object:
+    data = to_plain(view)
     return (
         {"runs": data["runs"]} if view.accepted_at is None else {key: data[key] for key in ("accepted_at", "accepted")}
     )
 
 
-def _lines(view: RunsView, width: int) -> list[str]:
+def _render_runs_view(view: RunsView, width: int) -> list[str]:
     if view.accepted_at is not None:
-        return accepted_lines(view, width)
-    return runs_lines(view.runs, width) if view.runs else ["no run fits"]
+        return render_accepted(view, width)
+    return render_runs(view.runs, width) if view.runs else ["no run fits"]

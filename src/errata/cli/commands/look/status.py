@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from errata.canonical import plain
+from errata.canonical import to_plain
 from errata.cli.app.session import Session
-from errata.cli.render.status import status_lines
+from errata.cli.render.status import render_status
 from errata.errors import UsageError
 from errata.model.run import FINAL
-from errata.text.escape import visible
+from errata.text.escape import escape_text
 
 REFRESH_SECONDS = 2.0
 
@@ -34,24 +34,24 @@ def status(
         raise UsageError("--watch with --json was refused; expected one of the two", hint="errata status --json")
     with session.client() as client:
         if watch:
-            _watch(session, client, run)
+            _watch_status(session, client, run)
             return
         view = client.status(run)
-    session.answer(_status_data(view), lambda width: status_lines(view, width))
+    session.answer(_status_to_data(view), lambda width: render_status(view, width))
 
 
-def _status_data(view: Any) -> Any:
-    data = plain(view)
+def _status_to_data(view: Any) -> Any:
+    data = to_plain(view)
     return {key: item for key, item in data.items() if key != "runs"} if view.run_id else {"runs": data["runs"]}
 
 
-def _watch(session: Session, client: Any, run: str | None) -> None:
+def _watch_status(session: Session, client: Any, run: str | None) -> None:
     from rich.live import Live
     from rich.text import Text
 
     def page() -> tuple[Text, str | None]:
         view = client.status(run)
-        lines = (visible(session.local(line)) for line in status_lines(view, session.width))
+        lines = (escape_text(session.localize_command(line)) for line in render_status(view, session.width))
         text = session.out.highlighter(Text("\n".join(lines)))
         return text, view.state
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from errata.cli.app.options import pairs
+from errata.cli.app.options import parse_pairs
 from errata.cli.app.session import Session
-from errata.cli.render.why import why_lines
+from errata.cli.render.why import render_why
 
 
 def why(
@@ -26,5 +26,5 @@ def why(
     Example: errata why lake.fin.daily_revenue 2026-01-17 --key account_id=A-10033
     """
     with session.client() as client:
-        view = client.why(table, partition, key=pairs("--key", key))
-    session.answer(view, lambda width: why_lines(view, width))
+        view = client.why(table, partition, key=parse_pairs("--key", key))
+    session.answer(view, lambda width: render_why(view, width))

@@ -8,7 +8,7 @@ import typer
 
 from errata.cli.app.options import BreakGlass, Run
 from errata.cli.app.session import Session
-from errata.cli.render.plan import decision_lines
+from errata.cli.render.plan import render_decision
 
 
 def approve(
@@ -29,7 +29,7 @@ def approve(
         plan_view = None if session.json else client.show(run)
         bare = digest.strip().removeprefix("sha256:")
         view = client.approve(run, digest=bare, note=note, break_glass=break_glass, as_=session.person)
-    session.answer(view, lambda width: decision_lines(view, width, plan=plan_view))
+    session.answer(view, lambda width: render_decision(view, width, plan=plan_view))
 
 
 def decline(
@@ -41,4 +41,4 @@ def decline(
     """
     with session.client() as client:
         view = client.decline(run, note=note, as_=session.person)
-    session.answer(view, lambda width: decision_lines(view, width))
+    session.answer(view, lambda width: render_decision(view, width))

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from errata.cli.app.options import pairs
+from errata.cli.app.options import parse_pairs
 from errata.cli.app.session import Session
-from errata.cli.render.plan import plan_lines
+from errata.cli.render.plan import render_plan
 from errata.errors import UsageError
 
 
@@ -24,12 +24,12 @@ class Order(StrEnum):
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it stands in every record.")]
 Start = Annotated[str | None, typer.Option("--from", metavar="D", help="First partition.")]
 End = Annotated[str | None, typer.Option("--to", metavar="D", help="First partition after the range.")]
-Instead = Annotated[
+PartitionList = Annotated[
     str | None,
     typer.Option("--partitions", metavar="LIST", help="Instead: 2026-01-03,2026-01-10..2026-01-14 (inclusive)."),
 ]
 Kind = Annotated[str, typer.Option("--kind", metavar="KIND", help="Kind of correction; recorded with the run.")]
-First = Annotated[
+OrderOption = Annotated[
     Order | None,
     typer.Option(
         "--order",
@@ -40,7 +40,7 @@ First = Annotated[
 Canary = Annotated[
     str, typer.Option("--canary", metavar="N|LIST", help="So many partitions, or these, go first and must pass.")
 ]
-Proven = Annotated[
+ProveDeterminism = Annotated[
     int, typer.Option("--prove-determinism", metavar="N", min=0, help="Compute N sample chunks twice, and compare.")
 ]
 Deadline = Annotated[
@@ -65,11 +65,11 @@ def plan(
     reason: Reason,
     start: Start = None,
     end: End = None,
-    partitions: Instead = None,
+    partitions: PartitionList = None,
     kind: Kind = "restate",
-    order: First = None,
+    order: OrderOption = None,
     canary: Canary = "0",
-    prove_determinism: Proven = 0,
+    prove_determinism: ProveDeterminism = 0,
     deadline: Deadline = None,
     restore: Restore = None,
     supersede: Supersede = None,
@@ -93,8 +93,8 @@ def plan(
         )
     if partitions is not None and (start is not None or end is not None):
         raise UsageError("--partitions together with --from or --to was refused; expected one of the two")
-    overrides = pairs("--override", override)
-    with session.client() as client, session.busy(f"planning {product}"):
+    overrides = parse_pairs("--override", override)
+    with session.client() as client, session.show_spinner(f"planning {product}"):
         view = client.plan(
             product,
             start,
@@ -112,4 +112,4 @@ def plan(
             dry_run=dry_run,
             as_=session.person,
         )
-    session.answer(view, lambda width: plan_lines(view, width, already=view.already))
+    session.answer(view, lambda width: render_plan(view, width, already=view.already))

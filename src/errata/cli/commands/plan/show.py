@@ -8,8 +8,8 @@ import typer
 
 from errata.cli.app.options import Run
 from errata.cli.app.session import Session
-from errata.cli.render.plan import plan_lines
-from errata.text.escape import visible_json
+from errata.cli.render.plan import render_plan
+from errata.text.escape import escape_json
 
 
 def show(
@@ -26,7 +26,7 @@ def show(
             _write_bytes(session, client.manifest_bytes(run))
             return
         view = client.show(run)
-    session.answer(view, lambda width: plan_lines(view, width))
+    session.answer(view, lambda width: render_plan(view, width))
 
 
 def _write_bytes(session: Session, content: bytes) -> None:
@@ -36,7 +36,7 @@ def _write_bytes(session: Session, content: bytes) -> None:
     buffer = getattr(out, "buffer", None)
     if buffer is None or out.isatty():
         # nobody hashes a screen, and a screen would obey what the bytes may hold
-        out.write(visible_json(content.decode()))
+        out.write(escape_json(content.decode()))
     else:
         buffer.write(content)
         buffer.flush()

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from errata.cli.app.session import Session
-from errata.cli.render.try_partition import try_data, try_lines
+from errata.cli.render.try_partition import render_try, try_to_data
 
 
 def try_(
@@ -22,9 +22,9 @@ def try_(
 
     Example: errata try fin.daily_revenue 2026-01-17
     """
-    with session.client() as client, session.busy(f"trying {product}"):
+    with session.client() as client, session.show_spinner(f"trying {product}"):
         view = client.try_out(product, partitions, sample=sample, as_=session.person)
     if session.json:
-        session.write_json(try_data(view))
+        session.write_json(try_to_data(view))
     else:
-        session.page(try_lines(view, session.width))
+        session.page(render_try(view, session.width))

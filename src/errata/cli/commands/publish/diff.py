@@ -8,8 +8,8 @@ import typer
 
 from errata.cli.app.options import Partitions, Run
 from errata.cli.app.session import Session
-from errata.cli.render.diff import diff_data, diff_lines
-from errata.commands.next_step import after_review
+from errata.cli.render.diff import diff_to_data, render_diff
+from errata.commands.next_step import suggest_after_review
 
 
 def diff(
@@ -25,10 +25,10 @@ def diff(
     Example: errata diff bf-20260214-daily-revenue-7f3a21c0 --partitions 2026-01-17 --sample 20
     """
     with session.client() as client:
-        with session.busy(f"comparing {run}"):
+        with session.show_spinner(f"comparing {run}"):
             view = client.diff(run, partitions=partitions, sample=sample)
-        upcoming = () if session.json else after_review(client.status(run))
+        upcoming = () if session.json else suggest_after_review(client.status(run))
     if session.json:
-        session.write_json(diff_data(view))
+        session.write_json(diff_to_data(view))
     else:
-        session.page(diff_lines(view, session.width, upcoming))
+        session.page(render_diff(view, session.width, upcoming))

@@ -10,8 +10,8 @@ import typer
 from errata.cli.app.options import BreakGlass, Partitions, Run
 from errata.cli.app.session import Session
 from errata.cli.commands.compute.control import DECLINED
-from errata.cli.render.preview import dark_lines
-from errata.cli.render.publish import preview_lines, publish_lines
+from errata.cli.render.preview import render_preview
+from errata.cli.render.publish import render_confirmation, render_publish
 from errata.errors import UsageError
 
 
@@ -46,34 +46,36 @@ def publish(
 
     Example: errata publish bf-20260214-daily-revenue-7f3a21c0 --partitions 2026-01-01..2026-02-12
     """
-    _require_fitting(
+    _refuse_mixed_options(
         dark=dark, of_dark=(name, compare or None, rejected or None),
         of_publish=(partitions, break_glass, wait or None, early),
     )  # fmt: skip
     digest = None
     with session.client() as client:
         if dark:
-            with session.busy(f"naming the candidate of {run}"):
+            with session.show_spinner(f"naming the candidate of {run}"):
                 shown = client.dark(run, name=name, compare=compare, rejected=rejected, as_=session.person)
-            session.answer(shown, lambda width: dark_lines(shown, width))
+            session.answer(shown, lambda width: render_preview(shown, width))
             return 0
         if session.asks:
             plan = client.show(run)
-            told = preview_lines("publish", plan, client.status(run), session.width, partitions=partitions, wait=wait)
+            told = render_confirmation(
+                "publish", plan, client.status(run), session.width, partitions=partitions, wait=wait
+            )
             if not session.confirm(told, f"publish {run}?"):
                 return DECLINED
             digest = plan.release_digest  # a yes is to what was shown
         # a hold has a bar of its own
-        with nullcontext() if wait else session.busy(f"publishing {run}"):
+        with nullcontext() if wait else session.show_spinner(f"publishing {run}"):
             view = client.publish(
                 run, partitions=partitions, digest=digest, break_glass=break_glass, wait=wait, early=early,
                 as_=session.person,
             )  # fmt: skip
-    session.answer(view, lambda width: publish_lines(view, width))
+    session.answer(view, lambda width: render_publish(view, width))
     return 0
 
 
-def _require_fitting(*, dark: bool, of_dark: tuple[object, ...], of_publish: tuple[object, ...]) -> None:
+def _refuse_mixed_options(*, dark: bool, of_dark: tuple[object, ...], of_publish: tuple[object, ...]) -> None:
     if dark and any(given is not None for given in of_publish):
         raise UsageError(
             "--dark with --partitions, --wait, --early or --break-glass was refused; expected the whole candidate: "

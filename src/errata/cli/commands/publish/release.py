@@ -8,7 +8,7 @@ import typer
 
 from errata.cli.app.options import Run
 from errata.cli.app.session import Session
-from errata.cli.render.approval import release_lines
+from errata.cli.render.approval import render_release
 
 
 def release(
@@ -28,4 +28,4 @@ def release(
     """
     with session.client() as client:
         view = client.release(run, digest=digest, note=note, as_=session.person)
-    session.answer(view, lambda width: release_lines(view, width))
+    session.answer(view, lambda width: render_release(view, width))

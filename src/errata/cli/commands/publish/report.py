@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from errata.cli.app.options import Partitions, Run
-from errata.cli.app.output_files import write_whole
+from errata.cli.app.output_files import write_atomically
 from errata.cli.app.session import Session
-from errata.text.numbers import size
+from errata.text.numbers import format_size
 
 _BEGIN = b"<!doctype html>"
 
@@ -29,20 +29,20 @@ def report(
 
     Example: errata report bf-20260214-daily-revenue-7f3a21c0 -o report.html
     """
-    with session.client() as client, session.busy(f"reporting {run}"):
+    with session.client() as client, session.show_spinner(f"reporting {run}"):
         view = client.report(run, partitions=partitions, sample=sample)
     if output is None and session.json:
         session.write_json(view.data())
         return
-    from errata.report.page import page
+    from errata.report.page import render_page
 
-    text = page(view)
+    text = render_page(view)
     if output is None:
         session.world.out.write(text)
         return
     place = session.directory / output
-    write_whole(place, text.encode(), "a report", _BEGIN)
+    write_atomically(place, text.encode(), "a report", _BEGIN)
     if session.json:
         session.write_json({**view.data(), "file": output})
     else:
-        session.page([f"wrote {place}   {size(len(text.encode()))}"])
+        session.page([f"wrote {place}   {format_size(len(text.encode()))}"])

@@ -9,7 +9,7 @@ import typer
 from errata.cli.app.options import Partitions, Run
 from errata.cli.app.session import Session
 from errata.cli.commands.compute.control import DECLINED
-from errata.cli.render.publish import preview_lines, rollback_lines
+from errata.cli.render.publish import render_confirmation, render_rollback
 
 
 def rollback(
@@ -27,10 +27,10 @@ def rollback(
     with session.client() as client:
         if session.asks:
             plan, status = client.show(run), client.status(run)
-            shown = preview_lines("rollback", plan, status, session.width, partitions=partitions, reason=reason)
+            shown = render_confirmation("rollback", plan, status, session.width, partitions=partitions, reason=reason)
             if not session.confirm(shown, f"roll back {run}?"):
                 return DECLINED
-        with session.busy(f"rolling back {run}"):
+        with session.show_spinner(f"rolling back {run}"):
             view = client.rollback(run, partitions=partitions, reason=reason, as_=session.person)
-    session.answer(view, lambda width: rollback_lines(view, width))
+    session.answer(view, lambda width: render_rollback(view, width))
     return 0

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from errata.cli.app.options import Run, pairs
+from errata.cli.app.options import Run, parse_pairs
 from errata.cli.app.session import Session
-from errata.cli.render.gate import validation_lines
+from errata.cli.render.gate import render_validation
 
 
 def validate(
@@ -29,7 +29,7 @@ def validate(
 
     Example: errata validate bf-20260214-daily-revenue-7f3a21c0 --accept empty="no trading on 2026-01-01"
     """
-    accepted = pairs("--accept", accept)
-    with session.client() as client, session.busy(f"validating {run}"):
+    accepted = parse_pairs("--accept", accept)
+    with session.client() as client, session.show_spinner(f"validating {run}"):
         view = client.validate(run, accept=accepted, thresholds=thresholds, as_=session.person)
-    session.answer(view, lambda width: validation_lines(view, width))
+    session.answer(view, lambda width: render_validation(view, width))

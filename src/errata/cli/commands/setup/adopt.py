@@ -25,7 +25,7 @@ def adopt(
     with session.client() as client:
         text: str = client.adopt(table)
     if output is not None:
-        _write_new(session.directory / output, text)
+        _write_new_file(session.directory / output, text)
         session.narrate(f"wrote {session.directory / output}; go through every CHANGE_ME, then: errata check")
     if session.json:
         session.write_json({"table": table, "file": output, "product_file": text})
@@ -33,7 +33,7 @@ def adopt(
         session.world.out.write(text)
 
 
-def _write_new(path: Path, text: str) -> None:
+def _write_new_file(path: Path, text: str) -> None:
     try:
         with path.open("x", encoding="utf-8", newline="\n") as stream:
             stream.write(text)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from errata.canonical import plain
+from errata.canonical import to_plain
 from errata.cli.app.session import Session
-from errata.cli.render.project import check_lines
+from errata.cli.render.project import render_check
 from errata.errors import ProjectFileError
 
 
@@ -17,10 +17,10 @@ def check(session: Session) -> int:
     """
     try:
         with session.client() as client:
-            problems = [plain(problem) for problem in client.check()]
+            problems = [to_plain(problem) for problem in client.check()]
     except ProjectFileError as error:
         problems = list(error.fields.get("problems", ()))
         if not problems:
             raise
-    session.answer({"ok": not problems, "problems": problems}, lambda width: check_lines(problems, width))
+    session.answer({"ok": not problems, "problems": problems}, lambda width: render_check(problems, width))
     return 1 if problems else 0

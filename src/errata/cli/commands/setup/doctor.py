@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from errata.cli.app.session import Session
-from errata.cli.render.project import doctor_lines
+from errata.cli.render.project import render_doctor
 from errata.errors import ErrataError
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """One thing looked at."""
 
     name: str
@@ -22,15 +22,15 @@ class Finding:
     hint: str | None = None
 
 
-def jars_finding() -> Finding:
+def check_jars() -> DoctorFinding:
     """Whether the jars that Spark needs are in the user cache, verified."""
-    from errata.jars import default_cache_dir, require
+    from errata.jars import default_cache_dir, require_jars
 
     try:
-        paths = require()
+        paths = require_jars()
     except ErrataError as error:
-        return Finding("jars", ok=False, found=error.message, hint=error.hint)
-    return Finding("jars", ok=True, found=f"{len(paths)} verified in {default_cache_dir()}")
+        return DoctorFinding("jars", ok=False, found=error.message, hint=error.hint)
+    return DoctorFinding("jars", ok=True, found=f"{len(paths)} verified in {default_cache_dir()}")
 
 
 def doctor(
@@ -50,13 +50,13 @@ def doctor(
         with session.client() as client:
             checks: list[Any] = list(client.doctor(deep=deep))
     except ErrataError as error:
-        checks = _without_project(error)
+        checks = _check_without_project(error)
     ok = all(check.ok for check in checks)
-    session.answer({"ok": ok, "checks": checks}, lambda width: doctor_lines(checks, width))
+    session.answer({"ok": ok, "checks": checks}, lambda width: render_doctor(checks, width))
     return 0 if ok else 1
 
 
-def _without_project(error: ErrataError) -> list[Any]:
+def _check_without_project(error: ErrataError) -> list[Any]:
     """What can be said when the project does not open."""
 
-    return [Finding("project", ok=False, found=error.message, hint=error.hint), jars_finding()]
+    return [DoctorFinding("project", ok=False, found=error.message, hint=error.hint), check_jars()]

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from errata.cli.app.session import Session
-from errata.cli.render.project import starter_lines
+from errata.cli.render.project import render_starter
 
 
 def init(
@@ -23,4 +23,4 @@ def init(
     place = session.directory / target
     files = write_starter(place)
     data = {"directory": str(place), "files": list(files)}
-    session.answer(data, lambda width: starter_lines(str(place), files, width))
+    session.answer(data, lambda width: render_starter(str(place), files, width))

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from errata.cli.app.session import Session
-from errata.cli.render.project import jars_lines
+from errata.cli.render.project import render_jars
 
 Groups = Annotated[
     list[str] | None,
@@ -23,12 +23,12 @@ def jars_fetch(
 
     Example: errata jars fetch --group s3
     """
-    from errata.jars import fetch, listed
+    from errata.jars import fetch_jars, list_jars
 
-    wanted = listed(*(group or ()))
-    with session.busy("fetching jars"):
-        fetch(jars=wanted)
-    _jars(session, wanted)
+    wanted = list_jars(*(group or ()))
+    with session.show_spinner("fetching jars"):
+        fetch_jars(jars=wanted)
+    _print_jars(session, wanted)
 
 
 def jars_check(
@@ -39,11 +39,11 @@ def jars_check(
 
     Example: errata jars check --group s3
     """
-    from errata.jars import listed, require
+    from errata.jars import list_jars, require_jars
 
-    wanted = listed(*(group or ()))
-    require(jars=wanted)
-    _jars(session, wanted)
+    wanted = list_jars(*(group or ()))
+    require_jars(jars=wanted)
+    _print_jars(session, wanted)
 
 
 def jars_archive(session: Session, group: Groups = None) -> None:
@@ -55,14 +55,14 @@ def jars_archive(session: Session, group: Groups = None) -> None:
     """
     from errata.wiring.class_archive import prepare_archive
 
-    with session.busy("making the class archive"):
+    with session.show_spinner("making the class archive"):
         place = prepare_archive(*(group or ()))
     session.answer({"ok": True, "archive": str(place)}, lambda _width: [f"class archive {place}"])
 
 
-def _jars(session: Session, wanted: Any) -> None:
+def _print_jars(session: Session, wanted: Any) -> None:
     from errata.jars import default_cache_dir
 
     cache = default_cache_dir()
     jars = [{"coordinate": j.coordinate, "sha256": j.sha256, "path": str(j.path(cache))} for j in wanted]
-    session.answer({"ok": True, "jars": jars}, lambda width: jars_lines(jars, str(cache), width))
+    session.answer({"ok": True, "jars": jars}, lambda width: render_jars(jars, str(cache), width))

@@ -13,7 +13,7 @@ from errata.cli.commands.upkeep.audit import (
     audit_verify,
 )
 from errata.cli.commands.upkeep.cleanup import cleanup
-from errata.cli.commands.upkeep.erase import add
+from errata.cli.commands.upkeep.erase import erase_add
 from errata.cli.commands.upkeep.evidence import evidence_export, evidence_verify
 from errata.cli.commands.upkeep.ledger import ledger_roles
 
@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
     command(evidence, "verify")(evidence_verify)
     app.add_typer(evidence, name="evidence", rich_help_panel=PANEL)
     erase = typer.Typer(help="Subjects whose rows are neither published nor brought back.", rich_markup_mode=None)
-    command(erase, "add")(add)
+    command(erase, "add")(erase_add)
     app.add_typer(erase, name="erase", rich_help_panel=PANEL)
     ledger = typer.Typer(help="The database under the audit.", rich_markup_mode=None)
     command(ledger, "roles")(ledger_roles)

@@ -10,7 +10,7 @@ import typer
 from errata.cli.app.session import Session
 from errata.cli.commands.compute.control import DECLINED
 from errata.cli.commands.look.status import SomeRun
-from errata.cli.render.audit import audit_lines, erased_lines, head_lines, key_lines, log_lines
+from errata.cli.render.audit import render_audit, render_erased_person, render_head, render_key, render_log
 from errata.views import KeyView
 
 
@@ -32,9 +32,9 @@ def audit_verify(
     Example: errata audit verify --head /mnt/worm/errata-heads --key signing.key.pub --json
     """
     with session.client() as client:
-        view = client.audit_verify(heads=[_place(session, one) for one in head or ()],
-                                   keys=[_place(session, one) for one in key or ()])  # fmt: skip
-    session.answer(view, lambda width: audit_lines(view, width))
+        view = client.audit_verify(heads=[_resolve_path(session, one) for one in head or ()],
+                                   keys=[_resolve_path(session, one) for one in key or ()])  # fmt: skip
+    session.answer(view, lambda width: render_audit(view, width))
     return 0 if view.ok else 1
 
 
@@ -49,7 +49,7 @@ def audit_log(
     """
     with session.client() as client:
         entries = client.audit_log(run, limit)
-    session.answer(entries, lambda width: log_lines(entries, width))
+    session.answer(entries, lambda width: render_log(entries, width))
 
 
 def audit_head(
@@ -65,8 +65,8 @@ def audit_head(
     Example: errata audit head -o head-2026-02.json
     """
     with session.client() as client:
-        view = client.audit_head(None if output is None else _place(session, output))
-    session.answer(view, lambda width: head_lines(view, width) if view.files else [view.envelope])
+        view = client.audit_head(None if output is None else _resolve_path(session, output))
+    session.answer(view, lambda width: render_head(view, width) if view.files else [view.envelope])
 
 
 def audit_keygen(
@@ -79,12 +79,12 @@ def audit_keygen(
 
     Example: errata audit keygen -o ~/.config/errata/signing.key
     """
-    from errata.evidence.keys import generate, public_path
+    from errata.evidence.keys import generate_key_pair, public_path
 
-    private = _place(session, output)
-    public = generate(private)
+    private = _resolve_path(session, output)
+    public = generate_key_pair(private)
     view = KeyView(public.keyid, str(private), str(public_path(private)))
-    session.answer(view, lambda width: key_lines(view, width))
+    session.answer(view, lambda width: render_key(view, width))
 
 
 def audit_erase_person(
@@ -103,9 +103,9 @@ def audit_erase_person(
         return DECLINED
     with session.client() as client:
         view = client.erase_person(name, reason=reason, as_=session.person)
-    session.answer(view, lambda width: erased_lines(view, width))
+    session.answer(view, lambda width: render_erased_person(view, width))
     return 0
 
 
-def _place(session: Session, given: str) -> Path:
+def _resolve_path(session: Session, given: str) -> Path:
     return session.directory / Path(given).expanduser()

@@ -9,7 +9,7 @@ import typer
 from errata.cli.app.session import Session
 from errata.cli.commands.compute.control import DECLINED
 from errata.cli.commands.look.status import SomeRun
-from errata.cli.render.audit import cleanup_lines
+from errata.cli.render.audit import render_cleanup
 
 
 def cleanup(
@@ -26,8 +26,8 @@ def cleanup(
     with session.client() as client:
         if session.asks and not dry_run:
             would = client.cleanup(run, dry_run=True, as_=session.person)
-            if would.removed and not session.confirm(cleanup_lines(would, session.width), "remove them?"):
+            if would.removed and not session.confirm(render_cleanup(would, session.width), "remove them?"):
                 return DECLINED
         view = client.cleanup(run, dry_run=dry_run, as_=session.person)
-    session.answer(view, lambda width: cleanup_lines(view, width))
+    session.answer(view, lambda width: render_cleanup(view, width))
     return 0

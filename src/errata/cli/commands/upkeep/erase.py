@@ -15,7 +15,7 @@ from errata.text.numbers import plural
 from errata.views import ListedView
 
 
-def add(
+def erase_add(
     session: Session,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept. No ids in it.")],
     source: Annotated[
@@ -30,13 +30,13 @@ def add(
 
     Example: errata erase add --from requests.txt --reason "requests of March" --as dana
     """
-    asked = _lines(session, source)
+    asked = _read_ids(session, source)
     with session.client() as client:
         view = client.erase(asked, reason=reason, as_=session.person)
-    session.answer(view, lambda width: _lines_of(view, width))
+    session.answer(view, lambda width: _render_listed(view, width))
 
 
-def _lines(session: Session, source: str) -> list[str]:
+def _read_ids(session: Session, source: str) -> list[str]:
     try:
         text = sys.stdin.read() if source == "-" else (session.directory / Path(source).expanduser()).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -45,7 +45,7 @@ def _lines(session: Session, source: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
-def _lines_of(view: ListedView, width: int) -> list[str]:
+def _render_listed(view: ListedView, width: int) -> list[str]:
     known = f", {view.already} on it already" if view.already else ""
     looks = [f"{name} ({', '.join(columns)})" for name, columns in view.products.items()]
     lines = [f"✓ {plural(view.added, 'subject')} added to {view.table}{known}"]

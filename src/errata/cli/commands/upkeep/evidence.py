@@ -10,13 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from errata.canonical import plain
+from errata.canonical import to_plain
 from errata.cli.app.options import Run
-from errata.cli.app.output_files import write_whole
+from errata.cli.app.output_files import write_atomically
 from errata.cli.app.session import Session
-from errata.cli.render.layout import labelled, next_lines, wrap
+from errata.cli.render.layout import format_labelled, render_next, wrap
 from errata.errors import UsageError
-from errata.text.numbers import plural, size
+from errata.text.numbers import format_size, plural
 
 PANEL = "Look and tidy up"
 _BEGIN = 14
@@ -39,22 +39,22 @@ def evidence_export(
     Example: errata evidence export bf-20260214-daily-revenue-7f3a21c0 -o revenue.errata
     """
     place = session.directory / output
-    with session.client() as client, session.busy(f"gathering evidence of {run}"):
+    with session.client() as client, session.show_spinner(f"gathering evidence of {run}"):
         view, content = client.evidence(run, with_diff=not without_diff, as_=session.person)
-    write_whole(place, content, "a bundle", content[:_BEGIN])
-    session.answer({**plain(view), "file": output}, lambda width: _exported(view, place, output, width))
+    write_atomically(place, content, "a bundle", content[:_BEGIN])
+    session.answer({**to_plain(view), "file": output}, lambda width: _render_export(view, place, output, width))
 
 
-def _exported(view: Any, place: Path, output: str, width: int) -> list[str]:
-    lines = [f"wrote {place}   {plural(len(view.members), 'member')}   {size(view.bytes)}"]
-    lines += labelled("run", [view.run_id, view.product, view.state], width)
-    lines += labelled("manifest", [view.manifest_digest], width)
-    lines += labelled("sha256", [view.sha256], width)
-    lines += labelled("signed by", [view.signed_by], width)
-    lines += labelled("audit head", [f"{view.head['seq']}", str(view.head["hash"])], width)
+def _render_export(view: Any, place: Path, output: str, width: int) -> list[str]:
+    lines = [f"wrote {place}   {plural(len(view.members), 'member')}   {format_size(view.bytes)}"]
+    lines += format_labelled("run", [view.run_id, view.product, view.state], width)
+    lines += format_labelled("manifest", [view.manifest_digest], width)
+    lines += format_labelled("sha256", [view.sha256], width)
+    lines += format_labelled("signed by", [view.signed_by], width)
+    lines += format_labelled("audit head", [f"{view.head['seq']}", str(view.head["hash"])], width)
     for note in view.notes:
         lines += wrap(note, width, "! ")
-    return [*lines, *next_lines(f"errata evidence verify {output} --key PUBLIC_KEY")]
+    return [*lines, *render_next(f"errata evidence verify {output} --key PUBLIC_KEY")]
 
 
 def evidence_verify(
@@ -72,9 +72,9 @@ def evidence_verify(
     """
     from errata.evidence import verifier
 
-    content = _read(session, file, verifier.MAX_BYTES)
-    keys = {one: _read(session, one, 1 << 16) for one in key}
-    heads = {one: _read(session, one, 1 << 20) for one in head or ()}
+    content = _read_file(session, file, verifier.MAX_BYTES)
+    keys = {one: _read_file(session, one, 1 << 16) for one in key}
+    heads = {one: _read_file(session, one, 1 << 20) for one in head or ()}
     if problem := verifier.unusable(keys, heads):
         raise UsageError(problem, state="the bundle was not judged")
     report = verifier.verify(content, list(keys.values()), list(heads.values()))
@@ -82,7 +82,7 @@ def evidence_verify(
     return 0 if report.ok else 1
 
 
-def _read(session: Session, name: str, most: int) -> bytes:
+def _read_file(session: Session, name: str, most: int) -> bytes:
     place = session.directory / name
     try:
         with place.open("rb") as stream:

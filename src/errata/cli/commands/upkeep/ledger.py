@@ -21,12 +21,12 @@ def ledger_roles(
 
     Example: errata ledger roles --print | psql -d errata
     """
-    from errata.ledger.db.roles import roles_sql
+    from errata.ledger.db.roles import render_roles_sql
 
     if not print_:
         raise UsageError(
             "roles were not made; expected --print: whoever administers the database runs what it prints",
             hint="errata ledger roles --print | psql -d errata",
         )
-    sql = roles_sql(owner, app, schema)
+    sql = render_roles_sql(owner, app, schema)
     session.answer({"sql": sql}, lambda _: sql.splitlines())

@@ -12,27 +12,28 @@ from datetime import UTC, datetime
 from typing import Any
 
 from errata.errors import EngineError
-from errata.text.numbers import duration
+from errata.text.numbers import format_duration
 
 TOLERANCE_MS = 60_000
 """How much older than the table's newest entry Iceberg lets a commit be."""
 
 
-def wait_ms(newest_ms: int, now_ms: int) -> int:
+def commit_wait_ms(newest_ms: int, now_ms: int) -> int:
     """How long Iceberg will refuse commits to a table whose newest entry is of that time; 0: it takes them.
 
-    >>> wait_ms(newest_ms=600_000, now_ms=0), wait_ms(newest_ms=30_000, now_ms=0)
+    >>> commit_wait_ms(newest_ms=600_000, now_ms=0), commit_wait_ms(newest_ms=30_000, now_ms=0)
     (540000, 0)
     """
     return max(0, newest_ms - TOLERANCE_MS - now_ms)
 
 
-def clock_error(table: str, snapshot_id: str | None, newest_ms: int, now_ms: int) -> EngineError:
+def build_clock_error(table: str, snapshot_id: str | None, newest_ms: int, now_ms: int) -> EngineError:
     """The refusal: what is dated ahead, by how much, and until when to wait."""
     what = f"snapshot {snapshot_id}" if snapshot_id else "its newest metadata"
-    ahead, until = duration((newest_ms - now_ms) / 1000), _time(newest_ms - TOLERANCE_MS)
+    ahead, until = format_duration((newest_ms - now_ms) / 1000), _format_time(newest_ms - TOLERANCE_MS)
     return EngineError(
-        f"{table}: {what} is dated {_time(newest_ms)} UTC, {ahead} ahead of this machine's clock, and Iceberg takes no "
+        f"{table}: {what} is dated {_format_time(newest_ms)} UTC, {ahead} ahead of this machine's clock, "
+        "and Iceberg takes no "
         f"commit before {until} UTC",
         state="nothing was changed",
         hint=f"repeat the same command after {until} UTC; correct the clock of the job that wrote it, or this one",
@@ -42,7 +43,7 @@ def clock_error(table: str, snapshot_id: str | None, newest_ms: int, now_ms: int
     )
 
 
-def need_clock(table: Any) -> None:
+def require_clock(table: Any) -> None:
     """Refuse to go on with a (Java) table that would take no commit now."""
     metadata = table.operations().current()
     entries: list[tuple[int, str | None]] = [(int(metadata.lastUpdatedMillis()), None)]
@@ -52,12 +53,12 @@ def need_clock(table: Any) -> None:
             entries.append((int(last.timestampMillis()), str(last.snapshotId()) if snapshot else None))
     now_ms = int(time.time() * 1000)
     newest_ms = max(at for at, _ in entries)
-    if wait_ms(newest_ms, now_ms):
+    if commit_wait_ms(newest_ms, now_ms):
         # metadata is as new as the snapshot that it was written for
-        snapshot_id = next((found for at, found in entries if found and wait_ms(at, now_ms)), None)
-        raise clock_error(str(table.name()), snapshot_id, newest_ms, now_ms)
+        snapshot_id = next((found for at, found in entries if found and commit_wait_ms(at, now_ms)), None)
+        raise build_clock_error(str(table.name()), snapshot_id, newest_ms, now_ms)
 
 
-def _time(at_ms: int) -> str:
+def _format_time(at_ms: int) -> str:
     # to the next second, so that a command repeated at that time is not too early
     return datetime.fromtimestamp(-(-at_ms // 1000), UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -15,11 +15,11 @@ from importlib.resources import files
 from typing import Any
 
 from errata.engines.iceberg.catalogs import java_properties
-from errata.engines.iceberg.commits.clock import need_clock
+from errata.engines.iceberg.commits.clock import require_clock
 from errata.errors import EngineError, NotFound
-from errata.model.calendar_math import first_second, stored_text
+from errata.model.calendar_math import first_second, format_stored_ordinal
 from errata.model.manifest import ExpectedFile, TargetPin
-from errata.model.partition import NULL, Grain, fold, ordinal, value_of, value_text
+from errata.model.partition import NULL, Grain, fold_ranges, to_ordinal, value_from_text, value_to_text
 from errata.model.product import Catalog
 from errata.model.span import Span
 from errata.model.table import DataFile, TableColumn, TableSchema
@@ -29,8 +29,8 @@ _FIELD, _NONE, _BETWEEN = "\x1f", "\x00", "\x1e"
 _ESCAPED = {"\\": "\\", "n": "\n", "f": _FIELD, "0": _NONE}
 _ESCAPES = {ord(meant): f"\\{letter}" for letter, meant in _ESCAPED.items()}
 _ESCAPE = re.compile(r"\\([\\nf0])")
-_MOST_RANGES = 64
-EVERYTHING = "*"
+_MAX_RANGES = 64
+ALL_ROWS = "*"
 """The scope that every row is in."""
 CONTENT = {"POSITION_DELETES": "position_deletes", "EQUALITY_DELETES": "equality_deletes", "DATA": "data"}
 
@@ -52,8 +52,8 @@ class JavaIceberg:
     @property
     def bulk(self) -> Any:
         """``ErrataFiles`` in this JVM."""
-        with _compiling:
-            return _compiled(self._gateway)
+        with _compile_lock:
+            return _compile_helpers(self._gateway)
 
     def load(self, table: str) -> Any:
         """A fresh table handle; nothing is cached."""
@@ -71,16 +71,16 @@ class JavaIceberg:
     def place(self, table: str) -> tuple[Any, Any]:
         """The catalog of a table and its identifier in there."""
         name, *rest = table.split(".")
-        return self._catalog(name), self.jvm.org.apache.iceberg.catalog.TableIdentifier.parse(".".join(rest))
+        return self._open_catalog(name), self.jvm.org.apache.iceberg.catalog.TableIdentifier.parse(".".join(rest))
 
     def reach(self, name: str) -> int:
         """How many namespaces the catalog has at its top; raises when it does not answer."""
         from py4j.protocol import Py4JError
 
         try:
-            return int(self._catalog(name).listNamespaces().size())
+            return int(self._open_catalog(name).listNamespaces().size())
         except Py4JError as problem:
-            raise EngineError(f"catalog {name} did not answer: {java_words(problem)}", catalog=name) from problem
+            raise EngineError(f"catalog {name} did not answer: {java_message(problem)}", catalog=name) from problem
 
     @contextmanager
     def commit(self, table: str) -> Iterator[Any]:
@@ -90,12 +90,12 @@ class JavaIceberg:
         """
         begun = self.bulk.begin(self.load(table))
         try:
-            need_clock(begun.table())
+            require_clock(begun.table())
             yield begun
         finally:
             begun.close()
 
-    def _catalog(self, name: str) -> Any:
+    def _open_catalog(self, name: str) -> Any:
         if name not in self._open:
             conf = self.jvm.org.apache.hadoop.conf.Configuration()
             for key, value in self._hadoop.items():
@@ -113,29 +113,31 @@ class JavaIceberg:
         partitions are joined into at most 64 ranges, so others may meet it as well: callers that list files by it say
         which partitions, or which paths, are wanted.
         """
-        ranges = _joined([*_ranges(target, [name for name in partitions if name != NULL])])
-        lines = [_FIELD.join(_escaped(part) for part in each) for each in ranges]
+        ranges = _merge_ranges([*_iterate_ranges(target, [name for name in partitions if name != NULL])])
+        lines = [_FIELD.join(_escape_text(part) for part in each) for each in ranges]
         return "\n".join([str(self.field(table, target)[0]), *lines, *(["n"] if NULL in partitions else [])])
 
     def live(self, table: Any, snapshot_id: str, target: TargetPin, partitions: Sequence[str]) -> tuple[DataFile, ...]:
         """Data files of a snapshot that hold rows of the partitions, wholly or in part."""
-        wanted = "\n".join(_raw(target, name) for name in partitions)
-        return self._described(table, snapshot_id, self.scope(table, target, partitions), target, partitions, wanted)
+        wanted = "\n".join(_to_raw_value(target, name) for name in partitions)
+        return self._describe_files(
+            table, snapshot_id, self.scope(table, target, partitions), target, partitions, wanted
+        )
 
-    def all_live(self, table: Any, snapshot_id: str, target: TargetPin) -> tuple[DataFile, ...]:
+    def list_all_files(self, table: Any, snapshot_id: str, target: TargetPin) -> tuple[DataFile, ...]:
         """Every data file of a snapshot."""
-        return self._described(table, snapshot_id, EVERYTHING, target, (), "")
+        return self._describe_files(table, snapshot_id, ALL_ROWS, target, (), "")
 
-    def _described(
+    def _describe_files(
         self, table: Any, snapshot_id: str, scope: str, target: TargetPin, partitions: Sequence[str], wanted: str
     ) -> tuple[DataFile, ...]:
         source, transform = self.field(table, target)
-        rows = rows_of(self.bulk.live(table, int(snapshot_id), scope, source, transform, wanted))
-        return tuple(_data_file(target, row, partitions) for row in rows)
+        rows = parse_rows(self.bulk.live(table, int(snapshot_id), scope, source, transform, wanted))
+        return tuple(_parse_data_file(target, row, partitions) for row in rows)
 
     def schema(self, table: Any) -> TableSchema:
         """The current schema of this handle's metadata version."""
-        fields = list(rows_of(self.bulk.columns(table)))
+        fields = list(parse_rows(self.bulk.columns(table)))
         return TableSchema(
             schema_id=int(table.schema().schemaId()),
             last_column_id=int(table.operations().current().lastColumnId()),
@@ -145,7 +147,7 @@ class JavaIceberg:
 
     def columns(self, table: Any, schema_id: int) -> tuple[TableColumn, ...]:
         """Columns of a schema of this table; none when the table no longer has it."""
-        rows = rows_of(self.bulk.schema(table, schema_id))
+        rows = parse_rows(self.bulk.schema(table, schema_id))
         return tuple(TableColumn(int(number), name, None if text == _NONE else text) for number, name, text in rows)
 
     def field(self, table: Any, target: TargetPin) -> tuple[int, str]:
@@ -155,28 +157,28 @@ class JavaIceberg:
         found = (planned and planned.findField(target.column)) or table.schema().findField(target.column)
         return int(found.fieldId()), target.transform
 
-    def column_now(self, table: Any, target: TargetPin) -> str | None:
+    def current_column(self, table: Any, target: TargetPin) -> str | None:
         """What the partition column is called by now; None: it was dropped."""
         name = table.schema().findColumnName(self.field(table, target)[0])
         return None if name is None else str(name)
 
 
-_compiling = threading.Lock()
+_compile_lock = threading.Lock()
 
 
 @cache
-def _compiled(gateway: Any) -> Any:
+def _compile_helpers(gateway: Any) -> Any:
     """Once per JVM: py4j remembers methods by class name, so a second class of the same name would be mixed up."""
     jvm = gateway.jvm
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(jvm.Thread.currentThread().getContextClassLoader())
-    compiler.cook(_source())
+    compiler.cook(_read_java_source())
     kind = compiler.getClassLoader().loadClass("ErrataFiles")
     none = gateway.new_array(jvm.Class, 0)
     return kind.getDeclaredConstructor(none).newInstance(gateway.new_array(jvm.Object, 0))
 
 
-def _source() -> str:
+def _read_java_source() -> str:
     """Both classes as one unit, because each uses the other: all imports first."""
     lines = [
         line
@@ -187,17 +189,17 @@ def _source() -> str:
     return "\n".join([*imports, *(line for line in lines if not line.startswith("import "))])
 
 
-def rows_of(text: str) -> Iterator[list[str]]:
+def parse_rows(text: str) -> Iterator[list[str]]:
     """Records of a bulk answer."""
-    return ([_meant(field) for field in line.split(_FIELD)] for line in text.split("\n") if line)
+    return ([_unescape_field(field) for field in line.split(_FIELD)] for line in text.split("\n") if line)
 
 
-def _meant(field: str) -> str:
+def _unescape_field(field: str) -> str:
     """A field as it was before ``ErrataFiles`` escaped what separates records and fields."""
     return _ESCAPE.sub(lambda found: _ESCAPED[found[1]], field) if "\\" in field else field
 
 
-def partition_text(target: TargetPin, raw: str) -> str | None:
+def parse_partition(target: TargetPin, raw: str) -> str | None:
     """A raw partition value of the bulk lists as canonical text; None when neither spec nor bounds tell it."""
     if raw.startswith("?"):
         return None
@@ -205,20 +207,20 @@ def partition_text(target: TargetPin, raw: str) -> str | None:
         return NULL
     value = raw.removeprefix("=")
     if target.transform == "identity" and target.column_type != "date":
-        return value_text(value)
+        return value_to_text(value)
     grain = Grain.DAY if target.transform == "identity" else Grain(target.transform)
-    return stored_text(grain, int(value))
+    return format_stored_ordinal(grain, int(value))
 
 
-def _data_file(target: TargetPin, row: list[str], partitions: Sequence[str]) -> DataFile:
+def _parse_data_file(target: TargetPin, row: list[str], partitions: Sequence[str]) -> DataFile:
     path, rows, size, raw, *rest = row
     deletes = tuple(ExpectedFile(rest[n], int(rest[n + 1]), CONTENT[rest[n + 2]]) for n in range(0, len(rest), 3))
-    partition = partition_text(target, raw)
-    shared_by = span_of(target, raw).among(partitions) if partition is None else ()
+    partition = parse_partition(target, raw)
+    shared_by = parse_span(target, raw).filter_possible(partitions) if partition is None else ()
     return DataFile(path, int(rows), int(size), partition, deletes, shared_by)
 
 
-def span_of(target: TargetPin, raw: str) -> Span:
+def parse_span(target: TargetPin, raw: str) -> Span:
     """What a raw value of the bulk lists says of a file that is in no one partition."""
     if raw == "?":
         return Span(target.grain)
@@ -230,56 +232,56 @@ def span_of(target: TargetPin, raw: str) -> Span:
     return Span(target.grain, (int(first), int(last)), has_null=raw[1] == "n")
 
 
-def _ranges(target: TargetPin, partitions: Sequence[str]) -> Iterator[tuple[str, Any, Any]]:
+def _iterate_ranges(target: TargetPin, partitions: Sequence[str]) -> Iterator[tuple[str, Any, Any]]:
     """Runs of partitions in order: "#" for numbers or "'" for text, the first and the last value of their column.
 
     Dates are days and times are microseconds since 1970, which no year can overflow.
     """
     grain, kind = target.grain, target.column_type
     if not grain.is_time:
-        values = [value_of(name) or "" for name in partitions]
+        values = [value_from_text(name) or "" for name in partitions]
         is_number = kind in ("int", "long")
         for value in sorted(values, key=int if is_number else None):
             yield ("#" if is_number else "'", value, value)
         return
     # a day of seconds, or a second of microseconds
     divided, times = (86_400, 1) if kind == "date" else (1, 1_000_000)
-    for first, last in fold(grain, partitions):
+    for first, last in fold_ranges(grain, partitions):
         if kind == "string":
             yield ("'", first, last)  # canonical time text sorts as time does
         else:
-            low, end = first_second(grain, ordinal(grain, first)), first_second(grain, ordinal(grain, last) + 1)
+            low, end = first_second(grain, to_ordinal(grain, first)), first_second(grain, to_ordinal(grain, last) + 1)
             yield ("#", low // divided * times, end // divided * times - 1)
 
 
-def _joined(ranges: Sequence[tuple[str, Any, Any]]) -> Iterator[tuple[str, str, str]]:
+def _merge_ranges(ranges: Sequence[tuple[str, Any, Any]]) -> Iterator[tuple[str, str, str]]:
     """At most 64 ranges that cover these: every file is held against each of them."""
-    size = -(-len(ranges) // _MOST_RANGES) or 1
+    size = -(-len(ranges) // _MAX_RANGES) or 1
     for n in range(0, len(ranges), size):
         group = ranges[n : n + size]
         yield group[0][0], str(group[0][1]), str(group[-1][2])
 
 
-def _raw(target: TargetPin, partition: str) -> str:
-    """The inverse of ``partition_text``, as ``ErrataFiles`` writes values."""
+def _to_raw_value(target: TargetPin, partition: str) -> str:
+    """The inverse of ``parse_partition``, as ``ErrataFiles`` writes values."""
     if partition == NULL:
         return _NONE
     if not target.grain.is_time:
-        return f"={_escaped(value_of(partition) or '')}"
-    return f"={partition if target.column_type == 'string' else ordinal(target.grain, partition)}"
+        return f"={_escape_text(value_from_text(partition) or '')}"
+    return f"={partition if target.column_type == 'string' else to_ordinal(target.grain, partition)}"
 
 
-def java_words(problem: Exception) -> str:
+def java_message(problem: Exception) -> str:
     """What Java said, in one line and without py4j's preface."""
     thrown = getattr(problem, "java_exception", None)
     text = str(problem) if thrown is None else str(thrown.toString())
     return text.strip().partition("\n")[0]
 
 
-def java_paths(paths: Iterable[str]) -> str:
+def join_paths(paths: Iterable[str]) -> str:
     """Paths as the one string that ``ErrataFiles`` takes."""
-    return "\n".join(_escaped(path) for path in paths)
+    return "\n".join(_escape_text(path) for path in paths)
 
 
-def _escaped(text: str) -> str:
+def _escape_text(text: str) -> str:
     return text.translate(_ESCAPES)

@@ -6,32 +6,32 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from errata.engines.iceberg.commits.clock import need_clock
+from errata.engines.iceberg.commits.clock import require_clock
 from errata.engines.iceberg.commits.java import (
+    ALL_ROWS,
     CONTENT,
-    EVERYTHING,
     JavaIceberg,
-    java_paths,
-    partition_text,
-    rows_of,
-    span_of,
+    join_paths,
+    parse_partition,
+    parse_rows,
+    parse_span,
 )
 from errata.engines.iceberg.commits.refs import (
     DAY_MS,
-    age_for,
+    compute_ref_age,
+    count_manifests,
     ensure_guard,
+    find_ref,
+    list_refs,
     main_head,
-    manifests_of,
-    names_of,
     open_branch,
-    ref_of,
-    retrying,
+    retry_commit,
 )
 from errata.errors import EngineError, RunExpired
 from errata.model.manifest import TargetPin
 from errata.model.refs import pre_tag, pub_tag, undo_branch
 from errata.model.table import Commit, DataFile, History, NewDelete, TableColumn, TableSchema, Touch
-from errata.ports.publish import CarriedOver, Landed, Outcome, PublicationCommit, PublishTable, TableVersion
+from errata.ports.publish import CarriedOver, Outcome, PublicationCommit, PublicationLookup, PublishTable, TableVersion
 
 PUB_TAG_DAYS = 7
 _UNCHANGED = "main is unchanged"
@@ -40,7 +40,7 @@ _UNCHANGED = "main is unchanged"
 class RowWriter(Protocol):
     """Spark, as far as publishing ever needs it: rows of staged scan tasks written as new files on a branch."""
 
-    def holding(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> frozenset[str]:
+    def find_files_with_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> frozenset[str]:
         """The files of a snapshot that hold rows of the partitions."""
 
     def copy_rows(
@@ -89,12 +89,12 @@ class IcebergVersion:
     @property
     def column(self) -> str | None:
         """What the partition column is called by now."""
-        return self._java.column_now(self._table, self._target)
+        return self._java.current_column(self._table, self._target)
 
     @property
     def refs(self) -> frozenset[str]:
         """Names of all branches and tags."""
-        return names_of(self._java, self._table)
+        return list_refs(self._java, self._table)
 
     def live(self, partitions: Sequence[str]) -> tuple[DataFile, ...]:
         """Data files live at main's head in these partitions, wholly or in part."""
@@ -102,28 +102,28 @@ class IcebergVersion:
 
     def history(self, base_snapshot_id: str | None, partitions: Sequence[str]) -> History:
         """Walk the parents of main's head back to the base."""
-        known = {row[0]: row for row in rows_of(self._java.bulk.snapshots(self._table))}
+        known = {row[0]: row for row in parse_rows(self._java.bulk.snapshots(self._table))}
         commits: list[Commit] = []
         current: str | None = self.snapshot_id
         while current and current != base_snapshot_id and current in known:
             row = known[current]
-            commits.append(self._commit_of(row, frozenset(partitions)))
+            commits.append(self._build_commit(row, frozenset(partitions)))
             current = row[1] if row[1] != "\x00" else None
         return History(tuple(commits), complete=current == base_snapshot_id)
 
-    def _commit_of(self, row: list[str], partitions: frozenset[str]) -> Commit:
+    def _build_commit(self, row: list[str], partitions: frozenset[str]) -> Commit:
         snapshot_id, _, operation, at, *pairs = row
         summary = dict(pair.split("=", 1) for pair in pairs)
         source, transform = self._java.field(self._table, self._target)
         touched: dict[str, Touch] = {}
         everything = False
         changes = self._java.bulk.changes(self._table, int(snapshot_id), source, transform) if partitions else ""
-        for sign, _path, count, _size, raw, content in rows_of(changes):
-            partition = partition_text(self._target, raw)
+        for sign, _path, count, _size, raw, content in parse_rows(changes):
+            partition = parse_partition(self._target, raw)
             if partition is None:
-                everything = everything or bool(span_of(self._target, raw).among(partitions))
+                everything = everything or bool(parse_span(self._target, raw).filter_possible(partitions))
             if partition in partitions:
-                touched[partition] = _touch(touched.get(partition, Touch()), sign, content, int(count))
+                touched[partition] = _add_change(touched.get(partition, Touch()), sign, content, int(count))
         application = summary.get("app-name") or summary.get("spark.app.id") or summary.get("engine-name") or "unknown"
         return Commit(snapshot_id, operation, int(at), application, touched, everything, summary)
 
@@ -133,13 +133,13 @@ class IcebergVersion:
         """See the port; summaries say which commits brought some, and only their manifests are read."""
         source, transform = self._java.field(self._table, self._target)
         snapshots = "\n".join([base_snapshot_id or "", *marks])
-        rows = list(rows_of(self._java.bulk.newDeletes(self._table, snapshots, source, transform)))
-        known = {row[0]: row for row in rows_of(self._java.bulk.snapshots(self._table))} if rows else {}
+        rows = list(parse_rows(self._java.bulk.newDeletes(self._table, snapshots, source, transform)))
+        known = {row[0]: row for row in parse_rows(self._java.bulk.snapshots(self._table))} if rows else {}
         found = []
         for snapshot_id, content, path, _count, _size, raw in rows:
-            partition = partition_text(self._target, raw)
-            may_hit = span_of(self._target, raw).among(partitions) if partition is None else ()
-            commit = self._commit_of(known[snapshot_id], frozenset()) if snapshot_id in known else None
+            partition = parse_partition(self._target, raw)
+            may_hit = parse_span(self._target, raw).filter_possible(partitions) if partition is None else ()
+            commit = self._build_commit(known[snapshot_id], frozenset()) if snapshot_id in known else None
             found.append(NewDelete(path, CONTENT[content], partition, may_hit, commit))
         return tuple(found)
 
@@ -147,19 +147,19 @@ class IcebergVersion:
         """New columns, one overwrite, two tags and a touch of every ref relied on, in one compare-and-swap."""
         try:
             head = self.snapshot_id
-            need_clock(self._table)
-            self._need_refs(publication)
+            require_clock(self._table)
+            self._require_refs(publication)
             self._add_columns(publication)
             made = self._overwrite(publication, head)
-            self._tag(publication, head, made)
+            self._set_tags(publication, head, made)
             self._commit.swap()
         finally:
             self._commit.close()  # it holds the lists of every file that is added
         return made
 
-    def _need_refs(self, publication: PublicationCommit) -> None:
+    def _require_refs(self, publication: PublicationCommit) -> None:
         for ref in publication.keep_refs:
-            if ref_of(self._table, ref) is None:
+            if find_ref(self._table, ref) is None:
                 raise RunExpired(
                     f"ref {ref} of {self._target.table} is gone, and this commit relies on it",
                     state=_UNCHANGED,
@@ -172,13 +172,13 @@ class IcebergVersion:
         commit.startOverwrite(None)
         removed = added = 0
         if publication.remove:
-            removed = commit.remove(int(head), scope, java_paths(publication.remove))
+            removed = commit.remove(int(head), scope, join_paths(publication.remove))
         holder = java.load(publication.add_table) if publication.add_table else table
         for source in publication.add_from if publication.add else ():
-            added += commit.add(holder, int(source), scope, java_paths(publication.add))
+            added += commit.add(holder, int(source), scope, join_paths(publication.add))
         if publication.carried:
-            paths = java_paths(publication.carried)
-            added += commit.add(table, int(publication.carried_from), EVERYTHING, paths)
+            paths = join_paths(publication.carried)
+            added += commit.add(table, int(publication.carried_from), ALL_ROWS, paths)
         adding = len(publication.add) + len(publication.carried)
         if removed != len(publication.remove) or added != adding:
             raise EngineError(
@@ -205,18 +205,18 @@ class IcebergVersion:
                 hint=f"plan again with --supersede {publication.run_id}",
             )
 
-    def _tag(self, publication: PublicationCommit, head: str, made: str) -> None:
+    def _set_tags(self, publication: PublicationCommit, head: str, made: str) -> None:
         commit = self._commit
         before, after = pre_tag(publication.publication_id), pub_tag(publication.publication_id)
         commit.createTag(before, int(head))
-        commit.setAge(before, age_for(self._table, head, publication.pre_days))
+        commit.setAge(before, compute_ref_age(self._table, head, publication.pre_days))
         commit.createTag(after, int(made))
         commit.setAge(after, PUB_TAG_DAYS * DAY_MS)
         for name, days in publication.keep_refs.items():
             # a REST catalog asserts only the refs that a commit changes, so every ref that this one relies on is
             # changed: by a millisecond at least; a promise is only ever prolonged
             ref = self._table.refs().get(name)
-            needed = age_for(self._table, str(ref.snapshotId()), days)
+            needed = compute_ref_age(self._table, str(ref.snapshotId()), days)
             commit.setAge(name, max((ref.maxRefAgeMs() or 0) + 1, needed))
 
 
@@ -242,20 +242,20 @@ class IcebergPublishing:
             )
         return self._java.live(table, snapshot_id, target, partitions)
 
-    def look(self, target: TargetPin, publication_id: str) -> Landed:
+    def find_outcome(self, target: TargetPin, publication_id: str) -> PublicationLookup:
         """By the tag, and only when its snapshot carries this publication's id; then by what the table remembers."""
         table = self._java.load(target.table)
-        tagged = ref_of(table, pub_tag(publication_id))
+        tagged = find_ref(table, pub_tag(publication_id))
         if tagged is not None:
             summary = table.snapshot(int(tagged)).summary()
             if summary.get("errata.publication") != publication_id:
-                return Landed(Outcome.FENCED)
-            return _landed(table, target, publication_id, tagged)
-        for row in rows_of(self._java.bulk.snapshots(table)):
+                return PublicationLookup(Outcome.FENCED)
+            return _confirm_landed(table, target, publication_id, tagged)
+        for row in parse_rows(self._java.bulk.snapshots(table)):
             told = dict(pair.split("=", 1) for pair in row[4:])
             if told.get("errata.publication") == publication_id:
-                return _landed(table, target, publication_id, row[0])
-        return Landed(Outcome.ABSENT)
+                return _confirm_landed(table, target, publication_id, row[0])
+        return PublicationLookup(Outcome.ABSENT)
 
     def fence(self, target: TargetPin, publication_id: str) -> None:
         """The publication's own tag on the guard: its late commit finds the tag taken and cannot land."""
@@ -264,12 +264,12 @@ class IcebergPublishing:
 
         def act() -> None:
             with self._java.commit(target.table) as commit:
-                if ref_of(commit.table(), tag) is None:
+                if find_ref(commit.table(), tag) is None:
                     commit.createTag(tag, int(guard))
-                    commit.setAge(tag, age_for(commit.table(), guard, PUB_TAG_DAYS))
+                    commit.setAge(tag, compute_ref_age(commit.table(), guard, PUB_TAG_DAYS))
                     commit.swap()
 
-        retrying(act)
+        retry_commit(act)
 
     def write_undo(
         self,
@@ -281,7 +281,7 @@ class IcebergPublishing:
         days: int,
     ) -> str:
         """Guard-rooted, exactly these files, with statistics: a promise of 30 days pins them and nothing else."""
-        return retrying(lambda: self._try_undo(target, publication_id, from_snapshot, partitions, paths, days))
+        return retry_commit(lambda: self._try_undo(target, publication_id, from_snapshot, partitions, paths, days))
 
     def _try_undo(
         self,
@@ -296,14 +296,14 @@ class IcebergPublishing:
         guard, _ = ensure_guard(java, target.table)
         with java.commit(target.table) as commit:
             table = commit.table()
-            if ref_of(table, branch) is not None:
+            if find_ref(table, branch) is not None:
                 commit.replaceBranch(branch, int(guard))
             else:
                 commit.createBranch(branch, int(guard))
             commit.startAppend(branch)
             commit.set("errata.undo", publication_id)
             scope = java.scope(table, target, partitions)
-            if paths and commit.add(table, int(from_snapshot), scope, java_paths(paths)) != len(paths):
+            if paths and commit.add(table, int(from_snapshot), scope, join_paths(paths)) != len(paths):
                 raise EngineError(f"not every file to be kept for the undo of {publication_id} is in {from_snapshot}")
             made = str(commit.finish())
             commit.setAge(branch, days * DAY_MS)
@@ -312,27 +312,27 @@ class IcebergPublishing:
 
     def ensure_guard(self, target: TargetPin) -> tuple[str, bool]:
         """The guard's snapshot id, and whether it had to be made; raises when the table would take no commit now."""
-        need_clock(self._java.load(target.table))
+        require_clock(self._java.load(target.table))
         return ensure_guard(self._java, target.table)
 
     def rewrite(self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str]) -> str:
         """Rows as that snapshot reads, in new files without delete files."""
         table = self._java.load(target.table)
         paths = [file.path for file in self._java.live(table, from_snapshot, target, partitions)]
-        return self._written(target, table, from_snapshot, partitions, paths, branch, inside=True)
+        return self._write_to_branch(target, table, from_snapshot, partitions, paths, branch, inside=True)
 
     def carry_over(
         self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str], paths: Sequence[str]
     ) -> CarriedOver:
         """See the port: which of the files hold rows of the scope is read from them, one column of each."""
         java, table = self._java, self._java.load(target.table)
-        taken = tuple(sorted(self._rows().holding(target, from_snapshot, partitions).intersection(paths)))
+        taken = tuple(sorted(self._rows().find_files_with_rows(target, from_snapshot, partitions).intersection(paths)))
         if not taken:
             return CarriedOver("", (), ())
-        made = self._written(target, table, from_snapshot, partitions, taken, branch, inside=False)
-        return CarriedOver(made, java.all_live(java.load(target.table), made, target), taken)
+        made = self._write_to_branch(target, table, from_snapshot, partitions, taken, branch, inside=False)
+        return CarriedOver(made, java.list_all_files(java.load(target.table), made, target), taken)
 
-    def _written(
+    def _write_to_branch(
         self,
         target: TargetPin,
         table: Any,
@@ -347,19 +347,19 @@ class IcebergPublishing:
         java, name = self._java, f"errata_{uuid.uuid4().hex}"
         open_branch(java, target.table, branch, PUB_TAG_DAYS)
         scope = java.scope(table, target, partitions)
-        java.bulk.stage(table, name, int(from_snapshot), scope, java_paths(paths))
+        java.bulk.stage(table, name, int(from_snapshot), scope, join_paths(paths))
         try:
             return self._rows().copy_rows(target, table, name, partitions, branch, inside=inside)
         finally:
             java.bulk.unstage(table, name)
 
 
-def _landed(table: Any, target: TargetPin, publication_id: str, snapshot_id: str) -> Landed:
+def _confirm_landed(table: Any, target: TargetPin, publication_id: str, snapshot_id: str) -> PublicationLookup:
     """It landed, if readers can open what it made: nothing that cannot be read is called published."""
-    if manifests_of(table, snapshot_id) is not None:
-        return Landed(Outcome.LANDED, snapshot_id)
+    if count_manifests(table, snapshot_id) is not None:
+        return PublicationLookup(Outcome.LANDED, snapshot_id)
     if main_head(table) != snapshot_id:
-        return Landed(Outcome.FENCED)  # main was set to something else, and the name is taken for good
+        return PublicationLookup(Outcome.FENCED)  # main was set to something else, and the name is taken for good
     raise EngineError(
         f"{target.table} cannot be read: the manifest list of its newest snapshot {snapshot_id} is gone",
         state="the publication landed and readers fail; no file of what was there before was deleted",
@@ -367,7 +367,7 @@ def _landed(table: Any, target: TargetPin, publication_id: str, snapshot_id: str
     )
 
 
-def _touch(touch: Touch, sign: str, content: str, rows: int) -> Touch:
+def _add_change(touch: Touch, sign: str, content: str, rows: int) -> Touch:
     if content != "DATA":
         return Touch(touch.added_rows, touch.removed_rows, touch.added_deletes + (sign == "+"))
     if sign == "+":

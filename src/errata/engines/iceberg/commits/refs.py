@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from errata.engines.failures import cause_of, meaning
-from errata.engines.iceberg.commits.java import JavaIceberg, rows_of
+from errata.engines.failures import cause_of, classify_error
+from errata.engines.iceberg.commits.java import JavaIceberg, parse_rows
 from errata.errors import EngineError, RunExpired, StorageRefused
 from errata.model.refs import GUARD
 
@@ -25,13 +25,13 @@ _LOST_RACE = ("CommitFailedException", "PendingUpdateFailedException", "SQLITE_B
 _NO_CLEAR_ANSWER = ("CommitStateUnknownException", "ServiceFailureException", "RESTException", "UncheckedSQLException")
 
 
-def ref_of(table: Any, name: str) -> str | None:
+def find_ref(table: Any, name: str) -> str | None:
     """The snapshot a ref points to; a table may have thousands of refs, and each costs a call from here."""
     ref = table.refs().get(name)
     return None if ref is None else str(ref.snapshotId())
 
 
-def names_of(java: JavaIceberg, table: Any) -> frozenset[str]:
+def list_refs(java: JavaIceberg, table: Any) -> frozenset[str]:
     """Names of all refs, main included, in one call."""
     return frozenset(str(java.jvm.java.lang.String.join("\n", table.refs().keySet())).split("\n")) - {""}
 
@@ -42,41 +42,41 @@ def main_head(table: Any) -> str | None:
     return None if snapshot is None else str(snapshot.snapshotId())
 
 
-def age_for(table: Any, snapshot_id: str, days: int) -> int:
+def compute_ref_age(table: Any, snapshot_id: str, days: int) -> int:
     """The max-ref-age that keeps a ref on this snapshot for ``days`` from now."""
     age = max(0, int(time.time() * 1000) - table.snapshot(int(snapshot_id)).timestampMillis())
     return int(days * DAY_MS + age)
 
 
-def marked(java: JavaIceberg, table: Any, key: str, value: str) -> tuple[str, ...]:
+def find_marked_snapshots(java: JavaIceberg, table: Any, key: str, value: str) -> tuple[str, ...]:
     """The snapshots whose summary has this property."""
-    return tuple(row[0] for row in rows_of(java.bulk.snapshots(table)) if f"{key}={value}" in row[4:])
+    return tuple(row[0] for row in parse_rows(java.bulk.snapshots(table)) if f"{key}={value}" in row[4:])
 
 
-def retrying(act: Callable[[], T], attempts: int = 8) -> T:
+def retry_commit(act: Callable[[], T], attempts: int = 8) -> T:
     """Repeat an act that reloads the table and looks for its own effect first, until the catalog answers clearly."""
     retry = Retrying(
         stop=stop_after_attempt(attempts),
         wait=wait_random_exponential(multiplier=0.05, max=1.0),
-        retry=retry_if_exception(lambda error: _says(error, *_LOST_RACE, *_NO_CLEAR_ANSWER)),
+        retry=retry_if_exception(lambda error: _mentions_any(error, *_LOST_RACE, *_NO_CLEAR_ANSWER)),
         reraise=True,
     )
     try:
         return retry(act)
     except Exception as error:
-        if isinstance(meaning(error, "", None), StorageRefused):
+        if isinstance(classify_error(error, "", None), StorageRefused):
             raise StorageRefused(
                 f"the table's metadata could not be written: {cause_of(error)}",
                 state="this step changed nothing; what was staged or published before is kept",
                 hint="make room or mend the permission, then repeat the command: it goes on where it stopped",
             ) from error
-        if _says(error, *_LOST_RACE):
+        if _mentions_any(error, *_LOST_RACE):
             raise EngineError(
                 f"the table moved during each of {attempts} tries to change its branches and tags",
                 state="main is unchanged",
                 hint="repeat the command when fewer others commit",
             ) from error
-        if _says(error, *_NO_CLEAR_ANSWER):
+        if _mentions_any(error, *_NO_CLEAR_ANSWER):
             raise EngineError(
                 f"the catalog gave no clear answer in {attempts} tries: {cause_of(error)}",
                 state="main is unchanged",
@@ -85,7 +85,7 @@ def retrying(act: Callable[[], T], attempts: int = 8) -> T:
         raise
 
 
-def _says(error: BaseException, *names: str) -> bool:
+def _mentions_any(error: BaseException, *names: str) -> bool:
     # Spark's own wrapper drops the Java object, so the text is all there is
     text = f"{getattr(error, 'java_exception', '')} {error}"
     return any(name in text for name in names)
@@ -99,14 +99,14 @@ def ensure_guard(java: JavaIceberg, name: str) -> tuple[str, bool]:
     """
     table = java.load(name)
     is_empty = main_head(table) is None  # also with a guard: replacing a table leaves its other refs alone
-    if not is_empty and (found := _empty_root(table)):
+    if not is_empty and (found := _find_empty_root(table)):
         return found, False
     if is_empty:
-        retrying(lambda: _first_snapshot(java, name))
-    return retrying(lambda: _make_guard(java, name)), True
+        retry_commit(lambda: _create_first_snapshot(java, name))
+    return retry_commit(lambda: _make_guard(java, name)), True
 
 
-def _first_snapshot(java: JavaIceberg, name: str) -> None:
+def _create_first_snapshot(java: JavaIceberg, name: str) -> None:
     with java.commit(name) as commit:
         if main_head(commit.table()) is None:
             commit.startAppend(None)
@@ -118,10 +118,10 @@ def _make_guard(java: JavaIceberg, name: str) -> str:
     """Delete everything, append nothing and forget the snapshot in between, in one commit."""
     with java.commit(name) as commit:
         table = commit.table()
-        if found := _empty_root(table):
+        if found := _find_empty_root(table):
             return found
-        head = ref_of(table, GUARD)
-        if _needs_content(table):
+        head = find_ref(table, GUARD)
+        if _needs_new_guard(table):
             if head is not None:
                 commit.removeRef(GUARD)
             head = str(commit.emptyRoot(GUARD))
@@ -133,13 +133,13 @@ def _make_guard(java: JavaIceberg, name: str) -> str:
         return str(head)
 
 
-def _needs_content(table: Any) -> bool:
+def _needs_new_guard(table: Any) -> bool:
     """Whether the guard is missing, still lists files or cannot be read; a parent alone is only forgotten."""
-    head = ref_of(table, GUARD)
-    return head is None or manifests_of(table, head) != 0
+    head = find_ref(table, GUARD)
+    return head is None or count_manifests(table, head) != 0
 
 
-def manifests_of(table: Any, snapshot_id: str) -> int | None:
+def count_manifests(table: Any, snapshot_id: str) -> int | None:
     """How many manifests a snapshot lists; None when its list cannot be opened."""
     from py4j.protocol import Py4JJavaError
 
@@ -151,11 +151,11 @@ def manifests_of(table: Any, snapshot_id: str) -> int | None:
         return None
 
 
-def _empty_root(table: Any) -> str | None:
+def _find_empty_root(table: Any) -> str | None:
     """The guard's snapshot, if it has neither files nor a parent."""
-    if _needs_content(table):
+    if _needs_new_guard(table):
         return None
-    head = ref_of(table, GUARD)
+    head = find_ref(table, GUARD)
     parent = table.snapshot(int(head or 0)).parentId()
     return head if parent is None or table.snapshot(parent) is None else None
 
@@ -166,7 +166,7 @@ def open_branch(java: JavaIceberg, name: str, branch: str, days: int) -> str:
 
     def act() -> str:
         with java.commit(name) as commit:
-            if (found := ref_of(commit.table(), branch)) is not None:
+            if (found := find_ref(commit.table(), branch)) is not None:
                 return found
             commit.createBranch(branch, int(guard))
             # a head of its own: an old guard's age would have to be added to the days, and be in them for ever
@@ -178,10 +178,10 @@ def open_branch(java: JavaIceberg, name: str, branch: str, days: int) -> str:
             commit.swap()
             return head
 
-    return retrying(act)
+    return retry_commit(act)
 
 
-def append_written(
+def append_written_files(
     java: JavaIceberg, name: str, branch: str | None, written: str, mark: tuple[str, str], properties: dict[str, str]
 ) -> str:
     """Add what Spark has written under a name to a branch, or to main; answers the snapshot.
@@ -192,10 +192,10 @@ def append_written(
     def act() -> str:
         with java.commit(name) as commit:
             table = commit.table()
-            if found := marked(java, table, *mark):
+            if found := find_marked_snapshots(java, table, *mark):
                 return found[0]
             # Iceberg would bring a branch that was dropped back from main: its files would be everyone's
-            if branch is not None and ref_of(table, branch) is None:
+            if branch is not None and find_ref(table, branch) is None:
                 raise RunExpired(
                     f"branch {branch} of {name} was dropped while it was written",
                     state="main is unchanged",
@@ -209,7 +209,7 @@ def append_written(
             commit.swap()
             return made
 
-    return retrying(act, _APPEND_TRIES)
+    return retry_commit(act, _APPEND_TRIES)
 
 
 def drop_refs(java: JavaIceberg, name: str, refs: Iterable[str]) -> tuple[str, ...]:
@@ -228,4 +228,4 @@ def drop_refs(java: JavaIceberg, name: str, refs: Iterable[str]) -> tuple[str, .
                 commit.swap()
         return tuple(removed)
 
-    return retrying(act)
+    return retry_commit(act)

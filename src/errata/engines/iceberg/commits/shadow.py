@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from errata.engines.iceberg.commits.java import JavaIceberg
 from errata.errors import EngineError, NotFound, RunExpired
 from errata.model.manifest import NewColumn, TargetPin
-from errata.model.table import columns_to_add, planned_schema
+from errata.model.table import describe_planned_schema, find_columns_to_add
 
 _HISTORY = (
     "snapshots",
@@ -31,29 +31,29 @@ _HISTORY = (
     "current-snapshot-id",
 )
 _PARTITION = "errata_partition"
-_PLACES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+_PATH_PROPERTIES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 
 
 def ensure_shadow(java: JavaIceberg, target: TargetPin, run_id: str) -> None:
     """Make the shadow unless it is there; safe to repeat, also by several workers at once."""
     from py4j.protocol import Py4JJavaError
 
-    if target.shadow is None or _found(java, target.shadow):
+    if target.shadow is None or _load_or_none(java, target.shadow):
         return
     table = java.load(target.table)
     schema = java.schema(table)
-    missing = columns_to_add(target, schema)
+    missing = find_columns_to_add(target, schema)
     if missing is None:
         raise RunExpired(
-            f"{target.table} changed after planning: expected {planned_schema(target)}, found {schema}",
+            f"{target.table} changed after planning: expected {describe_planned_schema(target)}, found {schema}",
             state="nothing was staged; main is unchanged",
             hint=f"plan again with --supersede {run_id}",
         )
     parser = java.jvm.org.apache.iceberg.TableMetadataParser
     copied = json.loads(parser.toJson(table.operations().current()))
-    location = beside(str(table.location()), target.shadow.rpartition(".")[2])
-    made = shadow_metadata(copied, missing, str(uuid.uuid4()), location, run_id)
-    made = finer_metadata(made, *java.field(table, target))
+    location = sibling_location(str(table.location()), target.shadow.rpartition(".")[2])
+    made = build_shadow_metadata(copied, missing, str(uuid.uuid4()), location, run_id)
+    made = add_partition_field(made, *java.field(table, target))
     place = f"{location}/metadata/00000-{uuid.uuid4()}.metadata.json"
     parser.write(parser.fromJson(place, json.dumps(made)), table.io().newOutputFile(place))
     catalog, identifier = java.place(target.shadow)
@@ -61,7 +61,7 @@ def ensure_shadow(java: JavaIceberg, target: TargetPin, run_id: str) -> None:
         catalog.registerTable(identifier, place)
     except Py4JJavaError:
         # another worker may have been faster, and either of the two tables does
-        if not _found(java, target.shadow):
+        if not _load_or_none(java, target.shadow):
             raise
 
 
@@ -70,10 +70,10 @@ def drop_shadow(java: JavaIceberg, target: TargetPin) -> bool:
 
     Files go first: what is cut off half-way is found in the catalog and finished the next time.
     """
-    shadow = _found(java, target.shadow) if target.shadow else None
+    shadow = _load_or_none(java, target.shadow) if target.shadow else None
     if shadow is None or target.shadow is None:
         return False
-    owner = _found(java, target.table)
+    owner = _load_or_none(java, target.table)
     # of a target that was dropped, renamed or made anew nothing is known, so everything is left where it is
     if owner is not None and str(owner.uuid().toString()) == target.table_uuid:
         java.bulk.deleteUnused(shadow.io(), java.bulk.paths(shadow), java.bulk.paths(owner))
@@ -85,10 +85,10 @@ def drop_shadow(java: JavaIceberg, target: TargetPin) -> bool:
     return True
 
 
-def beside(location: str, name: str) -> str:
+def sibling_location(location: str, name: str) -> str:
     """A place next to a table and not inside it: its clean-up of orphans would take files it does not know yet.
 
-    >>> beside("s3://lake/fin/daily/", "shadow"), beside("file:/wh/daily", "shadow")
+    >>> sibling_location("s3://lake/fin/daily/", "shadow"), sibling_location("file:/wh/daily", "shadow")
     ('s3://lake/fin/shadow', 'file:/wh/shadow')
     """
     if not urlsplit(location).path.strip("/"):
@@ -100,7 +100,7 @@ def beside(location: str, name: str) -> str:
     return f"{location.rstrip('/').rpartition('/')[0]}/{name}"
 
 
-def shadow_metadata(
+def build_shadow_metadata(
     target: Mapping[str, Any], new: Sequence[NewColumn], table_uuid: str, location: str, run_id: str
 ) -> dict[str, Any]:
     """The metadata of a target as its shadow's: no history, another place, the new columns under their ids. Pure."""
@@ -108,7 +108,7 @@ def shadow_metadata(
     made |= {"table-uuid": table_uuid, "location": location, "last-sequence-number": 0, "snapshots": []}
     if "next-row-id" in made:
         made["next-row-id"] = 0
-    properties = {key: value for key, value in made.get("properties", {}).items() if key not in _PLACES}
+    properties = {key: value for key, value in made.get("properties", {}).items() if key not in _PATH_PROPERTIES}
     made["properties"] = properties | {"gc.enabled": "false", "errata.run": run_id}
     if new:
         schemas = list(made["schemas"])
@@ -121,7 +121,7 @@ def shadow_metadata(
     return made
 
 
-def finer_metadata(table: Mapping[str, Any], source_id: int, transform: str) -> dict[str, Any]:
+def add_partition_field(table: Mapping[str, Any], source_id: int, transform: str) -> dict[str, Any]:
     """The metadata with this partition field in its current spec; as it is when the field is there. Pure."""
     specs = list(table["partition-specs"])
     current = next(spec for spec in specs if spec["spec-id"] == table["default-spec-id"])
@@ -136,7 +136,7 @@ def finer_metadata(table: Mapping[str, Any], source_id: int, transform: str) -> 
     return made
 
 
-def _found(java: JavaIceberg, table: str) -> Any:
+def _load_or_none(java: JavaIceberg, table: str) -> Any:
     try:
         return java.load(table)
     except NotFound:

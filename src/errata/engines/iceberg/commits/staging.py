@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from errata.engines.iceberg.commits.java import JavaIceberg, java_paths, partition_text, rows_of
+from errata.engines.iceberg.commits.java import JavaIceberg, join_paths, parse_partition, parse_rows
 from errata.engines.iceberg.commits.refs import (
     DAY_MS,
     drop_refs,
     ensure_guard,
+    find_marked_snapshots,
+    find_ref,
     main_head,
-    marked,
     open_branch,
-    ref_of,
-    retrying,
+    retry_commit,
 )
 from errata.engines.iceberg.commits.shadow import drop_shadow, ensure_shadow
 from errata.errors import EngineError, NotFound, RunExpired
@@ -45,7 +45,10 @@ class IcebergStaging:
     def find_attempt(self, target: TargetPin, attempt: str) -> StagedOutput | None:
         """The snapshot that carries this attempt's property; ``append()`` itself answers nothing."""
         table = self._load(target)
-        found = [self._added(table, target, each) for each in marked(self._java, table, "errata.attempt", attempt)]
+        found = [
+            self._read_added_files(table, target, each)
+            for each in find_marked_snapshots(self._java, table, "errata.attempt", attempt)
+        ]
         if not found:
             return None
         if any({f.path for f in other.files} != {f.path for f in found[0].files} for other in found[1:]):
@@ -61,7 +64,7 @@ class IcebergStaging:
                 state="main is unchanged",
                 hint="plan the request again with --supersede",
             )
-        return self._added(table, target, snapshot_id)
+        return self._read_added_files(table, target, snapshot_id)
 
     def _load(self, target: TargetPin) -> Any:
         try:
@@ -73,11 +76,11 @@ class IcebergStaging:
                 hint="plan the request again with --supersede",
             ) from gone
 
-    def _added(self, table: Any, target: TargetPin, snapshot_id: str) -> StagedOutput:
+    def _read_added_files(self, table: Any, target: TargetPin, snapshot_id: str) -> StagedOutput:
         source, transform = self._java.field(table, target)
-        rows = rows_of(self._java.bulk.changes(table, int(snapshot_id), source, transform))
+        rows = parse_rows(self._java.bulk.changes(table, int(snapshot_id), source, transform))
         files = tuple(
-            DataFile(path, int(count), int(size), partition_text(target, raw))
+            DataFile(path, int(count), int(size), parse_partition(target, raw))
             for sign, path, count, size, raw, content in rows
             if sign == "+" and content == "DATA"
         )
@@ -86,7 +89,7 @@ class IcebergStaging:
     def find_candidate(self, target: TargetPin, branch: str) -> Candidate | None:
         """The branch's head, if it is the snapshot that was made for it."""
         table = self._load(target)
-        head = ref_of(table, branch)
+        head = find_ref(table, branch)
         if head is None:
             return None
         snapshot = table.snapshot(int(head))
@@ -109,7 +112,7 @@ class IcebergStaging:
         On a shadow, whose main is empty, that is exactly the adopted files; the base they will be compared with is the
         target's head all the same.
         """
-        return retrying(lambda: self._try_candidate(target, run_id, branch, partitions, paths, keep_days))
+        return retry_commit(lambda: self._try_candidate(target, run_id, branch, partitions, paths, keep_days))
 
     def _try_candidate(
         self,
@@ -141,7 +144,7 @@ class IcebergStaging:
         keep_days: int,
     ) -> None:
         java, table = self._java, commit.table()
-        head, run_head = main_head(table), ref_of(table, run_branch(run_id))
+        head, run_head = main_head(table), find_ref(table, run_branch(run_id))
         if head is None or run_head is None:
             raise RunExpired(
                 f"the run branch {run_branch(run_id)} of {target.staging.table} is gone", state="main is unchanged"
@@ -151,8 +154,8 @@ class IcebergStaging:
         removing = [f.path for f in java.live(table, head, target, partitions) if f.partition is not None]
         commit.createBranch(branch, int(head))
         commit.startOverwrite(branch)
-        removed = commit.remove(int(head), scope, java_paths(removing)) if removing else 0
-        added = commit.add(table, int(run_head), scope, java_paths(paths)) if paths else 0
+        removed = commit.remove(int(head), scope, join_paths(removing)) if removing else 0
+        added = commit.add(table, int(run_head), scope, join_paths(paths)) if paths else 0
         if removed != len(removing) or added != len(set(paths)):
             raise EngineError(
                 f"the candidate of {target.table} could not be assembled: {added} of {len(paths)} staged files found",

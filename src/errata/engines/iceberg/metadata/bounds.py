@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
 
 
-class Bounds:
+class ColumnBounds:
     """How files say where their rows are when their spec does not."""
 
     def __init__(self, schema: Schema, column: str, grain: Grain) -> None:
@@ -37,7 +37,7 @@ class Bounds:
         if low is None or high is None:
             return Span(self._grain)
         nulls = (file.null_value_counts or {}).get(self._field)
-        ends = tuple(self._value(from_bytes(self._type, bound)) for bound in (low, high))
+        ends = tuple(self._to_comparable(from_bytes(self._type, bound)) for bound in (low, high))
         return Span(self._grain, ends, has_null=nulls != 0)
 
     def only(self, file: Any) -> str | None:
@@ -48,7 +48,7 @@ class Bounds:
                 return NULL
         return self.span(file).only
 
-    def _value(self, value: Any) -> Any:
+    def _to_comparable(self, value: Any) -> Any:
         """By its partition's ordinal, which pyiceberg's transforms cannot give for years after 9999."""
         if isinstance(value, str):
             return value.encode()

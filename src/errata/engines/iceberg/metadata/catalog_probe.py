@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from errata.engines.iceberg.metadata.tables import TableLoader, told_by
+from errata.engines.iceberg.metadata.tables import TableLoader, describe_error
 from errata.errors import EngineError, ErrataError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _PREFIX = "errata_probe_"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RefSupport:
     """What was there when the table was read again; ``refused`` is what the catalog said to a commit with refs."""
 
     branch: bool
@@ -30,7 +30,7 @@ class Kept:
     refused: str = ""
 
 
-def hidden_refs(table: Table) -> tuple[str, ...]:
+def find_hidden_refs(table: Table) -> tuple[str, ...]:
     """Branches and tags that the table's metadata file has and the catalog does not show.
 
     Only a REST catalog answers with metadata of its own making; others hand out the file. A file that cannot be read
@@ -48,30 +48,32 @@ def hidden_refs(table: Table) -> tuple[str, ...]:
     return tuple(sorted(set(written) - set(table.metadata.refs)))
 
 
-def probe(tables: TableLoader, catalog: str, namespace: tuple[str, ...]) -> Kept:
+def probe_catalog(tables: TableLoader, catalog: str, namespace: tuple[str, ...]) -> RefSupport:
     """Make a table in this namespace, give it a branch and a tag, register it once more, and drop it again."""
     try:
         opened = tables.open(catalog)
-        with _throw_away(opened, namespace) as (table, copy):
+        with _temporary_table(opened, namespace) as (table, copy):
             refused = _add_refs(table)
             refs = opened.load_table(table.name()).metadata.refs
             branch, tag = refs.get("probe_branch"), refs.get("probe_tag")
-            return Kept(
+            return RefSupport(
                 branch=branch is not None,
                 tag=tag is not None,
                 retention=all(ref is not None and ref.max_ref_age_ms == _DAY_MS for ref in (branch, tag)),
-                register_table=_is_registered(opened, copy, table),
+                register_table=_can_register(opened, copy, table),
                 refused=refused,
             )
     except ErrataError:
         raise
     except Exception as problem:  # catalogs raise what their drivers raise: no common base
         place = ".".join((catalog, *namespace))
-        raise EngineError(f"no table could be tried in {place}: {told_by(problem)}", catalog=catalog) from problem
+        raise EngineError(
+            f"no table could be tried in {place}: {describe_error(problem)}", catalog=catalog
+        ) from problem
 
 
 @contextmanager
-def _throw_away(catalog: IcebergCatalog, namespace: tuple[str, ...]) -> Iterator[tuple[Table, tuple[str, ...]]]:
+def _temporary_table(catalog: IcebergCatalog, namespace: tuple[str, ...]) -> Iterator[tuple[Table, tuple[str, ...]]]:
     """A table with one empty snapshot, and the name of a second one; neither is there afterwards."""
     from pyiceberg.exceptions import NoSuchTableError
     from pyiceberg.schema import Schema
@@ -94,7 +96,7 @@ def _throw_away(catalog: IcebergCatalog, namespace: tuple[str, ...]) -> Iterator
             except Exception as problem:
                 left = ".".join(identifier)
                 raise EngineError(
-                    f"table {left} was made to try refs and is still there: {told_by(problem)}"
+                    f"table {left} was made to try refs and is still there: {describe_error(problem)}"
                 ) from problem
 
 
@@ -106,11 +108,11 @@ def _add_refs(table: Table) -> str:
     try:
         refs.create_tag(snapshot.snapshot_id, "probe_tag", max_ref_age_ms=_DAY_MS).commit()
     except Exception as problem:  # noqa: BLE001 (as above; what was refused is the answer)
-        return told_by(problem)
+        return describe_error(problem)
     return ""
 
 
-def _is_registered(catalog: IcebergCatalog, copy: tuple[str, ...], table: Table) -> bool:
+def _can_register(catalog: IcebergCatalog, copy: tuple[str, ...], table: Table) -> bool:
     try:
         catalog.register_table(copy, catalog.load_table(table.name()).metadata_location)
     except Exception:  # noqa: BLE001 (as above)

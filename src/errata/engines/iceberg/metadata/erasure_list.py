@@ -12,7 +12,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_rand
 
 from errata.engines.iceberg.metadata.tables import TableLoader
 from errata.errors import EngineError, ErrataError, KeyRefused, NotFound
-from errata.model.product.erasure import KEY_CHECK, SUBJECT, hasher, key_check
+from errata.model.product.erasure import KEY_CHECK, SUBJECT, build_hasher, compute_key_check
 from errata.ports.erasure import ErasedSubjects
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _TRIES = 8
 
 
-class IcebergErased:
+class IcebergErasureList:
     """The list of a project."""
 
     def __init__(self, tables: TableLoader, table: str, key: Callable[[], bytes]) -> None:
@@ -50,7 +50,7 @@ class IcebergErased:
         from pyiceberg.types import NestedField, StringType
 
         schema = Schema(NestedField(1, SUBJECT, StringType(), required=True))
-        self._tables.create(self.table, schema, {"format-version": "2", KEY_CHECK: key_check(self._key())})
+        self._tables.create(self.table, schema, {"format-version": "2", KEY_CHECK: compute_key_check(self._key())})
         again = Retrying(
             # a lost race, no answer, a lock: drivers have no common base, and each try looks at what is listed by now
             retry=retry_if_exception(lambda error: isinstance(error, Exception) and not isinstance(error, ErrataError)),
@@ -87,14 +87,14 @@ class IcebergErased:
 
     def _hasher(self, table: Table) -> Callable[[str], str]:
         key, found = self._key(), table.properties.get(KEY_CHECK)
-        if found != key_check(key):
+        if found != compute_key_check(key):
             told = "another key" if found else "no sign of any: it was not made by errata erase add"
             raise KeyRefused(
                 f"the key was refused; expected erasure.key with which {self.table} was made, found {told}",
                 state="nothing was changed",
                 hint="set erasure.key to the key of that list; with another one nobody on it would be found",
             )
-        return hasher(key)
+        return build_hasher(key)
 
 
-_conforms: type[ErasedSubjects] = IcebergErased
+_conforms: type[ErasedSubjects] = IcebergErasureList

@@ -10,18 +10,18 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from errata.engines.iceberg.metadata.bounds import Bounds
+from errata.engines.iceberg.metadata.bounds import ColumnBounds
 from errata.engines.iceberg.metadata.data_files import scan_target
-from errata.engines.iceberg.metadata.partition_fields import column_types, place_in
+from errata.engines.iceberg.metadata.partition_fields import column_types, find_spec_field
 from errata.engines.iceberg.metadata.tables import TableLoader
 from errata.errors import NotFound, UsageError
-from errata.model.duration import instant
+from errata.model.duration import parse_instant
 from errata.model.partition import Grain
 from errata.model.refs import GUARD, PREFIX
 from errata.model.table import Commit, Departure, History, Touch
-from errata.model.types import fits
-from errata.ports.tables import Held, HistoryReader, PartitionSize
-from errata.text.numbers import moment
+from errata.model.types import is_assignable
+from errata.ports.tables import HistoryReader, PartitionSize, PastTarget
+from errata.text.numbers import format_moment
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
 _ADDED, _REMOVED = 1, 2
-_SHOWN = 6
+_MAX_TAGS_SHOWN = 6
 
 
 class IcebergHistory:
@@ -48,33 +48,33 @@ class IcebergHistory:
         since: str | None = None,
     ) -> History:
         """See the port."""
-        return _walk(self._tables.load(table), since, column, grain, partitions, most)
+        return _walk_commits(self._tables.load(table), since, column, grain, partitions, most)
 
     def left(self, table: str, snapshots: Collection[str]) -> Mapping[str, Departure]:
         """See the port."""
         found = self._tables.load(table)
-        line = _ancestors(found)
+        line = _main_ancestors(found)
         gone = [snapshot for snapshot in snapshots if int(snapshot) not in line]
-        return {snapshot: _departure(found, line, int(snapshot)) for snapshot in gone}
+        return {snapshot: _find_departure(found, line, int(snapshot)) for snapshot in gone}
 
-    def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> Held:
+    def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> PastTarget:
         """See the port."""
         found = self._tables.load(table)
-        snapshot = _asked(found, table, asked)
+        snapshot = _resolve_snapshot(found, table, asked)
         then = found.schemas()[snapshot.schema_id] if snapshot.schema_id is not None else found.schema()
-        columns, problems = _mapped(then, found.schema())
-        sizes = _sizes(found, snapshot, column, grain, partitions) if not problems else {}
-        return Held(
+        columns, problems = _map_columns(then, found.schema())
+        sizes = _measure_partitions(found, snapshot, column, grain, partitions) if not problems else {}
+        return PastTarget(
             snapshot_id=str(snapshot.snapshot_id),
             at_ms=snapshot.timestamp_ms,
             partitions=sizes,
             columns=columns,
             problems=problems,
-            since=_walk(found, str(snapshot.snapshot_id), column, grain, partitions, None),
+            since=_walk_commits(found, str(snapshot.snapshot_id), column, grain, partitions, None),
         )
 
 
-def _walk(
+def _walk_commits(
     table: Table, until: str | None, column: str, grain: Grain, partitions: Sequence[str], most: int | None
 ) -> History:
     """From main's head back to a snapshot, or to the beginning; only commits that touched the partitions."""
@@ -84,7 +84,7 @@ def _walk(
     if current is None:
         return History((), complete=until is None)
     while current is not None and str(current.snapshot_id) != until:
-        commit = _commit(table, current, column, grain, wanted)
+        commit = _build_commit(table, current, column, grain, wanted)
         if commit.touched or commit.touches_everything:
             if most is not None and len(found) == most:
                 return History(tuple(found), complete=False)
@@ -96,20 +96,20 @@ def _walk(
     return History(tuple(found), complete=current is not None)
 
 
-def _commit(table: Table, snapshot: Snapshot, column: str, grain: Grain, partitions: frozenset[str]) -> Commit:
+def _build_commit(table: Table, snapshot: Snapshot, column: str, grain: Grain, partitions: frozenset[str]) -> Commit:
     touched: dict[str, Touch] = {}
     everything = False
-    for partition, status, content, rows in _changes(table, snapshot, column, grain, partitions):
+    for partition, status, content, rows in _iterate_changes(table, snapshot, column, grain, partitions):
         everything = everything or partition is None
         if partition in partitions:
-            touched[partition] = _touch(touched.get(partition, Touch()), status, content, rows)
+            touched[partition] = _add_change(touched.get(partition, Touch()), status, content, rows)
     summary: dict[str, str] = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
     parent = snapshot.parent_snapshot_id
     return Commit(
         snapshot_id=str(snapshot.snapshot_id),
         operation=snapshot.summary.operation.value if snapshot.summary else "unknown",
         at_ms=snapshot.timestamp_ms,
-        application=_application(summary),
+        application=_format_application(summary),
         touched=touched,
         touches_everything=everything,
         summary=summary,
@@ -117,7 +117,7 @@ def _commit(table: Table, snapshot: Snapshot, column: str, grain: Grain, partiti
     )
 
 
-def _application(summary: Mapping[str, str]) -> str:
+def _format_application(summary: Mapping[str, str]) -> str:
     """Name and id of who wrote, as far as engines say: a name tells people what it was, an id which time."""
     name, number = summary.get("app-name"), summary.get("app-id") or summary.get("spark.app.id")
     if name and number and name != number:
@@ -125,16 +125,16 @@ def _application(summary: Mapping[str, str]) -> str:
     return name or number or summary.get("engine-name") or "unknown"
 
 
-def _changes(
+def _iterate_changes(
     table: Table, snapshot: Snapshot, column: str, grain: Grain, wanted: frozenset[str]
 ) -> Iterator[tuple[str | None, int, int, int]]:
     """(partition, added or removed, content, rows) of every file that may be in the wanted partitions; partition None:
     nothing tells in which of them."""
-    bounds = Bounds(table.schema(), column, grain)
+    bounds = ColumnBounds(table.schema(), column, grain)
     for manifest in snapshot.manifests(table.io):
         if manifest.added_snapshot_id != snapshot.snapshot_id:
             continue
-        place = place_in(table.specs()[manifest.partition_spec_id], table.schema(), column, grain)
+        place = find_spec_field(table.specs()[manifest.partition_spec_id], table.schema(), column, grain)
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
             if entry.status not in (_ADDED, _REMOVED) or entry.snapshot_id != snapshot.snapshot_id:
                 continue
@@ -145,12 +145,12 @@ def _changes(
                 name = place.text(file.partition[place.position])
             else:
                 name = bounds.only(file) if content == 0 else None
-                if name is None and content == 0 and not bounds.span(file).among(wanted):
+                if name is None and content == 0 and not bounds.span(file).filter_possible(wanted):
                     continue
             yield name, int(entry.status), content, file.record_count
 
 
-def _touch(before: Touch, status: int, content: int, rows: int) -> Touch:
+def _add_change(before: Touch, status: int, content: int, rows: int) -> Touch:
     if content:
         return Touch(before.added_rows, before.removed_rows, before.added_deletes + (status == _ADDED) * rows)
     if status == _ADDED:
@@ -158,34 +158,38 @@ def _touch(before: Touch, status: int, content: int, rows: int) -> Touch:
     return Touch(before.added_rows, before.removed_rows + rows, before.added_deletes)
 
 
-def _asked(table: Table, name: str, asked: str) -> Snapshot:
+def _resolve_snapshot(table: Table, name: str, asked: str) -> Snapshot:
     """The snapshot of main that a number, a tag or a time names."""
     metadata, text = table.metadata, asked.strip()
-    known = _of_main(table)
+    known = _list_main_snapshots(table)
     tags = {tag: ref.snapshot_id for tag, ref in metadata.refs.items() if ref.snapshot_ref_type == "tag"}
     guard = metadata.refs[GUARD].snapshot_id if GUARD in metadata.refs else None
     if text in tags and tags[text] != guard:
-        return _there(table, tags[text])
+        return _require_snapshot(table, tags[text])
     if text in metadata.refs:
         kind = "a fence" if text in tags else "a branch"
-        raise _refused(table, name, asked, f"{text} is {kind}: main never held it")
+        raise _build_restore_error(table, name, asked, f"{text} is {kind}: main never held it")
     if text.isascii() and text.isdecimal() and len(text) < 20:
         number = int(text)
         if number in known or (number in tags.values() and number != guard):
-            return _there(table, number)
+            return _require_snapshot(table, number)
         gone = metadata.snapshot_by_id(number) is None
-        raise _refused(table, name, asked, "it is not there (any more)" if gone else "main never held it")
+        raise _build_restore_error(table, name, asked, "it is not there (any more)" if gone else "main never held it")
     try:
-        at = instant(text)
+        at = parse_instant(text)
     except UsageError:
-        raise _refused(table, name, asked, f"{text!r} is no snapshot, tag or time (2026-02-14T03:00Z)") from None
-    then = _at(table, int(at.timestamp() * 1000))
+        raise _build_restore_error(
+            table, name, asked, f"{text!r} is no snapshot, tag or time (2026-02-14T03:00Z)"
+        ) from None
+    then = _find_snapshot_at(table, int(at.timestamp() * 1000))
     if then is None or metadata.snapshot_by_id(then) is None:
-        raise _refused(table, name, asked, f"nothing of {moment(at.astimezone(UTC).isoformat())} UTC is there any more")
-    return _there(table, then)
+        raise _build_restore_error(
+            table, name, asked, f"nothing of {format_moment(at.astimezone(UTC).isoformat())} UTC is there any more"
+        )
+    return _require_snapshot(table, then)
 
 
-def _departure(table: Table, line: Mapping[int, int], number: int) -> Departure:
+def _find_departure(table: Table, line: Mapping[int, int], number: int) -> Departure:
     """How main left a snapshot that is not in its line, which is given from its head back."""
     metadata = table.metadata
     oldest = metadata.snapshot_by_id(list(line)[-1]) if line else None
@@ -194,11 +198,11 @@ def _departure(table: Table, line: Mapping[int, int], number: int) -> Departure:
     # an expiry cuts the line at its old end, so what is newer than that end would be in it
     is_sure = begins or (known is not None and oldest is not None and known.timestamp_ms > oldest.timestamp_ms)
     log = metadata.snapshot_log
-    descended = _descendants(table, number)
+    descended = _find_descendants(table, number)
     last = max((n for n, entry in enumerate(log) if entry.snapshot_id in descended), default=None)
     if last is not None and last + 1 < len(log):
         return Departure(str(log[last + 1].snapshot_id), log[last + 1].timestamp_ms, is_sure)
-    own = _line_of(table, number)
+    own = _walk_parents(table, number)
     shared = [one for one in line if one in own]
     if shared:
         return Departure(str(shared[0]), None, is_sure)
@@ -206,7 +210,7 @@ def _departure(table: Table, line: Mapping[int, int], number: int) -> Departure:
     return Departure(None, log[0].timestamp_ms if begins and log else None, is_sure)
 
 
-def _line_of(table: Table, number: int) -> dict[int, int]:
+def _walk_parents(table: Table, number: int) -> dict[int, int]:
     """A snapshot and its ancestors, newest first, with their times; it ends where an expiry cut it."""
     known = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
     found: dict[int, int] = {}
@@ -217,7 +221,7 @@ def _line_of(table: Table, number: int) -> dict[int, int]:
     return found
 
 
-def _descendants(table: Table, number: int) -> frozenset[int]:
+def _find_descendants(table: Table, number: int) -> frozenset[int]:
     """A snapshot and everything that was committed on top of it."""
     found = {number}
     for snapshot in sorted(table.metadata.snapshots, key=lambda one: one.sequence_number or 0):
@@ -226,57 +230,60 @@ def _descendants(table: Table, number: int) -> frozenset[int]:
     return frozenset(found)
 
 
-def _there(table: Table, number: int) -> Snapshot:
+def _require_snapshot(table: Table, number: int) -> Snapshot:
     found = table.metadata.snapshot_by_id(number)
     if found is None:
         raise NotFound(f"snapshot {number} is named in the table's metadata and is not in it")
     return found
 
 
-def _at(table: Table, at_ms: int) -> int | None:
+def _find_snapshot_at(table: Table, at_ms: int) -> int | None:
     """What main held at that time; it may hold a snapshot again that it held before, when someone sets it back."""
     log = [(entry.timestamp_ms, entry.snapshot_id) for entry in table.metadata.snapshot_log]
     # parents that the log does not name were written to a branch, unless they are older than the log itself
-    older = [(at, number) for number, at in _ancestors(table).items() if not log or at < log[0][0]]
+    older = [(at, number) for number, at in _main_ancestors(table).items() if not log or at < log[0][0]]
     held = sorted((entry for entry in (*older, *log) if entry[0] <= at_ms), key=lambda entry: entry[0])
     return held[-1][1] if held else None  # of two in one millisecond the later: some writers take rows out first
 
 
-def _ancestors(table: Table) -> dict[int, int]:
+def _main_ancestors(table: Table) -> dict[int, int]:
     head = table.metadata.current_snapshot_id
-    return _line_of(table, head) if head is not None else {}
+    return _walk_parents(table, head) if head is not None else {}
 
 
-def _of_main(table: Table) -> dict[int, int]:
+def _list_main_snapshots(table: Table) -> dict[int, int]:
     """Every snapshot that main is known to have held, with the time from which on; oldest first."""
     metadata = table.metadata
-    found = _ancestors(table) | {entry.snapshot_id: entry.timestamp_ms for entry in reversed(metadata.snapshot_log)}
+    found = _main_ancestors(table) | {
+        entry.snapshot_id: entry.timestamp_ms for entry in reversed(metadata.snapshot_log)
+    }
     there = {number: at for number, at in found.items() if metadata.snapshot_by_id(number) is not None}
     return dict(sorted(there.items(), key=lambda item: item[1]))
 
 
-def _refused(table: Table, name: str, asked: str, why: str) -> NotFound:
-    known = _of_main(table)
+def _build_restore_error(table: Table, name: str, asked: str, why: str) -> NotFound:
+    known = _list_main_snapshots(table)
     told = "it has no snapshot"
     if known:
         (first, at), (last, until) = next(iter(known.items())), list(known.items())[-1]
-        told = f"main is known from {_time(at)} (snapshot {first}) to {_time(until)} (snapshot {last})"
+        told = f"main is known from {_format_time(at)} (snapshot {first}) to {_format_time(until)} (snapshot {last})"
     tags = [tag for tag, ref in table.metadata.refs.items() if ref.snapshot_ref_type == "tag"]
     own = sorted(tag for tag in tags if not tag.startswith(PREFIX))
-    more = f" and {len(own) - _SHOWN} more" if len(own) > _SHOWN else ""
+    more = f" and {len(own) - _MAX_TAGS_SHOWN} more" if len(own) > _MAX_TAGS_SHOWN else ""
     return NotFound(
-        f"--restore {asked} was refused; {why}; {name}: {told}; tags: {', '.join(own[:_SHOWN]) or 'none'}{more}",
+        f"--restore {asked} was refused; {why}; {name}: {told}; tags: "
+        f"{', '.join(own[:_MAX_TAGS_SHOWN]) or 'none'}{more}",
         state="nothing was planned; no table was touched",
         hint=f"errata history {name} PARTITION",
         table=name,
     )
 
 
-def _time(at_ms: int) -> str:
-    return f"{moment(datetime.fromtimestamp(at_ms / 1000, UTC).isoformat())} UTC"
+def _format_time(at_ms: int) -> str:
+    return f"{format_moment(datetime.fromtimestamp(at_ms / 1000, UTC).isoformat())} UTC"
 
 
-def _sizes(
+def _measure_partitions(
     table: Table, snapshot: Snapshot, column: str, grain: Grain, partitions: Sequence[str]
 ) -> dict[str, PartitionSize]:
     live = scan_target(table, snapshot, column, grain, partitions)
@@ -287,7 +294,7 @@ def _sizes(
     }
 
 
-def _mapped(then: Schema, now: Schema) -> tuple[Mapping[str, str], tuple[str, ...]]:
+def _map_columns(then: Schema, now: Schema) -> tuple[Mapping[str, str], tuple[str, ...]]:
     """Columns of now by their name of then, as the same field id says; and what cannot be put back."""
     kinds_then, kinds_now = column_types(then), column_types(now)
     old = {field.field_id: field for field in then.fields}
@@ -307,7 +314,7 @@ def _mapped(then: Schema, now: Schema) -> tuple[Mapping[str, str], tuple[str, ..
                 problems.append(f"column {field.name} was added since with a default value, which old rows would lose")
             continue
         columns[field.name] = before.name
-        if not fits(kinds_then[before.name], kinds_now[field.name]):
+        if not is_assignable(kinds_then[before.name], kinds_now[field.name]):
             was, is_ = kinds_then[before.name], kinds_now[field.name]
             problems.append(f"column {field.name} was {was} then and is {is_} now; values are never cast for you")
     return columns, tuple(problems)

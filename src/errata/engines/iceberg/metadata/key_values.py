@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 NULL_TEXT = "null"
 """How NULL is printed."""
 _MINUS = "−"
-_LARGEST = {"int": 2**31, "long": 2**63}
+_LIMITS = {"int": 2**31, "long": 2**63}
 
 
-def equal_to(schema: Schema, column: str, text: str | None) -> BooleanExpression:
+def build_equality(schema: Schema, column: str, text: str | None) -> BooleanExpression:
     """Whether a column holds the value that a text stands for; raises ``UsageError`` when it fits no value of its type.
 
     ``null`` is NULL, and in a column of text also that word.
@@ -32,12 +32,12 @@ def equal_to(schema: Schema, column: str, text: str | None) -> BooleanExpression
     is_null: BooleanExpression = IsNull(column)  # type: ignore[call-arg]
     if text is None or (text == NULL_TEXT and kind != "string"):
         return is_null
-    equal: BooleanExpression = EqualTo(column, _typed(column, kind, text))  # type: ignore[call-arg]
+    equal: BooleanExpression = EqualTo(column, _parse_value(column, kind, text))  # type: ignore[call-arg]
     return Or(is_null, equal) if text == NULL_TEXT else equal
 
 
-def shown(value: Any) -> str | None:
-    """A value as text that :func:`equal_to` reads again; None for NULL."""
+def to_key_text(value: Any) -> str | None:
+    """A value as text that :func:`build_equality` reads again; None for NULL."""
     match value:
         case None:
             return None
@@ -49,7 +49,7 @@ def shown(value: Any) -> str | None:
             return str(value)
 
 
-def _typed(column: str, kind: str, text: str) -> Any:
+def _parse_value(column: str, kind: str, text: str) -> Any:
     name = kind.partition("(")[0].partition("[")[0]
     if name not in _READERS:
         raise UsageError(f"--key {column} was refused; a column of type {kind} is no key")
@@ -60,7 +60,7 @@ def _typed(column: str, kind: str, text: str) -> Any:
         raise UsageError(f"--key {column}={text!r} was refused; the column is {kind}, expected {expected}") from None
 
 
-def _number(text: str) -> str:
+def _strip_separators(text: str) -> str:
     """A number as it is printed for people: separators of thousands where they belong, a minus that is no hyphen."""
     plain = text.replace(_MINUS, "-")
     whole, dot, places = plain.partition(".")
@@ -71,55 +71,55 @@ def _number(text: str) -> str:
     return whole + dot + places
 
 
-def _whole(kind: str, text: str) -> int:
-    plain = _number(text)
+def _parse_whole(kind: str, text: str) -> int:
+    plain = _strip_separators(text)
     if not re.fullmatch(r"-?[0-9]+", plain, re.ASCII):
         raise ValueError(text)
     number = int(plain)
-    if not -_LARGEST[kind] <= number < _LARGEST[kind]:
+    if not -_LIMITS[kind] <= number < _LIMITS[kind]:
         raise ValueError(text)
     return number
 
 
-def _decimal(kind: str, text: str) -> Decimal:
+def _parse_decimal(kind: str, text: str) -> Decimal:
     precision, scale = (int(part) for part in re.findall(r"\d+", kind))
-    number = Decimal(_number(text))
+    number = Decimal(_strip_separators(text))
     exact = number.quantize(Decimal(1).scaleb(-scale))
     if exact != number or len(exact.as_tuple().digits) > precision:
         raise ValueError(text)
     return exact
 
 
-def _boolean(_: str, text: str) -> bool:
+def _parse_boolean(_: str, text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ValueError(text)
     return text.lower() == "true"
 
 
-def _timestamp(_: str, text: str) -> datetime:
+def _parse_timestamp(_: str, text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is not None:
         raise ValueError(text)
     return moment
 
 
-def _timestamptz(_: str, text: str) -> datetime:
+def _parse_timestamptz(_: str, text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 _READERS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "string": ("text", lambda _, text: text),
-    "int": ("a whole number", _whole),
-    "long": ("a whole number", _whole),
-    "decimal": ("a number with as many digits", _decimal),
-    "float": ("a number", lambda _, text: float(_number(text))),
-    "double": ("a number", lambda _, text: float(_number(text))),
-    "boolean": ("true or false", _boolean),
+    "int": ("a whole number", _parse_whole),
+    "long": ("a whole number", _parse_whole),
+    "decimal": ("a number with as many digits", _parse_decimal),
+    "float": ("a number", lambda _, text: float(_strip_separators(text))),
+    "double": ("a number", lambda _, text: float(_strip_separators(text))),
+    "boolean": ("true or false", _parse_boolean),
     "date": ("a day: 2026-01-17", lambda _, text: date.fromisoformat(text)),
     "time": ("a time: 03:04:05", lambda _, text: time.fromisoformat(text)),
-    "timestamp": ("a time without zone: 2026-01-17T03:04:05", _timestamp),
-    "timestamptz": ("a time: 2026-01-17T03:04:05Z (UTC where it has no zone)", _timestamptz),
+    "timestamp": ("a time without zone: 2026-01-17T03:04:05", _parse_timestamp),
+    "timestamptz": ("a time: 2026-01-17T03:04:05Z (UTC where it has no zone)", _parse_timestamptz),
     "uuid": ("a UUID", lambda _, text: UUID(text)),
     "binary": ("hexadecimal digits", lambda _, text: bytes.fromhex(text)),
     "fixed": ("hexadecimal digits", lambda _, text: bytes.fromhex(text)),

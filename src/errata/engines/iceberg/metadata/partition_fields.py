@@ -13,8 +13,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import FixedType, IcebergType, ListType, MapType, StructType, UUIDType
 
 from errata.errors import UsageError
-from errata.model.calendar_math import stored_text
-from errata.model.partition import NULL, Grain, parse, value_text
+from errata.model.calendar_math import format_stored_ordinal
+from errata.model.partition import NULL, Grain, parse_partition, value_to_text
 from errata.ports.tables import Column, PartitionField
 
 _WIDTH = {Grain.HOUR: 13, Grain.DAY: 10, Grain.MONTH: 7, Grain.YEAR: 4}
@@ -22,7 +22,7 @@ _TRANSFORMS = {"hour": Grain.HOUR, "day": Grain.DAY, "month": Grain.MONTH, "year
 _BY_VALUE = ("string", "int", "long")
 
 
-class Place:
+class SpecField:
     """Where the files of one spec say which partition they belong to."""
 
     __slots__ = ("_is_text", "_known", "position", "stored", "transform", "wanted")
@@ -54,26 +54,26 @@ class Place:
 
     def _write(self, value: Any) -> str | None:
         if not self.wanted.is_time:
-            return value_text(str(value))
+            return value_to_text(str(value))
         if self._is_text:
-            return _canonical(self.wanted, str(value))
-        text = stored_text(self.stored, int(value))
+            return _parse_canonical(self.wanted, str(value))
+        text = format_stored_ordinal(self.stored, int(value))
         # from the end, because a year may have five digits and a sign
         return text[: len(text) - max(0, _WIDTH[self.stored] - _WIDTH[self.wanted])]
 
-    def covering(self, partition: str) -> str:
+    def covering_interval(self, partition: str) -> str:
         """The stored interval that a partition of the product lies in."""
         return partition if partition == NULL or self.is_exact else partition[: _WIDTH[self.stored]]
 
 
-def _canonical(grain: Grain, text: str) -> str | None:
+def _parse_canonical(grain: Grain, text: str) -> str | None:
     try:
-        return text if parse(grain, text) == text else None
+        return text if parse_partition(grain, text) == text else None
     except UsageError:
         return None
 
 
-def _grain_of(transform: str, column_type: str) -> Grain | None:
+def _stored_grain(transform: str, column_type: str) -> Grain | None:
     if transform in _TRANSFORMS:
         return _TRANSFORMS[transform]
     if transform != "identity":
@@ -81,57 +81,57 @@ def _grain_of(transform: str, column_type: str) -> Grain | None:
     return Grain.DAY if column_type == "date" else Grain.VALUE if column_type in _BY_VALUE else None
 
 
-def place_in(spec: PartitionSpec, schema: Schema, column: str, grain: Grain) -> Place | None:
+def find_spec_field(spec: PartitionSpec, schema: Schema, column: str, grain: Grain) -> SpecField | None:
     """The finest field of a spec that places a column's values in time, or by value; None when there is none."""
-    column_id, column_type = _column(schema, column)
-    found: list[Place] = []
+    column_id, column_type = _find_column(schema, column)
+    found: list[SpecField] = []
     for position, part in enumerate(spec.fields):
         transform = str(part.transform)
-        stored = _grain_of(transform, column_type) if part.source_id == column_id else None
+        stored = _stored_grain(transform, column_type) if part.source_id == column_id else None
         if stored is Grain.VALUE and grain.is_time and column_type == "string":
-            found.append(Place(position, transform, grain, grain, is_text=True))
+            found.append(SpecField(position, transform, grain, grain, is_text=True))
         elif stored is not None and stored.is_time == grain.is_time:
-            found.append(Place(position, transform, stored, grain))
+            found.append(SpecField(position, transform, stored, grain))
     return max(found, key=lambda place: _WIDTH.get(place.stored, 0), default=None)
 
 
-def field_of(spec: PartitionSpec, schema: Schema, column: str, grain: Grain) -> PartitionField | None:
+def find_partition_field(spec: PartitionSpec, schema: Schema, column: str, grain: Grain) -> PartitionField | None:
     """The field whose partitions are exactly the product's, None when the spec has no such field."""
-    place = place_in(spec, schema, column, grain)
+    place = find_spec_field(spec, schema, column, grain)
     if place is None or place.stored is not grain:
         return None
     part = spec.fields[place.position]
-    return PartitionField(column, _column(schema, column)[1], str(part.transform), grain)
+    return PartitionField(column, _find_column(schema, column)[1], str(part.transform), grain)
 
 
-def partition_fields(spec: PartitionSpec, schema: Schema) -> tuple[PartitionField, ...]:
+def list_partition_fields(spec: PartitionSpec, schema: Schema) -> tuple[PartitionField, ...]:
     """The fields of a spec as a product file would declare them."""
     found = []
     for part in spec.fields:
         column = schema.find_column_name(part.source_id) or ""
-        kind = _column(schema, column)[1]
-        found.append(PartitionField(column, kind, str(part.transform), _grain_of(str(part.transform), kind)))
+        kind = _find_column(schema, column)[1]
+        found.append(PartitionField(column, kind, str(part.transform), _stored_grain(str(part.transform), kind)))
     return tuple(found)
 
 
-def columns(schema: Schema) -> tuple[Column, ...]:
+def list_columns(schema: Schema) -> tuple[Column, ...]:
     """The top-level columns of a schema."""
     return tuple(Column(field.name, str(field.field_type), required=field.required) for field in schema.fields)
 
 
 def column_types(schema: Schema) -> dict[str, str]:
     """Every column's type as Spark reads it, nested ones in full."""
-    return {field.name: _type(field.field_type) for field in schema.fields}
+    return {field.name: _to_spark_type(field.field_type) for field in schema.fields}
 
 
-def _type(kind: IcebergType) -> str:
+def _to_spark_type(kind: IcebergType) -> str:
     match kind:
         case StructType():
-            return f"struct<{','.join(f'{field.name}:{_type(field.field_type)}' for field in kind.fields)}>"
+            return f"struct<{','.join(f'{field.name}:{_to_spark_type(field.field_type)}' for field in kind.fields)}>"
         case ListType():
-            return f"array<{_type(kind.element_type)}>"
+            return f"array<{_to_spark_type(kind.element_type)}>"
         case MapType():
-            return f"map<{_type(kind.key_type)},{_type(kind.value_type)}>"
+            return f"map<{_to_spark_type(kind.key_type)},{_to_spark_type(kind.value_type)}>"
         case UUIDType():
             return "string"
         case FixedType():
@@ -140,7 +140,7 @@ def _type(kind: IcebergType) -> str:
             return str(kind)
 
 
-def _column(schema: Schema, name: str) -> tuple[int | None, str]:
+def _find_column(schema: Schema, name: str) -> tuple[int | None, str]:
     try:
         field = schema.find_field(name)
     except ValueError:

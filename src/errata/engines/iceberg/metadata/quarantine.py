@@ -45,7 +45,7 @@ class IcebergQuarantine:
     def counts(self, table: str, attempts: Collection[str]) -> tuple[QuarantineCount, ...]:
         """See the port."""
         found: Counter[tuple[str, str, str, str]] = Counter()
-        for batch in self._batches(table, attempts, _GROUP):
+        for batch in self._iterate_batches(table, attempts, _GROUP):
             grouped = batch.group_by(list(_GROUP)).aggregate([([], "count_all")])
             for row in grouped.to_pylist():
                 found[row["input"], row["partition"], row["kind"], row["reason"]] += row["count_all"]
@@ -55,7 +55,7 @@ class IcebergQuarantine:
         """See the port."""
         taken: Counter[tuple[str, str, str]] = Counter()
         found = []
-        for batch in self._batches(table, attempts, COLUMNS):
+        for batch in self._iterate_batches(table, attempts, COLUMNS):
             for row in batch.to_pylist():
                 key = (row["input"], row["kind"], row["reason"])
                 if taken[key] < most:
@@ -75,7 +75,7 @@ class IcebergQuarantine:
         """See the port."""
         return self._tables.drop(table)
 
-    def _batches(self, table: str, attempts: Collection[str], columns: Collection[str]) -> Iterator[pa.Table]:
+    def _iterate_batches(self, table: str, attempts: Collection[str], columns: Collection[str]) -> Iterator[pa.Table]:
         import pyarrow as pa
         from pyarrow import compute
 

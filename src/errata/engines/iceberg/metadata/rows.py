@@ -11,13 +11,13 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from errata.engines.iceberg.metadata.data_files import scan_target
-from errata.engines.iceberg.metadata.key_values import equal_to, shown
-from errata.engines.iceberg.metadata.partition_fields import place_in
+from errata.engines.iceberg.metadata.key_values import build_equality, to_key_text
+from errata.engines.iceberg.metadata.partition_fields import find_spec_field
 from errata.engines.iceberg.metadata.tables import TableLoader
 from errata.errors import EngineError, NotFound, UsageError
 from errata.model.calendar_math import first_second
 from errata.model.manifest import TargetPin
-from errata.model.partition import NULL, Grain, ordinal, value_of
+from errata.model.partition import NULL, Grain, to_ordinal, value_from_text
 from errata.model.side_tables import CORRECTION_COLUMNS
 from errata.ports.tables import Correction, Key, Origin, RowReader
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.schema import Schema
 
-_AT_ONCE = 16
+_MAX_REQUESTS = 16
 """Questions to the storage that are under way at one time."""
 
 
-class IcebergRows:
+class IcebergRowReader:
     """Reads rows of pinned snapshots; everything here only reads."""
 
     def __init__(self, tables: TableLoader) -> None:
@@ -45,11 +45,11 @@ class IcebergRows:
         unknown = sorted({name for key in keys for name in key} - set(target.columns))
         if unknown:
             raise NotFound(f"{target.table} has no column {unknown[0]}; expected one of {', '.join(target.columns)}")
-        wanted = And(_scope(target, partition), _any_of(table.schema(), keys))
+        wanted = And(_build_scope_filter(target, partition), _match_any_key(table.schema(), keys))
         if snapshot_id is None or table.metadata.snapshot_by_id(int(snapshot_id)) is None:
             return None
         found = table.scan(row_filter=wanted, snapshot_id=int(snapshot_id), limit=most).to_arrow().to_pylist()
-        return tuple({name: shown(value) for name, value in row.items()} for row in found)
+        return tuple({name: to_key_text(value) for name, value in row.items()} for row in found)
 
     def corrections(self, table: str, partition: str, keys: Sequence[Key]) -> tuple[Correction, ...]:
         """See the port."""
@@ -59,12 +59,12 @@ class IcebergRows:
             loaded = self._tables.load(table)
         except NotFound:
             return ()
-        wanted = And(_predicate("==", "partition", partition), _any_of(loaded.schema(), keys))
+        wanted = And(_build_predicate("==", "partition", partition), _match_any_key(loaded.schema(), keys))
         own = [field.name for field in loaded.schema().fields if field.name not in CORRECTION_COLUMNS]
         found = []
         for row in loaded.scan(row_filter=wanted).to_arrow().to_pylist():
-            key = {name: shown(row[name]) for name in own}
-            old, new = (_values(row[side], key) for side in ("old", "new"))
+            key = {name: to_key_text(row[name]) for name in own}
+            old, new = (_parse_values(row[side], key) for side in ("old", "new"))
             found.append(Correction(row["publication_id"], key, old, new))
         return tuple(found)
 
@@ -75,7 +75,7 @@ class IcebergRows:
         listed = {file.path for files in live.expected.values() for file in files}
         paths = sorted(listed | {entry.path for entry in live.shared})
         try:
-            with ThreadPoolExecutor(_AT_ONCE) as pool:
+            with ThreadPoolExecutor(_MAX_REQUESTS) as pool:
                 there = list(pool.map(lambda path: table.io.new_input(path).exists(), paths))
         except Exception as problem:  # storages raise what their drivers raise: no common base
             raise EngineError(f"files of {target.table} could not be looked for: {problem}") from problem
@@ -89,7 +89,9 @@ class IcebergRows:
             return None
         writers = set()
         for manifest in snapshot.manifests(table.io):
-            place = place_in(table.specs()[manifest.partition_spec_id], table.schema(), target.column, target.grain)
+            place = find_spec_field(
+                table.specs()[manifest.partition_spec_id], table.schema(), target.column, target.grain
+            )
             if place is None:
                 continue
             for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
@@ -104,14 +106,14 @@ class IcebergRows:
         return Origin(str(newest.snapshot_id), at, summary.get("app-name") or summary.get("spark.app.id") or "live")
 
 
-def _any_of(schema: Schema, keys: Sequence[Key]) -> BooleanExpression:
+def _match_any_key(schema: Schema, keys: Sequence[Key]) -> BooleanExpression:
     from pyiceberg.expressions import And, Or
 
-    fits = [reduce(And, [equal_to(schema, name, value) for name, value in key.items()]) for key in keys]
+    fits = [reduce(And, [build_equality(schema, name, value) for name, value in key.items()]) for key in keys]
     return reduce(Or, fits)
 
 
-def _values(text: str | None, key: Key) -> dict[str, Any] | None:
+def _parse_values(text: str | None, key: Key) -> dict[str, Any] | None:
     """Values of a correction as text, every digit kept."""
     if text is None:
         return None
@@ -119,30 +121,32 @@ def _values(text: str | None, key: Key) -> dict[str, Any] | None:
     return {**key, **{name: None if value is None else str(value) for name, value in values.items()}}
 
 
-def _scope(target: TargetPin, partition: str) -> BooleanExpression:
+def _build_scope_filter(target: TargetPin, partition: str) -> BooleanExpression:
     from pyiceberg.expressions import And, IsNull
 
     column = target.column
     if partition == NULL:
         return IsNull(column)  # type: ignore[call-arg]
     if target.column_type in ("string", "int", "long"):
-        value = value_of(partition) if target.grain is Grain.VALUE else partition
-        return _predicate("==", column, _whole(column, value or "") if target.column_type in ("int", "long") else value)
-    number = ordinal(target.grain, partition)
+        value = value_from_text(partition) if target.grain is Grain.VALUE else partition
+        return _build_predicate(
+            "==", column, _parse_whole(column, value or "") if target.column_type in ("int", "long") else value
+        )
+    number = to_ordinal(target.grain, partition)
     # as numbers, because after 9999-12-31 comes a day that no Python date can be
     low, high = (first_second(target.grain, n) for n in (number, number + 1))
     if target.column_type == "date":
-        return And(_predicate(">=", column, low // 86_400), _predicate("<", column, high // 86_400))
-    return And(_predicate(">=", column, low * 1_000_000), _predicate("<", column, high * 1_000_000))
+        return And(_build_predicate(">=", column, low // 86_400), _build_predicate("<", column, high // 86_400))
+    return And(_build_predicate(">=", column, low * 1_000_000), _build_predicate("<", column, high * 1_000_000))
 
 
-def _whole(column: str, text: str) -> int:
+def _parse_whole(column: str, text: str) -> int:
     if not re.fullmatch(r"-?[0-9]{1,19}", text, re.ASCII):
         raise UsageError(f"{column}={text!r} was refused; the column holds whole numbers")
     return int(text)
 
 
-def _predicate(operator: str, column: str, value: Any) -> BooleanExpression:
+def _build_predicate(operator: str, column: str, value: Any) -> BooleanExpression:
     from pyiceberg import expressions
 
     kinds: dict[str, Any] = {
@@ -154,4 +158,4 @@ def _predicate(operator: str, column: str, value: Any) -> BooleanExpression:
     return found
 
 
-_conforms: type[RowReader] = IcebergRows
+_conforms: type[RowReader] = IcebergRowReader

@@ -14,7 +14,7 @@ from errata.engines.iceberg.catalogs import pyiceberg_properties, split_table, s
 from errata.errors import EngineError, ErrataError, NotFound, SetupError, UsageError
 from errata.model.partition import Grain
 from errata.model.product import Catalog, Input
-from errata.ports.tables import InputFacts, InputReader, TableFacts, TableReader, TargetFacts, TargetReader
+from errata.ports.tables import InputReader, InputState, TableDescription, TableReader, TargetReader, TargetState
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as IcebergCatalog
@@ -49,7 +49,7 @@ class TableLoader:
         except ErrataError:
             raise
         except Exception as problem:  # catalogs raise what their drivers raise: no common base
-            raise EngineError(f"table {table} could not be read: {told_by(problem)}", table=table) from problem
+            raise EngineError(f"table {table} could not be read: {describe_error(problem)}", table=table) from problem
 
     def reach(self, name: str) -> int:
         """How many namespaces the catalog has at its top; raises when it does not answer."""
@@ -57,7 +57,7 @@ class TableLoader:
         try:
             return len(catalog.list_namespaces())
         except Exception as problem:  # as above
-            raise EngineError(f"catalog {name} did not answer: {told_by(problem)}", catalog=name) from problem
+            raise EngineError(f"catalog {name} did not answer: {describe_error(problem)}", catalog=name) from problem
 
     def create(self, table: str, schema: Schema, properties: Mapping[str, str]) -> None:
         """Make a table, and its namespace, unless they are there."""
@@ -74,7 +74,7 @@ class TableLoader:
         except ErrataError:
             raise
         except Exception as problem:  # as above
-            raise EngineError(f"table {table} could not be made: {told_by(problem)}", table=table) from problem
+            raise EngineError(f"table {table} could not be made: {describe_error(problem)}", table=table) from problem
 
     def drop(self, table: str) -> bool:
         """Remove a table and its files; False when it is not there."""
@@ -88,7 +88,9 @@ class TableLoader:
         except ErrataError:
             raise
         except Exception as problem:  # as above
-            raise EngineError(f"table {table} could not be dropped: {told_by(problem)}", table=table) from problem
+            raise EngineError(
+                f"table {table} could not be dropped: {describe_error(problem)}", table=table
+            ) from problem
         return True
 
     def close(self) -> None:
@@ -115,16 +117,19 @@ class TableLoader:
             self._open[name] = load_catalog(name, **pyiceberg_properties(catalog))
         except (NotInstalledError, ModuleNotFoundError) as problem:
             raise SetupError(
-                f"catalog {name} of type {catalog.type} needs a package that is not installed: {told_by(problem)}",
+                f"catalog {name} of type {catalog.type} needs a package that is not installed: "
+                f"{describe_error(problem)}",
                 hint=f"pip install 'errata[{_EXTRAS.get(catalog.type, catalog.type)}]'",
                 catalog=name,
             ) from problem
         except Exception as problem:  # as above
-            raise EngineError(f"catalog {name} could not be opened: {told_by(problem)}", catalog=name) from problem
+            raise EngineError(
+                f"catalog {name} could not be opened: {describe_error(problem)}", catalog=name
+            ) from problem
         return self._open[name]
 
 
-def told_by(problem: BaseException) -> str:
+def describe_error(problem: BaseException) -> str:
     """The first line of what a driver said; the rest repeats statements and addresses of manuals."""
     return f"{type(problem).__name__}: {str(problem).strip().partition(chr(10))[0]}"
 
@@ -135,32 +140,36 @@ class IcebergMetadata:
     def __init__(self, tables: TableLoader) -> None:
         self._tables = tables
 
-    def describe(self, table: str) -> TableFacts:
+    def describe(self, table: str) -> TableDescription:
         """Columns and partition fields, for `check` and `adopt`."""
-        from errata.engines.iceberg.metadata.partition_fields import columns, partition_fields
+        from errata.engines.iceberg.metadata.partition_fields import list_columns, list_partition_fields
 
         found = self._tables.load(table)
         schema, snapshot = found.schema(), found.metadata.current_snapshot()
-        return TableFacts(
+        return TableDescription(
             table=table,
             table_uuid=str(found.metadata.table_uuid),
-            columns=columns(schema),
-            partition_fields=partition_fields(found.spec(), schema),
+            columns=list_columns(schema),
+            partition_fields=list_partition_fields(found.spec(), schema),
             snapshot_id=str(snapshot.snapshot_id) if snapshot else None,
             format_version=found.metadata.format_version,
             identifier_columns=tuple(sorted(schema.identifier_field_names())),
             properties=dict(found.properties),
         )
 
-    def read_target(self, table: str, column: str, grain: Grain, partitions: Sequence[str]) -> TargetFacts:
+    def read_target(self, table: str, column: str, grain: Grain, partitions: Sequence[str]) -> TargetState:
         """Totals of every partition, and the expected set of those asked for."""
         from errata.engines.iceberg.metadata.data_files import scan_target
-        from errata.engines.iceberg.metadata.partition_fields import columns, field_of, partition_fields
+        from errata.engines.iceberg.metadata.partition_fields import (
+            find_partition_field,
+            list_columns,
+            list_partition_fields,
+        )
 
         found = self._tables.load(table)
         schema, spec, snapshot = found.schema(), found.spec(), found.metadata.current_snapshot()
         live = scan_target(found, snapshot, column, grain, partitions)
-        return TargetFacts(
+        return TargetState(
             table=table,
             table_uuid=str(found.metadata.table_uuid),
             base_snapshot_id=str(snapshot.snapshot_id) if snapshot else None,
@@ -168,9 +177,9 @@ class IcebergMetadata:
             schema_id=schema.schema_id,
             spec_id=spec.spec_id,
             format_version=found.metadata.format_version,
-            columns=columns(schema),
-            partition_fields=partition_fields(spec, schema),
-            partition_field=field_of(spec, schema, column, grain),
+            columns=list_columns(schema),
+            partition_fields=list_partition_fields(spec, schema),
+            partition_field=find_partition_field(spec, schema, column, grain),
             partitions=live.totals,
             expected=live.expected,
             fingerprints=live.fingerprints,
@@ -184,19 +193,19 @@ class IcebergMetadata:
             last_column_id=found.metadata.last_column_id,
         )
 
-    def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputFacts:
+    def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
         """The input's snapshot, the newest or the one that its version names, mapped onto partitions of the product."""
         from errata.engines.iceberg.metadata.data_files import scan_input
 
         if source.table is None:
             raise UsageError(f"input {source.name} names no table")
         found = self._tables.load(source.table)
-        snapshot, problem = _pinned(found, source)
+        snapshot, problem = _resolve_version(found, source)
         known = {field.name: str(field.field_type) for field in found.schema().fields}
         if source.partition is not None and source.partition not in known:
             problem = f"input {source.name}: {source.table} has no column {source.partition}"
         live = scan_input(found, snapshot, None if problem else source.partition, grain, partitions)
-        return InputFacts(
+        return InputState(
             name=source.name,
             kind="table",
             location=source.table,
@@ -209,11 +218,11 @@ class IcebergMetadata:
             oldest=live.oldest,
             note=live.note,
             problem=problem,
-            schemas=(_types(found, snapshot),) if source.needs_schema else (),
+            schemas=(_read_snapshot_types(found, snapshot),) if source.needs_schema else (),
         )
 
 
-def _pinned(table: Table, source: Input) -> tuple[Snapshot | None, str | None]:
+def _resolve_version(table: Table, source: Input) -> tuple[Snapshot | None, str | None]:
     """The snapshot to read, or why there is none; a branch is not a version, because it moves."""
     if source.version is None:
         return table.metadata.current_snapshot(), None
@@ -224,7 +233,7 @@ def _pinned(table: Table, source: Input) -> tuple[Snapshot | None, str | None]:
     return table.metadata.snapshot_by_id(tags[source.version].snapshot_id), None
 
 
-def _types(table: Table, snapshot: Snapshot | None) -> dict[str, str]:
+def _read_snapshot_types(table: Table, snapshot: Snapshot | None) -> dict[str, str]:
     """The columns of the pinned snapshot, which may be fewer than those of the table by now."""
     from errata.engines.iceberg.metadata.partition_fields import column_types
 

@@ -24,7 +24,7 @@ _FIRST_WAIT_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Pin:
+class TagResult:
     """What became of one tag."""
 
     table: str
@@ -34,7 +34,7 @@ class Pin:
     warning: str | None = None
 
 
-class IcebergPins:
+class IcebergTags:
     """Creates, removes and looks up tags."""
 
     def __init__(self, tables: TableLoader, *, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -48,71 +48,71 @@ class IcebergPins:
 
     def hidden(self, table: str) -> tuple[str, ...]:
         """Branches and tags that the table has and its catalog does not show; nothing is written to find out."""
-        from errata.engines.iceberg.metadata.catalog_probe import hidden_refs
+        from errata.engines.iceberg.metadata.catalog_probe import find_hidden_refs
 
-        return hidden_refs(self._tables.load(table))
+        return find_hidden_refs(self._tables.load(table))
 
     def snapshot_exists(self, table: str, snapshot_id: str) -> bool:
         """Whether a pinned snapshot is still in the table's metadata."""
         return self._tables.load(table).metadata.snapshot_by_id(int(snapshot_id)) is not None
 
-    def create(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> Pin:
+    def create(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> TagResult:
         """Tag a snapshot for ``keep_ms`` from now; the same tag on the same snapshot is ``already``."""
 
-        def attempt(found: Table) -> Pin:
+        def attempt(found: Table) -> TagResult:
             held, snapshot = found.metadata.refs.get(tag), found.metadata.snapshot_by_id(int(snapshot_id))
             if held and held.snapshot_id == int(snapshot_id):
-                return Pin(table, tag, snapshot_id, "already")
+                return TagResult(table, tag, snapshot_id, "already")
             if held or snapshot is None:
                 what = f"is on snapshot {held.snapshot_id}" if held else "cannot be set: the snapshot is gone"
-                return Pin(table, tag, snapshot_id, "not_pinned", f"tag {tag} of {table} {what}")
+                return TagResult(table, tag, snapshot_id, "not_pinned", f"tag {tag} of {table} {what}")
             age = max(0, now_ms - snapshot.timestamp_ms)
             found.manage_snapshots().create_tag(int(snapshot_id), tag, max_ref_age_ms=keep_ms + age).commit()
             # some catalogs accept a tag and do not keep it
             if tag not in self.refs(table):
                 why = f"{table}: the catalog accepted tag {tag} and does not keep it"
-                return Pin(table, tag, snapshot_id, "not_kept", why)
-            return Pin(table, tag, snapshot_id, "created")
+                return TagResult(table, tag, snapshot_id, "not_kept", why)
+            return TagResult(table, tag, snapshot_id, "created")
 
-        return self._retrying(table, tag, snapshot_id, attempt)
+        return self._retry_commit(table, tag, snapshot_id, attempt)
 
-    def move(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> Pin:
+    def move(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> TagResult:
         """Let a tag name this snapshot from now on, in one commit, so that readers of the name never miss it."""
         from pyiceberg.table.refs import SnapshotRefType
 
-        def attempt(found: Table) -> Pin:
+        def attempt(found: Table) -> TagResult:
             held, snapshot = found.metadata.refs.get(tag), found.metadata.snapshot_by_id(int(snapshot_id))
             if snapshot is None:
-                return Pin(
+                return TagResult(
                     table, tag, snapshot_id, "not_pinned", f"tag {tag} of {table}: snapshot {snapshot_id} is gone"
                 )
             if held and held.snapshot_ref_type is not SnapshotRefType.TAG:
-                return Pin(table, tag, snapshot_id, "not_pinned", f"{tag} of {table} is a branch")
+                return TagResult(table, tag, snapshot_id, "not_pinned", f"{tag} of {table} is a branch")
             if held and held.snapshot_id == int(snapshot_id):
-                return Pin(table, tag, snapshot_id, "already")
+                return TagResult(table, tag, snapshot_id, "already")
             age = max(0, now_ms - snapshot.timestamp_ms)
             found.manage_snapshots().create_tag(int(snapshot_id), tag, max_ref_age_ms=keep_ms + age).commit()
-            return Pin(table, tag, snapshot_id, "moved" if held else "created")
+            return TagResult(table, tag, snapshot_id, "moved" if held else "created")
 
-        return self._retrying(table, tag, snapshot_id, attempt)
+        return self._retry_commit(table, tag, snapshot_id, attempt)
 
-    def remove(self, table: str, tag: str) -> Pin:
+    def remove(self, table: str, tag: str) -> TagResult:
         """Remove a tag; one that is not there is ``absent``."""
 
-        def attempt(found: Table) -> Pin:
+        def attempt(found: Table) -> TagResult:
             held = found.metadata.refs.get(tag)
             if held is None:
-                return Pin(table, tag, "", "absent")
+                return TagResult(table, tag, "", "absent")
             found.manage_snapshots().remove_tag(tag).commit()
-            return Pin(table, tag, str(held.snapshot_id), "removed")
+            return TagResult(table, tag, str(held.snapshot_id), "removed")
 
-        return self._retrying(table, tag, "", attempt)
+        return self._retry_commit(table, tag, "", attempt)
 
     def drop(self, table: str, refs: Sequence[str]) -> tuple[str, ...]:
         """Remove branches and tags in one commit; those that are gone already are left out."""
         dropped: tuple[str, ...] = ()
 
-        def attempt(found: Table) -> Pin:
+        def attempt(found: Table) -> TagResult:
             nonlocal dropped
             held = tuple(ref for ref in refs if ref in found.metadata.refs)
             if held:
@@ -121,14 +121,14 @@ class IcebergPins:
                 for ref in held:
                     manage = manage.remove_branch(ref)  # a tag goes the same way
                 manage.commit()
-            return Pin(table, ", ".join(held), "", "removed" if held else "absent")
+            return TagResult(table, ", ".join(held), "", "removed" if held else "absent")
 
-        made = self._retrying(table, ", ".join(refs), "", attempt)
+        made = self._retry_commit(table, ", ".join(refs), "", attempt)
         if made.outcome == "not_pinned":
             raise EngineError(made.warning or f"refs of {table} cannot be removed", table=table)
         return dropped
 
-    def _retrying(self, table: str, tag: str, snapshot_id: str, attempt: Callable[[Table], Pin]) -> Pin:
+    def _retry_commit(self, table: str, tag: str, snapshot_id: str, attempt: Callable[[Table], TagResult]) -> TagResult:
         from pyiceberg.exceptions import BadRequestError, ForbiddenError, UnauthorizedError
 
         wait, trouble = _FIRST_WAIT_SECONDS, ""
@@ -136,7 +136,9 @@ class IcebergPins:
             try:
                 return attempt(self._tables.load(table))
             except (BadRequestError, ForbiddenError, NotImplementedError, PermissionError, UnauthorizedError) as no:
-                return Pin(table, tag, snapshot_id, "not_pinned", f"{table} cannot be tagged: {type(no).__name__} {no}")
+                return TagResult(
+                    table, tag, snapshot_id, "not_pinned", f"{table} cannot be tagged: {type(no).__name__} {no}"
+                )
             except ErrataError:
                 raise
             except Exception as error:  # noqa: BLE001  a lost race, no answer, a lock: drivers have no common base

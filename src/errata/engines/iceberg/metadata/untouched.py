@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from errata.engines.iceberg.metadata.partition_fields import place_in
+from errata.engines.iceberg.metadata.partition_fields import find_spec_field
 from errata.engines.iceberg.metadata.tables import TableLoader
-from errata.model.diff import Outside
+from errata.model.diff import OutsideScope
 from errata.model.manifest import TargetPin
 from errata.ports.tables import OutsideReader
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import ManifestFile
     from pyiceberg.table import Table
 
-Files = dict[str, set[tuple[str, int]]]
-_ELSEWHERE = "files without a partition of this grain"
+FilesByPartition = dict[str, set[tuple[str, int]]]
+_NO_PARTITION = "files without a partition of this grain"
 
 
-class IcebergOutside:
+class IcebergOutsideReader:
     """Compares live files of snapshots; opens no data file, starts no JVM."""
 
     def __init__(self, tables: TableLoader) -> None:
@@ -30,7 +30,7 @@ class IcebergOutside:
 
     def outside(
         self, target: TargetPin, before: str | None, after: str | None, partitions: Sequence[str]
-    ) -> Outside | None:
+    ) -> OutsideScope | None:
         """See the port."""
         table = self._tables.load(target.table)
         found = [table.metadata.snapshot_by_id(int(one)) if one else None for one in (before, after)]
@@ -43,19 +43,19 @@ class IcebergOutside:
         scope = set(partitions)
         names = (sides[0].keys() | sides[1].keys() | shared.keys()) - scope
         differing = [name for name in names if sides[0].get(name, set()) != sides[1].get(name, set())]
-        return Outside(len(names), tuple(sorted(differing)))
+        return OutsideScope(len(names), tuple(sorted(differing)))
 
     @staticmethod
-    def _live(table: Table, target: TargetPin, manifests: Sequence[ManifestFile]) -> Files:
-        files: Files = {}
+    def _live(table: Table, target: TargetPin, manifests: Sequence[ManifestFile]) -> FilesByPartition:
+        files: FilesByPartition = {}
         for manifest in manifests:
             spec = table.specs()[manifest.partition_spec_id]
-            place = place_in(spec, table.schema(), target.column, target.grain)
+            place = find_spec_field(spec, table.schema(), target.column, target.grain)
             for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
                 file = entry.data_file
                 name = place.text(file.partition[place.position]) if place else None
-                files.setdefault(name or _ELSEWHERE, set()).add((file.file_path, int(file.content or 0)))
+                files.setdefault(name or _NO_PARTITION, set()).add((file.file_path, int(file.content or 0)))
         return files
 
 
-_conforms: type[OutsideReader] = IcebergOutside
+_conforms: type[OutsideReader] = IcebergOutsideReader

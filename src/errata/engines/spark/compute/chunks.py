@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
 
-from errata.engines.failures import cause_of, meaning
+from errata.engines.failures import cause_of, classify_error
 from errata.engines.files.source import FileSource
 from errata.engines.spark.columns import in_partitions, partition_text
-from errata.engines.spark.compute.lineage import deterministic_id, lineage_values, stamp
-from errata.engines.spark.compute.merge import DELETED, ambiguous_merge, marked, merged
-from errata.engines.spark.compute.output_contract import conform, null_in_required
-from errata.engines.spark.compute.restore import restored_rows
-from errata.engines.spark.compute.transforms import load_transform, ship
-from errata.engines.spark.inputs.frames import frames, pinned_files, snapshot_frame, with_later_columns
-from errata.engines.spark.measure.aggregates import content_of
+from errata.engines.spark.compute.lineage import build_lineage, deterministic_id, stamp
+from errata.engines.spark.compute.merge import DELETED, find_merge_violation, mark_deletions, merge_rows
+from errata.engines.spark.compute.output_contract import conform_output, find_null_violation
+from errata.engines.spark.compute.restore import read_restored_rows
+from errata.engines.spark.compute.transforms import load_transform, pickle_by_value
+from errata.engines.spark.inputs.frames import add_later_columns, list_pinned_files, read_input_frames, read_snapshot
+from errata.engines.spark.measure.aggregates import digest_partitions
 from errata.engines.spark.measure.measurer import SparkMeasurer
-from errata.engines.spark.runtime.costs import cost_of
+from errata.engines.spark.runtime.costs import read_job_costs
 from errata.engines.spark.runtime.spark_session import SparkRuntime
 from errata.engines.spark.write.append import SparkWriter
-from errata.engines.spark.write.quarantine import Aside, write_quarantine
+from errata.engines.spark.write.quarantine import TransformQuarantine, write_quarantine
 from errata.errors import EngineError, ErrataError, SourceChanged, TransformFailed, UsageError
 from errata.failpoints import failpoint
 from errata.model.context import Context, Mode
-from errata.model.partition import end_of, fold_text, oldest_first, start_of
+from errata.model.partition import end_of, format_ranges, sort_oldest_first, start_of
 from errata.model.product import Merge
 from errata.model.refs import run_branch
 from errata.ports.compute import TRIAL, ChunkEngine, ChunkWork
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from errata.ports.measure import Measurer
 
 
-class SparkChunks:
+class SparkChunkEngine:
     """Chunks on one Spark session."""
 
     def __init__(
@@ -60,7 +60,7 @@ class SparkChunks:
 
     def check_sources(self, work: ChunkWork) -> None:
         """Re-stat every pinned file this chunk reads."""
-        files = pinned_files(work.manifest, work.parts, work.chunk.partitions)
+        files = list_pinned_files(work.manifest, work.parts, work.chunk.partitions)
         if problems := self._sources.verify(files):
             shown = "\n".join(f"  {problem}" for problem in problems[:20])
             raise SourceChanged(
@@ -77,54 +77,58 @@ class SparkChunks:
         session.sparkContext.setJobGroup(work.attempt, f"chunk {work.chunk.chunk_id}", interruptOnCancel=True)
         if self._runtime.pool is not None:
             session.sparkContext.setLocalProperty("spark.scheduler.pool", self._runtime.pool)
-        aside = Aside(work.manifest)
-        output = self._output(work, aside)
+        aside = TransformQuarantine(work.manifest)
+        output = self._compute_output(work, aside)
         # first, so that what is known of the rows is known when the output lands
-        self._fates[work.attempt] = self._blaming_the_chunk(
+        self._fates[work.attempt] = self._translate_errors(
             work, partial(write_quarantine, session, self._writer, work, aside, self._ensure_quarantine)
         )
         failpoint("stage.before_commit")
         table, mark = work.manifest.target.staging.table, ("errata.attempt", work.attempt)
         properties = {"errata.run": work.run_id}
-        self._blaming_the_chunk(
+        self._translate_errors(
             work, partial(self._writer.append, output, table, run_branch(work.run_id), mark, properties)
         )
         failpoint("stage.after_commit")
 
-    def _output(self, work: ChunkWork, aside: Aside | None = None, spread: int | None = None) -> DataFrame:
+    def _compute_output(
+        self, work: ChunkWork, aside: TransformQuarantine | None = None, spread: int | None = None
+    ) -> DataFrame:
         manifest = work.manifest
         if manifest.restored is not None:
-            return restored_rows(self._runtime.session, manifest, manifest.restored, work.chunk.partitions)
+            return read_restored_rows(self._runtime.session, manifest, manifest.restored, work.chunk.partitions)
         code = manifest.code
         build = load_transform(work.parts[code.zip_digest], code.zip_digest, code.call, self._cache)
-        inputs = frames(self._runtime.session, manifest, work.parts, work.chunk.partitions, work.earlier)
+        inputs = read_input_frames(self._runtime.session, manifest, work.parts, work.chunk.partitions, work.earlier)
         if spread is not None:
             inputs = {name: rows.repartition(spread) for name, rows in inputs.items()}
-        frame = self._blaming_the_chunk(work, partial(build, context_for(work, aside or Aside(manifest)), **inputs))
-        ship()
-        lineage = lineage_values(work.run_id, manifest, work.chunk)
+        frame = self._translate_errors(
+            work, partial(build, build_context(work, aside or TransformQuarantine(manifest)), **inputs)
+        )
+        pickle_by_value()
+        lineage = build_lineage(work.run_id, manifest, work.chunk)
         wanted = {name: lineage[name] for name in manifest.lineage_columns}
         frame, leave_out = stamp(frame, wanted), manifest.has_override("schema")
         if manifest.publish.merge is None:
-            return conform(frame, manifest.target, may_leave_out=leave_out)
-        return self._merged(work, frame, may_leave_out=leave_out)
+            return conform_output(frame, manifest.target, may_leave_out=leave_out)
+        return self._merge_output(work, frame, may_leave_out=leave_out)
 
-    def _merged(self, work: ChunkWork, frame: DataFrame, *, may_leave_out: bool) -> DataFrame:
+    def _merge_output(self, work: ChunkWork, frame: DataFrame, *, may_leave_out: bool) -> DataFrame:
         """What the partitions held at the base, with the transform's rows merged in."""
         target, merge = work.manifest.target, work.manifest.publish.merge or Merge()
-        changes = self._blaming_the_chunk(work, partial(marked, frame, merge))
+        changes = self._translate_errors(work, partial(mark_deletions, frame, merge))
         markers = [name for name in changes.columns if name in merge.markers and name not in target.columns]
-        changes = conform(changes.drop(*markers), target, may_leave_out=may_leave_out, beside=(DELETED,))
+        changes = conform_output(changes.drop(*markers), target, may_leave_out=may_leave_out, beside=(DELETED,))
         partitions = work.chunk.partitions
-        base = snapshot_frame(self._runtime.session, target.table, target.base_snapshot_id, len(partitions))
-        prior = with_later_columns(base, target)
+        base = read_snapshot(self._runtime.session, target.table, target.base_snapshot_id, len(partitions))
+        prior = add_later_columns(base, target)
         prior = prior.where(in_partitions(target.column, target.column_type, target.grain, partitions))
-        return merged(prior, changes, target, merge.version, partitions, work.manifest.classified)
+        return merge_rows(prior, changes, target, merge.version, partitions, work.manifest.classified)
 
     def explain(self, work: ChunkWork, error: Exception) -> ErrataError:
         """See the port."""
         where = f"chunk {work.chunk.chunk_id}"
-        known = meaning(error, where, self._runtime.exit_code)
+        known = classify_error(error, where, self._runtime.exit_code)
         return known or EngineError(
             f"{where} could not be staged: {cause_of(error)}",
             state="nothing of this chunk was adopted; main is unchanged",
@@ -134,17 +138,17 @@ class SparkChunks:
     def cost(self, work: ChunkWork) -> Mapping[str, int]:
         """See the port."""
         fates = self._fates.pop(work.attempt, {})
-        return {**cost_of(self._runtime.session.sparkContext, work.attempt), **fates}
+        return {**read_job_costs(self._runtime.session.sparkContext, work.attempt), **fates}
 
     def digests(self, work: ChunkWork, parallelism: int) -> Mapping[str, str]:
         """See the port: other tasks, other splits, other order of rows; the same content or not the same."""
         target, session = work.manifest.target, self._runtime.session
         columns = sorted(set(target.columns) - set(work.manifest.lineage_columns))
-        with _set(session, {"spark.sql.shuffle.partitions": str(parallelism)}):
-            output = self._output(work, spread=parallelism)
+        with _override_conf(session, {"spark.sql.shuffle.partitions": str(parallelism)}):
+            output = self._compute_output(work, spread=parallelism)
             try:
-                found = self._blaming_the_chunk(
-                    work, partial(content_of, output, target, work.chunk.partitions, columns)
+                found = self._translate_errors(
+                    work, partial(digest_partitions, output, target, work.chunk.partitions, columns)
                 )
             except UsageError as error:
                 # what cannot be summed up here is the transform's output, not a check
@@ -155,26 +159,26 @@ class SparkChunks:
     def trial(self, work: ChunkWork) -> Iterator[tuple[Measurer, Mapping[str, int]]]:
         """See the port: computed once and kept, because the gate and the diff both look at it."""
         target, session = work.manifest.target, self._runtime.session
-        output = self._output(work).persist()
+        output = self._compute_output(work).persist()
         try:
             text = partition_text(target.column, target.column_type, target.grain).alias("partition")
-            counted = self._blaming_the_chunk(work, output.groupBy(text).count().collect)
+            counted = self._translate_errors(work, output.groupBy(text).count().collect)
             rows = {row["partition"]: int(row["count"]) for row in counted}
             yield SparkMeasurer(session, work.parts.__getitem__, unwritten={TRIAL: output}), rows
         finally:
             output.unpersist()
 
-    def _blaming_the_chunk(self, work: ChunkWork, act: Callable[[], Any]) -> Any:
+    def _translate_errors(self, work: ChunkWork, act: Callable[[], Any]) -> Any:
         try:
             return act()
         except ErrataError:
             raise
         except (Exception, SystemExit) as error:
-            shown = fold_text(work.manifest.target.grain, work.chunk.partitions)
+            shown = format_ranges(work.manifest.target.grain, work.chunk.partitions)
             where = f"chunk {work.chunk.chunk_id} ({shown})"
-            if broken := null_in_required(error, where) or ambiguous_merge(error, where):
+            if broken := find_null_violation(error, where) or find_merge_violation(error, where):
                 raise broken from error
-            if known := meaning(error, where, self._runtime.exit_code):
+            if known := classify_error(error, where, self._runtime.exit_code):
                 raise known from error
             if work.manifest.restored is not None and isinstance(error, Exception):  # no transform had a part in it
                 raise self.explain(work, error) from error
@@ -191,10 +195,10 @@ class SparkChunks:
             self._runtime.session.sparkContext.cancelJobGroup(work.attempt)
 
 
-def context_for(work: ChunkWork, aside: Aside) -> Context:
+def build_context(work: ChunkWork, aside: TransformQuarantine) -> Context:
     """What the transform of this attempt is told; what it sets aside is in ``aside`` afterwards."""
     manifest, grain = work.manifest, work.manifest.target.grain
-    partitions = oldest_first(grain, work.chunk.partitions)
+    partitions = sort_oldest_first(grain, work.chunk.partitions)
     timed = [name for name in partitions if grain.is_time and name != "null"]
     return Context(
         run_id=work.run_id,
@@ -206,7 +210,7 @@ def context_for(work: ChunkWork, aside: Aside) -> Context:
         end=end_of(grain, timed[-1]) if timed else None,
         config=manifest.code.config,
         version=manifest.code.version,
-        lineage=lineage_values(work.run_id, manifest, work.chunk),
+        lineage=build_lineage(work.run_id, manifest, work.chunk),
         _deterministic_id=deterministic_id,
         _stamp=stamp,
         _quarantine=aside,
@@ -214,7 +218,7 @@ def context_for(work: ChunkWork, aside: Aside) -> Context:
 
 
 @contextmanager
-def _set(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+def _override_conf(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
     before = {key: session.conf.get(key, None) for key in settings}
     for key, value in settings.items():
         session.conf.set(key, value)
@@ -225,4 +229,4 @@ def _set(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
             session.conf.unset(key) if old is None else session.conf.set(key, old)
 
 
-_conforms: type[ChunkEngine] = SparkChunks
+_conforms: type[ChunkEngine] = SparkChunkEngine

@@ -7,18 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 from errata.model.context import Mode
 from errata.model.manifest import Chunk, Manifest
-from errata.model.partition import oldest_first, widen
+from errata.model.partition import sort_oldest_first, widen_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def lineage_values(run_id: str, manifest: Manifest, chunk: Chunk) -> dict[str, str | None]:
+def build_lineage(run_id: str, manifest: Manifest, chunk: Chunk) -> dict[str, str | None]:
     """The values of all lineage columns for the rows of one chunk."""
     pinned = [pin for pin in manifest.inputs if pin.snapshot_id]
     grain = manifest.target.grain
-    ranges = [widen(grain, chunk.partitions, pin.lookback, pin.lookahead) for pin in manifest.inputs if pin.partition]
-    reads = oldest_first(grain, {name for names in ranges for name in names} or chunk.partitions)
+    ranges = [
+        widen_partitions(grain, chunk.partitions, pin.lookback, pin.lookahead)
+        for pin in manifest.inputs
+        if pin.partition
+    ]
+    reads = sort_oldest_first(grain, {name for names in ranges for name in names} or chunk.partitions)
     return {
         "produced_by_run_id": run_id,
         "produced_by_transform": manifest.code.call,

@@ -29,17 +29,17 @@ _CHANGE, _UNIT, _TOP, _RANK, _TIED = (
     "__errata_rank",
     "__errata_tied",
 )
-_TOLD = re.compile(r"errata merge: ([^\n]*)")
-_LONG = 200
+_MERGE_MESSAGE = re.compile(r"errata merge: ([^\n]*)")
+_MAX_VALUE_LENGTH = 200
 
 
-def marked(frame: DataFrame, merge: Merge) -> DataFrame:
+def mark_deletions(frame: DataFrame, merge: Merge) -> DataFrame:
     """The transform's rows with what the condition says of each; NULL is not true."""
     condition = F.expr(merge.sql) if merge.sql else F.lit(False)  # noqa: FBT003 - a literal is a value
     return frame.withColumn(DELETED, F.coalesce(condition.cast("boolean"), F.lit(False)))  # noqa: FBT003
 
 
-def merged(
+def merge_rows(
     prior: DataFrame,
     changes: DataFrame,
     target: TargetPin,
@@ -53,7 +53,7 @@ def merged(
     columns = [F.col(quoted(name)) for name in target.columns]
     sides = [
         prior.select(*columns, unit, F.lit(False).alias(DELETED), F.lit(0).alias(_CHANGE)),  # noqa: FBT003
-        _sound(changes, target, version, partitions, classified).select(
+        _check_changes(changes, target, version, partitions, classified).select(
             *columns, unit, F.col(DELETED), F.lit(1).alias(_CHANGE)
         ),
     ]
@@ -73,7 +73,7 @@ def merged(
         )
     )
     said = "version" if version else "key"
-    twice = _failure(f"two changes of one key have the same {said}", target, classified)
+    twice = _raise_for_row(f"two changes of one key have the same {said}", target, classified)
     is_winner = (F.col(_RANK) == 1) & ~F.col(DELETED)
     stays = (
         F.when(F.col(_TOP) == 0, F.col(_CHANGE) == 0)
@@ -83,7 +83,7 @@ def merged(
     return ranked.where(stays).select(*columns)
 
 
-def _sound(
+def _check_changes(
     changes: DataFrame, target: TargetPin, version: str | None, partitions: Sequence[str], classified: Sequence[str]
 ) -> DataFrame:
     """The changes, unless one of them has no answer; Spark tells when it meets it."""
@@ -94,35 +94,37 @@ def _sound(
     inside = F.coalesce(
         in_partitions(target.column, target.column_type, target.grain, partitions), F.lit(False)  # noqa: FBT003
     )  # fmt: skip
-    sound = F.when(no_key, _failure("a change has no key", target, classified))
+    sound = F.when(no_key, _raise_for_row("a change has no key", target, classified))
     if version:
-        sound = sound.when(F.col(quoted(version)).isNull(), _failure(f"a change has no {version}", target, classified))
-    outside = _failure("a deletion is of a partition outside the chunk", target, classified)
+        sound = sound.when(
+            F.col(quoted(version)).isNull(), _raise_for_row(f"a change has no {version}", target, classified)
+        )
+    outside = _raise_for_row("a deletion is of a partition outside the chunk", target, classified)
     return changes.where(sound.when(F.col(DELETED) & ~inside, outside).otherwise(F.lit(True)))  # noqa: FBT003
 
 
-def _failure(said: str, target: TargetPin, classified: Sequence[str]) -> Column:
+def _raise_for_row(said: str, target: TargetPin, classified: Sequence[str]) -> Column:
     """Fails the row that gets here, and names its key; a classified value is masked."""
     names = dict.fromkeys((*target.key, target.column))
     shown = [
-        F.concat(F.lit(f"{name}="), F.coalesce(_shown(name, target, name in classified), F.lit("NULL")))
+        F.concat(F.lit(f"{name}="), F.coalesce(_format_value(name, target, name in classified), F.lit("NULL")))
         for name in names
     ]
     return F.raise_error(F.concat(F.lit(f"errata merge: {said}: "), F.concat_ws(", ", *shown))).cast("boolean")
 
 
-def _shown(name: str, target: TargetPin, is_classified: bool) -> Column:
+def _format_value(name: str, target: TargetPin, is_classified: bool) -> Column:
     value = F.col(quoted(name))
     if is_classified:
         return F.when(value.isNotNull(), F.lit(MASK))
     if name == target.column:
         return partition_text(target.column, target.column_type, target.grain)
-    return F.regexp_replace(F.substring(value.cast("string"), 1, _LONG), r"\s", " ")
+    return F.regexp_replace(F.substring(value.cast("string"), 1, _MAX_VALUE_LENGTH), r"\s", " ")
 
 
-def ambiguous_merge(error: BaseException, where: str) -> OutputContract | None:
-    """What :func:`merged` raised from within Spark, when that is what the error is about."""
-    found = _TOLD.search(str(error))
+def find_merge_violation(error: BaseException, where: str) -> OutputContract | None:
+    """What :func:`merge_rows` raised from within Spark, when that is what the error is about."""
+    found = _MERGE_MESSAGE.search(str(error))
     if found is None:
         return None
     return OutputContract(

@@ -36,14 +36,14 @@ _SPARK_TYPES = {
 }
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _REQUIRED = re.compile(r"errata: (column \S+ of \S+ is required)")
-_UNSTAGED = "nothing of this chunk was staged; main is unchanged"
-_LEFT_OUT = (
+_UNSTAGED_STATE = "nothing of this chunk was staged; main is unchanged"
+_LEFT_OUT_HINT = (
     "select exactly the target's columns at the end of the transform, then plan again; a column that is gone for good "
     'is written as NULL by a plan with --override schema="WHY"'
 )
 
 
-def conform(
+def conform_output(
     frame: DataFrame, target: TargetPin, *, may_leave_out: bool = False, beside: tuple[str, ...] = ()
 ) -> DataFrame:
     """The frame's columns in the target's order; raises ``OutputContract`` listing every difference.
@@ -51,14 +51,14 @@ def conform(
     Columns ``beside`` the target's are Errata's own and stay at the end.
     """
     found = {
-        field.name: _iceberg_name(field.dataType.simpleString())
+        field.name: _to_iceberg_type(field.dataType.simpleString())
         for field in frame.schema.fields
         if field.name not in beside
     }
     left_out = [name for name in target.columns if name not in found]
     fixed = {*target.required, *target.key, target.column}
     problems = [
-        f"column {name} is missing" + (_why_not(name, target) if may_leave_out else "")
+        f"column {name} is missing" + (_explain_missing(name, target) if may_leave_out else "")
         for name in left_out
         if not may_leave_out or name in fixed
     ]
@@ -66,13 +66,13 @@ def conform(
     problems += [
         f"column {name}: expected {wanted}, found {found[name]}"
         for name, wanted in target.columns.items()
-        if name in found and not fits(found[name], _normal(wanted))
+        if name in found and not is_assignable(found[name], _normalize_type(wanted))
     ]
     if problems:
         raise OutputContract(
             f"the transform's output does not match {target.table}: {'; '.join(problems)}",
-            state=_UNSTAGED,
-            hint=_LEFT_OUT
+            state=_UNSTAGED_STATE,
+            hint=_LEFT_OUT_HINT
             if left_out
             else "select exactly the target's columns at the end of the transform, then "
             "plan again; types are never cast for you, with or without an override",
@@ -80,24 +80,27 @@ def conform(
         )
     nullable = {field.name for field in frame.schema.fields if field.nullable}
     return frame.select(
-        *[_missing(name, target) if name in left_out else _present(name, target, nullable) for name in target.columns],
+        *[
+            _build_null_column(name, target) if name in left_out else _select_present(name, target, nullable)
+            for name in target.columns
+        ],
         *beside,
     )
 
 
-def null_in_required(error: BaseException, where: str) -> OutputContract | None:
-    """What ``conform`` raised from within Spark, when that is what the error is about."""
+def find_null_violation(error: BaseException, where: str) -> OutputContract | None:
+    """What ``conform_output`` raised from within Spark, when that is what the error is about."""
     found = _REQUIRED.search(str(error))
     if found is None:
         return None
     return OutputContract(
         f"{where}: {found[1]}, and the transform's output holds NULL in it",
-        state=_UNSTAGED,
+        state=_UNSTAGED_STATE,
         hint="give the column a value in every row, then plan again; the table itself may be made to allow NULL",
     )
 
 
-def fits(found: str, wanted: str) -> bool:
+def is_assignable(found: str, wanted: str) -> bool:
     """Whether a value of one Iceberg type may be written to a column of another without changing it."""
     if found == wanted or (found, wanted) in _PROMOTIONS:
         return True
@@ -105,18 +108,18 @@ def fits(found: str, wanted: str) -> bool:
     return bool(narrow and wide and narrow[2] == wide[2] and int(narrow[1]) <= int(wide[1]))
 
 
-def spark_type(iceberg_type: str) -> str | None:
+def to_spark_type(iceberg_type: str) -> str | None:
     """A plain Iceberg type as Spark writes it; None for nested and other ones."""
     decimal = _DECIMAL.fullmatch(iceberg_type)
     return f"decimal({decimal[1]},{decimal[2]})" if decimal else _SPARK_TYPES.get(iceberg_type)
 
 
-def _why_not(name: str, target: TargetPin) -> str:
+def _explain_missing(name: str, target: TargetPin) -> str:
     kind = "required by the table" if name in target.required else "of the key or the partition"
     return f", and no override helps: it is {kind}, so it cannot be NULL"
 
 
-def _present(name: str, target: TargetPin, nullable: set[str]) -> Column:
+def _select_present(name: str, target: TargetPin, nullable: set[str]) -> Column:
     value = F.col(f"`{name}`")
     if name not in target.required or name not in nullable:
         return value
@@ -124,15 +127,15 @@ def _present(name: str, target: TargetPin, nullable: set[str]) -> Column:
     return F.coalesce(value, F.raise_error(f"errata: column {name} of {target.table} is required")).alias(name)
 
 
-def _missing(name: str, target: TargetPin) -> Column:
-    kind = spark_type(target.columns[name])
+def _build_null_column(name: str, target: TargetPin) -> Column:
+    kind = to_spark_type(target.columns[name])
     return (F.lit(None).cast(kind) if kind else F.lit(None)).alias(name)
 
 
-def _iceberg_name(simple: str) -> str:
+def _to_iceberg_type(simple: str) -> str:
     return _SPARK_NAMES.get(simple, simple)
 
 
-def _normal(iceberg_type: str) -> str:
+def _normalize_type(iceberg_type: str) -> str:
     decimal = _DECIMAL.fullmatch(iceberg_type)
     return f"decimal({decimal[1]},{decimal[2]})" if decimal else iceberg_type

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
 from errata.engines.spark.columns import in_partitions
-from errata.engines.spark.compute.output_contract import conform
-from errata.engines.spark.inputs.frames import snapshot_frame, with_later_columns
+from errata.engines.spark.compute.output_contract import conform_output
+from errata.engines.spark.inputs.frames import add_later_columns, read_snapshot
 from errata.model.partition_sql import quoted
 
 if TYPE_CHECKING:
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from errata.model.manifest import Manifest, Restored
 
 
-def restored_rows(
+def read_restored_rows(
     session: SparkSession, manifest: Manifest, restored: Restored, partitions: Sequence[str]
 ) -> DataFrame:
     """The rows as they read then, deletes applied; columns added since are NULL, renamed ones have today's name."""
     target = manifest.target
-    rows = snapshot_frame(session, target.table, restored.snapshot_id, len(partitions))
+    rows = read_snapshot(session, target.table, restored.snapshot_id, len(partitions))
     named = rows.select(*[F.col(quoted(then)).alias(now) for now, then in restored.columns.items()])
     cut = named.where(in_partitions(target.column, target.column_type, target.grain, partitions))
-    return conform(with_later_columns(cut, target), target)
+    return conform_output(add_later_columns(cut, target), target)

@@ -26,11 +26,11 @@ def load_transform(content: bytes, digest: str, call: str, cache: Path) -> Calla
     """The function ``module:name`` out of this zip."""
     if sha256(content) != digest:
         raise ManifestTampered(f"the planned code was refused; expected sha256 {digest}, found {sha256(content)}")
-    place = _kept(content, digest, cache)
+    place = _cache_zip(content, digest, cache)
     module_name, _, function_name = call.partition(":")
     with _importing:
         if _current != [place]:
-            _make_current(place, content)
+            _activate_zip(place, content)
         try:
             found: Callable[..., Any] = getattr(importlib.import_module(module_name), function_name)
         except (Exception, SystemExit) as error:
@@ -38,11 +38,11 @@ def load_transform(content: bytes, digest: str, call: str, cache: Path) -> Calla
                 f"the planned code cannot be imported: {call}: {type(error).__name__}: {error}",
                 hint="errata check, then plan again",
             ) from error
-        ship()
+        pickle_by_value()
         return found
 
 
-def ship() -> None:
+def pickle_by_value() -> None:
     """Pickle every module of the current zip by value; again after a transform ran, since it may import more."""
     from pyspark import cloudpickle
 
@@ -53,7 +53,7 @@ def ship() -> None:
                 cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
-def _kept(content: bytes, digest: str, cache: Path) -> Path:
+def _cache_zip(content: bytes, digest: str, cache: Path) -> Path:
     place = cache / f"code-{digest}.zip"
     if not place.exists() or sha256(place.read_bytes()) != digest:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def _kept(content: bytes, digest: str, cache: Path) -> Path:
     return place
 
 
-def _make_current(place: Path, content: bytes) -> None:
+def _activate_zip(place: Path, content: bytes) -> None:
     """First on the path, ahead of the working directory, for as long as this code runs."""
     for old in _current:
         sys.path.remove(str(old))

@@ -16,10 +16,10 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 from pyspark.sql import types as T  # noqa: N812
 
 from errata.engines.spark.columns import content_hashes
-from errata.engines.spark.diff.pairs import BEFORE, PARTITION, SIDE, Counted, Pairs
-from errata.engines.spark.diff.profile import profile
-from errata.engines.spark.diff.values import plain_value
-from errata.model.diff import ColumnChange, Diff, PartitionDiff, SampleRow, SchemaDiff, masked, total_by_column
+from errata.engines.spark.diff.pairs import BEFORE, PARTITION, SIDE, PairCounts, Pairs
+from errata.engines.spark.diff.profile import profile_columns
+from errata.engines.spark.diff.values import to_plain_value
+from errata.model.diff import ColumnChange, Diff, PartitionDiff, SampleRow, SchemaDiff, mask_row, sum_by_column
 from errata.model.manifest import Manifest
 from errata.model.partition_sql import quoted
 from errata.ports.measure import ContentDigest
@@ -45,38 +45,38 @@ def compare_snapshots(
     tolerance = {name: amount for name, amount in manifest.tolerance.items() if name in common}
     pairs = Pairs(before, after, pin, common, tolerance, hidden)
     differing = [p for p in partitions if digests_before[p] != digests_after[p]]
-    found = {p: _same(p, digests_after[p]) for p in partitions if p not in set(differing)}
+    found = {p: _build_unchanged(p, digests_after[p]) for p in partitions if p not in set(differing)}
     keyed = bool(pin.key) and set(pin.key) <= set(common)
-    counted = pairs.count(differing) if keyed and differing else Counted({}, (), ())
+    counted = pairs.count(differing) if keyed and differing else PairCounts({}, (), ())
     by_row = list(counted.repeated if keyed else differing)
     found |= counted.partitions
     if by_row:
-        found |= _by_row(pairs, by_row)
+        found |= _compare_by_row(pairs, by_row)
     ordered = tuple(found[p] for p in partitions)
     return Diff(
-        schema=_schema_diff(before, after, columns),
+        schema=_compare_schemas(before, after, columns),
         partitions=ordered,
-        columns=_totals(pairs, ordered),
-        sample=_Samples(pairs).take(ordered, sample),
-        notes=_notes(keyed=keyed, by_row=by_row, tolerance=tolerance),
+        columns=_total_columns(pairs, ordered),
+        sample=_SampleReader(pairs).take(ordered, sample),
+        notes=_build_notes(keyed=keyed, by_row=by_row, tolerance=tolerance),
         together=counted.together,
-        distributions=profile(pairs, differing, _moving(pairs, ordered)),
+        distributions=profile_columns(pairs, differing, _select_profiled(pairs, ordered)),
         masked=tuple(sorted(hidden)),
         tolerance=tolerance,
     )
 
 
-def _totals(pairs: Pairs, found: Sequence[PartitionDiff]) -> dict[str, ColumnChange]:
-    totals = total_by_column(found)
+def _total_columns(pairs: Pairs, found: Sequence[PartitionDiff]) -> dict[str, ColumnChange]:
+    totals = sum_by_column(found)
     changed = [part for part in found if part.changed]
     names = [name for name, change in totals.items() if change.changed]
     rows = sum(part.before_rows + part.after_rows for part in changed)
     one_in = max(1, sum(part.changed for part in changed) // MEDIAN_VALUES, rows // MEDIAN_ROWS)
-    medians = pairs.medians([part.partition for part in changed], names, one_in)
+    medians = pairs.compute_medians([part.partition for part in changed], names, one_in)
     return {name: replace(change, median_percent=medians.get(name)) for name, change in totals.items()}
 
 
-def _notes(*, keyed: bool, by_row: Sequence[str], tolerance: Mapping[str, str]) -> tuple[str, ...]:
+def _build_notes(*, keyed: bool, by_row: Sequence[str], tolerance: Mapping[str, str]) -> tuple[str, ...]:
     notes = []
     if not keyed:
         notes.append("the product has no key; rows are compared whole: a change is one row removed and one added")
@@ -87,7 +87,7 @@ def _notes(*, keyed: bool, by_row: Sequence[str], tolerance: Mapping[str, str]) 
     return tuple(notes)
 
 
-def _moving(pairs: Pairs, found: Sequence[PartitionDiff]) -> list[str]:
+def _select_profiled(pairs: Pairs, found: Sequence[PartitionDiff]) -> list[str]:
     """Columns whose distribution can have changed: those that changed, or all where rows came or went."""
     if any(part.added or part.removed for part in found):
         return [name for name in pairs.columns if name != pairs.pin.column]
@@ -95,11 +95,11 @@ def _moving(pairs: Pairs, found: Sequence[PartitionDiff]) -> list[str]:
     return [name for name in pairs.columns if name in changed]
 
 
-def _same(partition: str, digest: ContentDigest) -> PartitionDiff:
+def _build_unchanged(partition: str, digest: ContentDigest) -> PartitionDiff:
     return PartitionDiff(partition, digest.rows, digest.rows, 0, 0, 0, digest.rows, method="same")
 
 
-def _schema_diff(before: DataFrame, after: DataFrame, columns: Sequence[str]) -> SchemaDiff:
+def _compare_schemas(before: DataFrame, after: DataFrame, columns: Sequence[str]) -> SchemaDiff:
     old = {f.name: f.dataType.simpleString() for f in before.schema.fields}
     new = {f.name: f.dataType.simpleString() for f in after.schema.fields}
     watched = sorted(set(columns) | (set(old) ^ set(new)))
@@ -110,10 +110,10 @@ def _schema_diff(before: DataFrame, after: DataFrame, columns: Sequence[str]) ->
     )
 
 
-def _by_row(pairs: Pairs, partitions: Sequence[str]) -> dict[str, PartitionDiff]:
+def _compare_by_row(pairs: Pairs, partitions: Sequence[str]) -> dict[str, PartitionDiff]:
     """Partitions compared as multisets of rows."""
     counts = (
-        _multiset(pairs, partitions, [])
+        _count_identical_rows(pairs, partitions, [])
         .groupBy(PARTITION)
         .agg(
             F.sum("nb").alias("before_rows"),
@@ -138,10 +138,10 @@ def _by_row(pairs: Pairs, partitions: Sequence[str]) -> dict[str, PartitionDiff]
     }
 
 
-def _multiset(pairs: Pairs, partitions: Sequence[str], extra: Sequence[Column]) -> DataFrame:
+def _count_identical_rows(pairs: Pairs, partitions: Sequence[str], extra: Sequence[Column]) -> DataFrame:
     # hashes instead of rows: 128 bits tell rows apart, and maps cannot be grouped by
     first, second = content_hashes(pairs.after, pairs.columns)
-    rows = pairs.tagged(partitions, [first.alias("ha"), second.alias("hb"), *extra])
+    rows = pairs.union_sides(partitions, [first.alias("ha"), second.alias("hb"), *extra])
     is_before = F.col(SIDE) == BEFORE
     kept = [F.first("row").alias("row")] if extra else []
     counts = [F.count_if(is_before).alias("nb"), F.count_if(~is_before).alias("na")]
@@ -149,7 +149,7 @@ def _multiset(pairs: Pairs, partitions: Sequence[str], extra: Sequence[Column]) 
 
 
 @dataclass(frozen=True, slots=True)
-class _Samples:
+class _SampleReader:
     """Differing rows to look at; classified values are masked before a row leaves here."""
 
     pairs: Pairs
@@ -166,20 +166,20 @@ class _Samples:
             room -= differing
         rows: list[SampleRow] = []
         if chosen["key"]:
-            rows += self._changed_rows(chosen["key"], wanted)
+            rows += self._read_changed_rows(chosen["key"], wanted)
         if chosen["rows"] and len(rows) < wanted:
-            rows += self._odd_rows(chosen["rows"], wanted - len(rows))
+            rows += self._read_unpaired_rows(chosen["rows"], wanted - len(rows))
         return tuple(rows)
 
-    def _changed_rows(self, partitions: Sequence[str], limit: int) -> list[SampleRow]:
+    def _read_changed_rows(self, partitions: Sequence[str], limit: int) -> list[SampleRow]:
         keys = [f"k{n}" for n in range(len(self.pairs.key))]
-        differing = self.pairs.paired(partitions).where(F.col("status").isin("added", "removed", "changed"))
+        differing = self.pairs.pair_rows(partitions).where(F.col("status").isin("added", "removed", "changed"))
         # changed rows say most, so they come first
         rank = F.when(F.col("status") == "changed", 0).otherwise(1)
         rows = differing.orderBy(rank, PARTITION, *keys).limit(limit).collect()
-        return [self._sample_row(row) for row in rows]
+        return [self._build_sample_row(row) for row in rows]
 
-    def _sample_row(self, row: Row) -> SampleRow:
+    def _build_sample_row(self, row: Row) -> SampleRow:
         key = {name: row[f"k{n}"] for n, name in enumerate(self.pairs.key)}
         shown = [
             (n, name) for n, name in enumerate(self.pairs.values) if row["status"] != "changed" or row["word"][n] == "x"
@@ -187,24 +187,30 @@ class _Samples:
         before, after = (
             {} if row[side] is None else {name: row[side][f"v{n}"] for n, name in shown} for side in ("b", "a")
         )
-        return SampleRow(row[PARTITION], row["status"], self._plain(key), self._plain(before), self._plain(after))
+        return SampleRow(
+            row[PARTITION],
+            row["status"],
+            self._to_plain_row(key),
+            self._to_plain_row(before),
+            self._to_plain_row(after),
+        )
 
-    def _odd_rows(self, partitions: Sequence[str], limit: int) -> list[SampleRow]:
+    def _read_unpaired_rows(self, partitions: Sequence[str], limit: int) -> list[SampleRow]:
         columns = self.pairs.columns
         row = F.struct(*(F.col(quoted(name)).alias(f"c{n}") for n, name in enumerate(columns))).alias("row")
-        odd = _multiset(self.pairs, partitions, [row]).where(F.col("na") != F.col("nb"))
+        odd = _count_identical_rows(self.pairs, partitions, [row]).where(F.col("na") != F.col("nb"))
         result = []
         for found in odd.orderBy(PARTITION, "ha", "hb").limit(limit).collect():
-            values = self._plain({name: found["row"][f"c{n}"] for n, name in enumerate(columns)})
+            values = self._to_plain_row({name: found["row"][f"c{n}"] for n, name in enumerate(columns)})
             key = {name: values[name] for name in self.pairs.key if name in values}
             rest = {name: value for name, value in values.items() if name not in key}
             change, before, after = ("added", {}, rest) if found["na"] > found["nb"] else ("removed", rest, {})
             result.append(SampleRow(found[PARTITION], change, key, before, after))
         return result
 
-    def _plain(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        shown = masked(row, self.pairs.masked)
+    def _to_plain_row(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        shown = mask_row(row, self.pairs.masked)
         # PySpark hands instants over in the zone of this machine and does not say so
         zoned = [name for name in shown if isinstance(self.pairs.kinds.get(name), T.TimestampType)]
         instants = {name: shown[name].astimezone(UTC) for name in zoned if isinstance(shown[name], datetime)}
-        return {name: plain_value(value) for name, value in (shown | instants).items()}
+        return {name: to_plain_value(value) for name, value in (shown | instants).items()}

@@ -17,25 +17,25 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 from pyspark.sql import types as T  # noqa: N812
 
 from errata.engines.spark.columns import in_partitions, partition_text
-from errata.engines.spark.diff.values import number_text
-from errata.engines.spark.measure.checksums import comparable
-from errata.model.diff import ColumnChange, PartitionDiff, Together
+from errata.engines.spark.diff.values import format_sum
+from errata.engines.spark.measure.checksums import comparable_sql
+from errata.model.diff import ChangePattern, ColumnChange, PartitionDiff
 from errata.model.manifest import TargetPin
 from errata.model.partition_sql import quoted
 
 PARTITION, SIDE = "__errata_partition", "__errata_side"
 BEFORE, AFTER = 0, 1
 STATUSES = ("added", "removed", "changed", "unchanged", "repeated")
-PATTERNS = 50
+MAX_PATTERNS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class PairCounts:
     """What pairing found: partitions compared by key, those in which a key repeats, and the scope as a whole."""
 
     partitions: Mapping[str, PartitionDiff]
     repeated: tuple[str, ...]
-    together: tuple[Together, ...]
+    together: tuple[ChangePattern, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Pairs:
         """Column types of the candidate."""
         return {field.name: field.dataType for field in self.after.schema.fields}
 
-    def tagged(self, partitions: Sequence[str], columns: Sequence[Column]) -> DataFrame:
+    def union_sides(self, partitions: Sequence[str], columns: Sequence[Column]) -> DataFrame:
         """Both sides, one under the other, cut to the partitions."""
         pin = self.pin
         cut = in_partitions(pin.column, pin.column_type, pin.grain, partitions)
@@ -75,15 +75,17 @@ class Pairs:
         ]
         return sides[0].unionAll(sides[1])
 
-    def paired(self, partitions: Sequence[str], one_in: int = 1) -> DataFrame:
+    def pair_rows(self, partitions: Sequence[str], one_in: int = 1) -> DataFrame:
         """One row per key: ``b`` and ``a`` with values ``v0…``, a status, and the word of what changed.
 
         With ``one_in`` so many keys only one is looked at, chosen by its hash.
         """
         kinds = self.kinds
         keys = [F.col(quoted(name)).alias(f"k{n}") for n, name in enumerate(self.key)]
-        values = [F.expr(comparable(quoted(name), kinds[name])).alias(f"v{n}") for n, name in enumerate(self.values)]
-        rows = self.tagged(partitions, [*keys, F.struct(F.lit(0).alias("row"), *values).alias("v")])
+        values = [
+            F.expr(comparable_sql(quoted(name), kinds[name])).alias(f"v{n}") for n, name in enumerate(self.values)
+        ]
+        rows = self.union_sides(partitions, [*keys, F.struct(F.lit(0).alias("row"), *values).alias("v")])
         if one_in > 1:
             rows = rows.where(F.pmod(F.xxhash64(*(F.col(f"k{n}") for n in range(len(keys)))), F.lit(one_in)) == 0)
         is_before = F.col(SIDE) == BEFORE
@@ -99,7 +101,7 @@ class Pairs:
                 F.first(F.when(~is_before, F.col("v")), ignorenulls=True).alias("a"),
             )
         )
-        letters = [self._letter(n, name) for n, name in enumerate(self.values)]
+        letters = [self._build_letter(n, name) for n, name in enumerate(self.values)]
         status = (
             F.when((F.col("nb") > 1) | (F.col("na") > 1), "repeated")
             .when(F.col("nb") == 0, "added")
@@ -109,9 +111,9 @@ class Pairs:
         )
         return paired.withColumn("word", F.concat(*letters) if letters else F.lit("")).withColumn("status", status)
 
-    def count(self, partitions: Sequence[str]) -> Counted:
+    def count(self, partitions: Sequence[str]) -> PairCounts:
         """Partitions, columns and patterns in one query; its answer has a row per partition and a few more."""
-        words = self._words(partitions)
+        words = self._count_words(partitions)
         sets = [[F.col(PARTITION)], [F.col("word")]]
         grouping = F.grouping_id().alias("gid")
         totals = [F.sum(F.when(~F.col("broken"), F.col("rows"))).alias("together")]
@@ -129,67 +131,67 @@ class Pairs:
         rank = F.when(F.col("gid") == 1, 0).otherwise(1)
         of_changes = (F.col("gid") != 2) | F.contains(F.col("word"), F.lit("x"))
         ordered = grouped.where(of_changes).orderBy(rank, F.col("together").desc(), "word")
-        return self._counted(ordered.limit(len(partitions) + PATTERNS).collect(), partitions)
+        return self._counted(ordered.limit(len(partitions) + MAX_PATTERNS).collect(), partitions)
 
-    def medians(self, partitions: Sequence[str], names: Sequence[str], one_in: int) -> dict[str, str]:
+    def compute_medians(self, partitions: Sequence[str], names: Sequence[str], one_in: int) -> dict[str, str]:
         """The median movement, in percent, of the values of these columns that changed; see :meth:`paired`."""
         wanted = [name for name in names if self._is_summed(name)]
         if not wanted or not partitions:
             return {}
         narrow = replace(self, columns=[*self.key, *wanted])
-        paired = narrow.paired(partitions, one_in).where(_is_changed())
-        aggregates = [F.percentile_approx(_percent(n), 0.5).alias(f"m{n}") for n in range(len(wanted))]
+        paired = narrow.pair_rows(partitions, one_in).where(_is_changed())
+        aggregates = [F.percentile_approx(_compute_percent(n), 0.5).alias(f"m{n}") for n in range(len(wanted))]
         found = paired.agg(*aggregates).collect()[0].asDict()
         known = {name: found[f"m{n}"] for n, name in enumerate(narrow.values)}
-        return {name: _hundredths(percent) for name, percent in known.items() if percent is not None}
+        return {name: _format_percent(percent) for name, percent in known.items() if percent is not None}
 
-    def _words(self, partitions: Sequence[str]) -> DataFrame:
+    def _count_words(self, partitions: Sequence[str]) -> DataFrame:
         """Rows by partition, status and word, with sums: small from here on."""
         aggregates = [F.count("*").alias("rows"), F.sum("nb").alias("nb"), F.sum("na").alias("na")]
         for n, name in enumerate(self.values):
             if self._is_summed(name):
-                aggregates += self._sums(n, name)
-        words = self.paired(partitions).groupBy(PARTITION, "status", "word").agg(*aggregates)
+                aggregates += self._build_sums(n, name)
+        words = self.pair_rows(partitions).groupBy(PARTITION, "status", "word").agg(*aggregates)
         # a partition in which a key repeats is compared whole, so its pairs count for nothing
         is_broken = F.max(F.col("status") == "repeated").over(Window.partitionBy(PARTITION))
         return words.withColumn("broken", is_broken)
 
-    def _letter(self, n: int, name: str) -> Column:
+    def _build_letter(self, n: int, name: str) -> Column:
         """``=`` the same, ``~`` within its tolerance, ``x`` changed, ``-`` not on both sides."""
         old, new = F.col(f"b.v{n}"), F.col(f"a.v{n}")
         letter = F.when((F.col("nb") != 1) | (F.col("na") != 1), "-").when(old.eqNullSafe(new), "=")
         if name in self.tolerance:
-            letter = letter.when(_is_near(old, new, self.tolerance[name], self.kinds[name]), "~")
+            letter = letter.when(_is_within_tolerance(old, new, self.tolerance[name], self.kinds[name]), "~")
         return letter.otherwise("x")
 
     def _is_summed(self, name: str) -> bool:
         return isinstance(self.kinds[name], T.NumericType) and name not in self.masked
 
-    def _sums(self, n: int, name: str) -> list[Column]:
+    def _build_sums(self, n: int, name: str) -> list[Column]:
         old, new = F.col(f"b.v{n}"), F.col(f"a.v{n}")
         exact = [c.cast("decimal(38,0)") if isinstance(self.kinds[name], T.IntegralType) else c for c in (old, new)]
         return [F.sum(exact[0]).alias(f"before{n}"), F.sum(exact[1]).alias(f"after{n}")]
 
-    def _counted(self, rows: Sequence[Row], partitions: Sequence[str]) -> Counted:
+    def _counted(self, rows: Sequence[Row], partitions: Sequence[str]) -> PairCounts:
         parts = {row[PARTITION]: row for row in rows if row["gid"] == 1}
         repeated = tuple(p for p in partitions if p in parts and parts[p]["repeated"])
-        return Counted(
+        return PairCounts(
             {name: self._partition(row) for name, row in parts.items() if name not in repeated},
             repeated,
-            tuple(self._together(row) for row in rows if row["gid"] == 2 and row["together"]),
+            tuple(self._build_pattern(row) for row in rows if row["gid"] == 2 and row["together"]),
         )
 
-    def _together(self, row: Row) -> Together:
+    def _build_pattern(self, row: Row) -> ChangePattern:
         letters = zip(self.values, row["word"], strict=True)
-        return Together(tuple(name for name, letter in letters if letter == "x"), row["together"])
+        return ChangePattern(tuple(name for name, letter in letters if letter == "x"), row["together"])
 
     def _partition(self, row: Row) -> PartitionDiff:
         found = row.asDict()
         columns = {
             name: ColumnChange(
                 found[f"changed{n}"] or 0,
-                number_text(found[f"before{n}"]) if f"before{n}" in found else None,
-                number_text(found[f"after{n}"]) if f"after{n}" in found else None,
+                format_sum(found[f"before{n}"]) if f"before{n}" in found else None,
+                format_sum(found[f"after{n}"]) if f"after{n}" in found else None,
                 found[f"within{n}"] or 0,
             )
             for n, name in enumerate(self.values)
@@ -208,14 +210,14 @@ class Pairs:
         )
 
 
-def _percent(n: int) -> Column:
+def _compute_percent(n: int) -> Column:
     """How far the value moved, where it changed and was not zero."""
     was, now = F.col(f"b.v{n}").cast("double"), F.col(f"a.v{n}").cast("double")
     moved = (F.substring("word", n + 1, 1) == "x") & (was != 0)
     return F.when(moved, (now - was) * 100 / F.abs(F.nullif(was, F.lit(0.0))))
 
 
-def _hundredths(percent: float) -> str:
+def _format_percent(percent: float) -> str:
     return format(Decimal(repr(percent)).quantize(Decimal("0.01")), "f") if isfinite(percent) else repr(percent)
 
 
@@ -223,7 +225,7 @@ def _is_changed() -> Column:
     return F.col("status") == "changed"
 
 
-def _is_near(old: Column, new: Column, amount: str, kind: T.DataType) -> Column:
+def _is_within_tolerance(old: Column, new: Column, amount: str, kind: T.DataType) -> Column:
     """Whether a number moved no further than its tolerance; NULL and NaN are near nothing but themselves."""
     limit = Decimal(amount.rstrip("%"))
     if amount.endswith("%"):

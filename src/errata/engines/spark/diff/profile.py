@@ -14,37 +14,37 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 from pyspark.sql import types as T  # noqa: N812
 
 from errata.engines.spark.diff.pairs import AFTER, BEFORE, SIDE, Pairs
-from errata.engines.spark.diff.values import plain_value
+from errata.engines.spark.diff.values import to_plain_value
 from errata.model.diff import QUANTILES, Distribution, Profile, TopValue
 from errata.model.partition_sql import quoted
 
-MOST_COLUMNS = 100
+MAX_COLUMNS = 100
 TOP = 12
 _TRACKED = 1024
 _EXACT = _TRACKED * 3 // 4  # so many different values a sketch of that size counts without error
 _ACCURACY = 1000
 
 
-def profile(pairs: Pairs, partitions: Sequence[str], columns: Sequence[str]) -> dict[str, Distribution]:
+def profile_columns(pairs: Pairs, partitions: Sequence[str], columns: Sequence[str]) -> dict[str, Distribution]:
     """The distribution of these columns over these partitions, on both sides."""
-    chosen = list(columns)[:MOST_COLUMNS]
+    chosen = list(columns)[:MAX_COLUMNS]
     if not partitions or not chosen:
         return {}
-    kinds = {name: _kind(pairs.kinds[name]) if name not in pairs.masked else "other" for name in chosen}
+    kinds = {name: _classify_column(pairs.kinds[name]) if name not in pairs.masked else "other" for name in chosen}
     named = [F.col(quoted(name)).alias(f"c{n}") for n, name in enumerate(chosen)]
-    rows = pairs.tagged(partitions, named)
+    rows = pairs.union_sides(partitions, named)
     aggregates = [F.count("*").alias("rows")]
     for n, name in enumerate(chosen):
-        aggregates += _aggregates(n, kinds[name])
+        aggregates += _build_aggregates(n, kinds[name])
     sides = {row[SIDE]: row for row in rows.groupBy(SIDE).agg(*aggregates).collect()}
     found = {}
     for n, name in enumerate(chosen):
-        before, after = (_side(sides.get(side), n, kinds[name]) for side in (BEFORE, AFTER))
-        found[name] = _distribution(kinds[name], before, after)
+        before, after = (_build_profile(sides.get(side), n, kinds[name]) for side in (BEFORE, AFTER))
+        found[name] = _build_distribution(kinds[name], before, after)
     return found
 
 
-def _kind(kind: T.DataType) -> str:
+def _classify_column(kind: T.DataType) -> str:
     match kind:
         case T.NumericType():
             return "number"
@@ -56,7 +56,7 @@ def _kind(kind: T.DataType) -> str:
             return "other"
 
 
-def _aggregates(n: int, kind: str) -> list[Column]:
+def _build_aggregates(n: int, kind: str) -> list[Column]:
     value = F.col(f"c{n}")
     found = [F.count_if(value.isNull()).alias(f"nulls{n}")]
     if kind in ("number", "time"):
@@ -70,7 +70,7 @@ def _aggregates(n: int, kind: str) -> list[Column]:
     return found
 
 
-def _side(row: Row | None, n: int, kind: str) -> Profile:
+def _build_profile(row: Row | None, n: int, kind: str) -> Profile:
     if row is None:
         return Profile(0, 0)
     found = row.asDict()
@@ -79,20 +79,20 @@ def _side(row: Row | None, n: int, kind: str) -> Profile:
     return Profile(
         rows=found["rows"],
         nulls=found[f"nulls{n}"],
-        minimum=plain_value(found.get(f"min{n}")),
-        maximum=plain_value(found.get(f"max{n}")),
-        mean=None if mean is None else str(plain_value(mean)),
-        quantiles={name: plain_value(point) for name, point in zip(QUANTILES, points, strict=False)},
+        minimum=to_plain_value(found.get(f"min{n}")),
+        maximum=to_plain_value(found.get(f"max{n}")),
+        mean=None if mean is None else str(to_plain_value(mean)),
+        quantiles={name: to_plain_value(point) for name, point in zip(QUANTILES, points, strict=False)},
         distinct=found[f"distinct{n}"] if kind == "text" else None,
-        top=_top(found.get(f"top{n}") or ()),
+        top=_list_top_values(found.get(f"top{n}") or ()),
     )
 
 
-def _top(found: Sequence[Any]) -> tuple[TopValue, ...]:
-    return tuple(TopValue(plain_value(one["item"]), one["count"]) for one in found if one["item"] is not None)
+def _list_top_values(found: Sequence[Any]) -> tuple[TopValue, ...]:
+    return tuple(TopValue(to_plain_value(one["item"]), one["count"]) for one in found if one["item"] is not None)
 
 
-def _distribution(kind: str, before: Profile, after: Profile) -> Distribution:
+def _build_distribution(kind: str, before: Profile, after: Profile) -> Distribution:
     is_exact = all((side.distinct or 0) <= _EXACT for side in (before, after))
     if is_exact:
         return Distribution(kind, before, after)

@@ -8,14 +8,14 @@ from typing import Any
 from pyspark.sql import Row
 
 
-def number_text(value: Any) -> str:
+def format_sum(value: Any) -> str:
     """A sum as text, every digit; the sum of nothing is 0."""
     if value is None:
         return "0"
     return format(value, "f") if isinstance(value, Decimal) else repr(value) if isinstance(value, float) else str(value)
 
 
-def plain_value(value: Any) -> Any:
+def to_plain_value(value: Any) -> Any:
     """A value as JSON data."""
     match value:
         case None | bool() | str():
@@ -29,10 +29,10 @@ def plain_value(value: Any) -> Any:
         case bytes() | bytearray():
             return bytes(value).hex()
         case Row():
-            return {name: plain_value(item) for name, item in value.asDict().items()}
+            return {name: to_plain_value(item) for name, item in value.asDict().items()}
         case list():
-            return [plain_value(item) for item in value]
+            return [to_plain_value(item) for item in value]
         case dict():
-            return {str(key): plain_value(item) for key, item in value.items()}
+            return {str(key): to_plain_value(item) for key, item in value.items()}
         case _:
             return value.isoformat() if hasattr(value, "isoformat") else str(value)

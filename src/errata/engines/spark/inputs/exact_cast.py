@@ -1,7 +1,7 @@
 """Whether a cast keeps a value: what is taken over is what the source says, or it is lost. No actions.
 
-Text must be a complete value of the type as a whole (:func:`errata.model.types.written_form`); Spark alone reads
-``2023`` and ``2023-11-30 and so on`` as dates. Any other value is cast back and must be itself again.
+Text must be a complete value of the type (:func:`errata.model.types.find_literal_pattern`); Spark alone reads ``2023``
+and ``2023-11-30 and so on`` as dates. Any other value is cast back and must be itself again.
 """
 
 from __future__ import annotations
@@ -9,23 +9,27 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.model.types import spark_type, written_form
+from errata.model.types import find_literal_pattern, to_spark_type
 
 _BINARY_DIGITS = {"float": 6, "double": 15}
 """Decimal digits that a binary number keeps, whatever they are."""
-_SPACED = ("int", "long", "float", "double", "decimal")
+_PADDED_TYPES = ("int", "long", "float", "double", "decimal")
 _WIDE, _WIDE_PLACES = "decimal(38,18)", 18
 _BEYOND_LONG = 2.0**63
 
 
 def is_changed(source: Column, found: str, value: Column, wanted: str) -> Column:
     """Whether a value that is there became none or another one; types are normal ones that have a cast."""
-    changed = _text_changed(source, value, wanted) if found == "string" else _is_other(source, found, value, wanted)
+    changed = (
+        _is_text_changed(source, value, wanted)
+        if found == "string"
+        else _is_value_changed(source, found, value, wanted)
+    )
     return source.isNotNull() & (value.isNull() | F.coalesce(changed, F.lit(True)))  # noqa: FBT003 - a literal
 
 
-def _is_other(source: Column, found: str, value: Column, wanted: str) -> Column:
-    other = ~value.try_cast(spark_type(found)).eqNullSafe(source)
+def _is_value_changed(source: Column, found: str, value: Column, wanted: str) -> Column:
+    other = ~value.try_cast(to_spark_type(found)).eqNullSafe(source)
     # 2^63 becomes the largest long without an error, in both directions, and so seems to come back
     for kind, number, opposite in ((found, source, wanted), (wanted, value, found)):
         if kind in _BINARY_DIGITS and opposite == "long":
@@ -33,32 +37,34 @@ def _is_other(source: Column, found: str, value: Column, wanted: str) -> Column:
     return other
 
 
-def _text_changed(source: Column, value: Column, wanted: str) -> Column:
+def _is_text_changed(source: Column, value: Column, wanted: str) -> Column:
     name = wanted.partition("(")[0]
-    form = written_form(wanted)
+    form = find_literal_pattern(wanted)
     if form is None or name == "boolean":  # Spark's words for true and false, none of which has two meanings
         return F.lit(False)  # noqa: FBT003
-    blank = "[ ]*" if name in _SPACED else ""
+    blank = "[ ]*" if name in _PADDED_TYPES else ""
     malformed = ~source.rlike(rf"\A{blank}(?:{form}){blank}\z")
     if name == "decimal":
-        return malformed | (_places(source) > F.lit(int(wanted.rstrip(")").rpartition(",")[2])))
+        return malformed | (_count_decimal_places(source) > F.lit(int(wanted.rstrip(")").rpartition(",")[2])))
     if name in _BINARY_DIGITS:
-        return malformed | ~_is_kept(source, value, name)
+        return malformed | ~_is_text_kept(source, value, name)
     return malformed
 
 
-def _places(text: Column) -> Column:
+def _count_decimal_places(text: Column) -> Column:
     """Decimal places that the text of a number needs; NULL where the exponent itself is no number of places."""
     fraction = F.length(F.regexp_extract(text, r"\.([0-9]*?)0*(?:[eE ].*)?\z", 1))
     exponent = F.regexp_extract(text, "[eE]([+-]?[0-9]+)", 1).try_cast("int").cast("bigint")
     return F.when(text.rlike("[eE]"), fraction - exponent).otherwise(fraction)
 
 
-def _is_kept(text: Column, value: Column, name: str) -> Column:
+def _is_text_kept(text: Column, value: Column, name: str) -> Column:
     """Whether a binary number still says what the text says: few digits, or just those that it is written with."""
     digits = F.regexp_replace(text, "[eE].*|[^0-9]", "")
     is_zero = digits.rlike(r"\A0*\z")
     few = F.length(F.regexp_replace(digits, r"\A0+", "")) <= F.lit(_BINARY_DIGITS[name])
-    same = (_places(text) <= F.lit(_WIDE_PLACES)) & (text.try_cast(_WIDE) == value.cast("string").try_cast(_WIDE))
+    same = (_count_decimal_places(text) <= F.lit(_WIDE_PLACES)) & (
+        text.try_cast(_WIDE) == value.cast("string").try_cast(_WIDE)
+    )
     is_finite = F.abs(value) < F.lit(float("inf"))
     return is_finite & ((value == F.lit(0)) == is_zero) & (few | is_zero | same)

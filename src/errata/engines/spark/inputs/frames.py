@@ -3,7 +3,7 @@
 Tables are read at their snapshot. Files are read by path and never listed; a file that is gone is an error by name.
 Whether a file is still the one that was planned (size, version) is for the caller to check before a chunk runs.
 Where an input declares columns each era is read by itself and adapted; where it has row rules, what they take out is
-gone from the frame, and :func:`screened` has it with the reason.
+gone from the frame, and :func:`read_screened` has it with the reason.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.columns import in_partitions, table_name
-from errata.engines.spark.compute.output_contract import spark_type
-from errata.engines.spark.inputs.eras import from_files, from_table
-from errata.engines.spark.inputs.row_rules import screen, used, with_source
+from errata.engines.spark.columns import in_partitions, quote_table
+from errata.engines.spark.compute.output_contract import to_spark_type
+from errata.engines.spark.inputs.eras import read_files_by_era, read_table_by_era
+from errata.engines.spark.inputs.row_rules import add_source, screen_rows, select_used
 from errata.engines.spark.inputs.source_files import (
     FilesPart,
-    chosen,
-    files_part,
+    add_partition_column,
     first_line,
+    load_files_part,
     read_files,
-    with_partition,
+    select_files,
 )
 from errata.errors import ChunkError, EngineError, ErrataError, RunExpired
 from errata.model.manifest import InputPin, Manifest, SourceFile, TargetPin
-from errata.model.partition import Grain, widen
+from errata.model.partition import Grain, widen_partitions
 
 _LEAST_COST, _USUAL_COST = 256 * 1024, 4 * 1024 * 1024
 _LEAST_SPLIT = 16 * 1024 * 1024  # Iceberg cuts a small scan into tasks of at least so many bytes
 _TASKS_PER_CORE = 4
 
 
-def frames(
+def read_input_frames(
     session: SparkSession,
     manifest: Manifest,
     parts: Mapping[str, bytes],
@@ -52,16 +52,16 @@ def frames(
     grain, kind = manifest.target.grain, manifest.target.column_type
     found = {}
     for pin in manifest.inputs:
-        wanted = widen(grain, partitions, pin.lookback, pin.lookahead)
+        wanted = widen_partitions(grain, partitions, pin.lookback, pin.lookahead)
         if pin.own:
             before = [name for name in wanted if name not in set(partitions)]
-            found[pin.name] = own_frame(session, manifest, pin, before, earlier or {})
+            found[pin.name] = read_own_frame(session, manifest, pin, before, earlier or {})
         else:
-            found[pin.name] = frame(session, pin, parts, wanted, grain, kind)
+            found[pin.name] = read_input_frame(session, pin, parts, wanted, grain, kind)
     return found
 
 
-def own_frame(
+def read_own_frame(
     session: SparkSession, manifest: Manifest, pin: InputPin, partitions: Sequence[str], earlier: Mapping[str, str]
 ) -> DataFrame:
     """The product's own earlier partitions: what this run staged and the ledger adopted, before that its base.
@@ -74,47 +74,47 @@ def own_frame(
             f"{pin.name}: {', '.join(missing)} is not staged yet; a product that reads itself runs in order"
         )
     base = [name for name in partitions if name not in scope]
-    rows = with_later_columns(snapshot_frame(session, target.table, target.base_snapshot_id, len(base)), target)
+    rows = add_later_columns(read_snapshot(session, target.table, target.base_snapshot_id, len(base)), target)
     rows = rows.where(in_partitions(target.column, target.column_type, target.grain, base))
     for snapshot in dict.fromkeys(earlier[name] for name in partitions if name in scope):
-        staged = _appended(session, target.staging.table, snapshot)
+        staged = _read_appended(session, target.staging.table, snapshot)
         names = [name for name in partitions if earlier.get(name) == snapshot]
         staged = staged.where(in_partitions(target.column, target.column_type, target.grain, names))
         rows = rows.unionByName(staged)
     return rows
 
 
-def with_later_columns(rows: DataFrame, pin: TargetPin) -> DataFrame:
+def add_later_columns(rows: DataFrame, pin: TargetPin) -> DataFrame:
     """A snapshot is read with its own schema; a column added since is NULL in it, as readers of main see it."""
-    kinds = {name: spark_type(kind) for name, kind in pin.columns.items() if name not in rows.columns}
+    kinds = {name: to_spark_type(kind) for name, kind in pin.columns.items() if name not in rows.columns}
     later = {name: F.lit(None).cast(kind) if kind else F.lit(None) for name, kind in kinds.items()}
     return rows.withColumns(later) if later else rows
 
 
-def _appended(session: SparkSession, table: str, snapshot_id: str) -> DataFrame:
+def _read_appended(session: SparkSession, table: str, snapshot_id: str) -> DataFrame:
     """Only what this snapshot added."""
     snapshots = session.read.format("iceberg").load(f"{table}.snapshots")
     parent = snapshots.where(F.col("snapshot_id") == F.lit(int(snapshot_id))).select("parent_id").first()
     if parent is None:
-        raise _unreadable(table, snapshot_id, EngineError("Cannot find snapshot"))
+        raise _build_read_error(table, snapshot_id, EngineError("Cannot find snapshot"))
     reader = session.read.format("iceberg").option("end-snapshot-id", snapshot_id)
     if parent.parent_id is not None:
         reader = reader.option("start-snapshot-id", str(parent.parent_id))
     return reader.load(table)
 
 
-def pinned_files(manifest: Manifest, parts: Mapping[str, bytes], partitions: Sequence[str]) -> list[SourceFile]:
-    """The files that :func:`frames` reads for these product partitions, each once, in path order."""
+def list_pinned_files(manifest: Manifest, parts: Mapping[str, bytes], partitions: Sequence[str]) -> list[SourceFile]:
+    """The files that :func:`read_input_frames` reads for these product partitions, each once, in path order."""
     found: dict[str, SourceFile] = {}
     for pin in manifest.inputs:
         if pin.kind == "files":
-            wanted = widen(manifest.target.grain, partitions, pin.lookback, pin.lookahead)
-            listed = chosen(pin, files_part(pin, parts), wanted)
+            wanted = widen_partitions(manifest.target.grain, partitions, pin.lookback, pin.lookahead)
+            listed = select_files(pin, load_files_part(pin, parts), wanted)
             found |= {file.path: file for files in listed.values() for file in files}
     return [found[path] for path in sorted(found)]
 
 
-def frame(
+def read_input_frame(
     session: SparkSession,
     pin: InputPin,
     parts: Mapping[str, bytes],
@@ -124,13 +124,15 @@ def frame(
 ) -> DataFrame:
     """One input cut to exactly these partitions; an input without a partition column is read whole."""
     if pin.is_screened:
-        return used(screened(session, pin, parts, partitions, grain, target_type))
+        return select_used(read_screened(session, pin, parts, partitions, grain, target_type))
     if pin.kind == "table":
-        return _table(session, pin, partitions, grain, pin.column_type or target_type)
-    return _files(session, pin, files_part(pin, parts), partitions, grain, pin.column_type or target_type)
+        return _read_table(session, pin, partitions, grain, pin.column_type or target_type)
+    return _read_pinned_files(
+        session, pin, load_files_part(pin, parts), partitions, grain, pin.column_type or target_type
+    )
 
 
-def screened(
+def read_screened(
     session: SparkSession,
     pin: InputPin,
     parts: Mapping[str, bytes],
@@ -141,31 +143,31 @@ def screened(
     """Every row of an input under the transform's columns, and what became of it: used, or taken out and why."""
     kind = pin.column_type or target_type
     if pin.kind == "table":
-        return from_table(pin, partial(_table, session, pin, grain=grain, kind=kind), partitions)
-    part = files_part(pin, parts)
+        return read_table_by_era(pin, partial(_read_table, session, pin, grain=grain, kind=kind), partitions)
+    part = load_files_part(pin, parts)
     if pin.columns:
-        return from_files(session, pin, part, partitions, grain, kind)
-    return screen(_files(session, pin, part, partitions, grain, kind), pin)
+        return read_files_by_era(session, pin, part, partitions, grain, kind)
+    return screen_rows(_read_pinned_files(session, pin, part, partitions, grain, kind), pin)
 
 
-def _table(session: SparkSession, pin: InputPin, partitions: Sequence[str], grain: Grain, kind: str) -> DataFrame:
-    rows = snapshot_frame(session, pin.location, pin.snapshot_id, len(partitions))
+def _read_table(session: SparkSession, pin: InputPin, partitions: Sequence[str], grain: Grain, kind: str) -> DataFrame:
+    rows = read_snapshot(session, pin.location, pin.snapshot_id, len(partitions))
     return rows if pin.partition is None else rows.where(in_partitions(pin.partition, kind, grain, partitions))
 
 
-def snapshot_frame(session: SparkSession, table: str, snapshot_id: str | None, partitions: int) -> DataFrame:
+def read_snapshot(session: SparkSession, table: str, snapshot_id: str | None, partitions: int) -> DataFrame:
     """A table as of a snapshot, to be cut to so many partitions; None is a table that had no snapshot, and is empty."""
     try:
         if snapshot_id is None:
-            return session.read.table(table_name(table)).where(F.lit(False))  # noqa: FBT003 - a literal is a value
-        cost = _open_cost(partitions, session.sparkContext.defaultParallelism)
+            return session.read.table(quote_table(table)).where(F.lit(False))  # noqa: FBT003 - a literal is a value
+        cost = _compute_open_cost(partitions, session.sparkContext.defaultParallelism)
         options = {"file-open-cost": str(cost), "versionAsOf": snapshot_id}
-        return session.read.options(**options).table(table_name(table))
+        return session.read.options(**options).table(quote_table(table))
     except (Py4JError, PySparkException) as error:
-        raise _unreadable(table, snapshot_id, error) from error
+        raise _build_read_error(table, snapshot_id, error) from error
 
 
-def _open_cost(partitions: int, cores: int) -> int:
+def _compute_open_cost(partitions: int, cores: int) -> int:
     """What a file counts at least when a scan is cut into tasks.
 
     Iceberg's usual 4 MB make thousands of small partitions hundreds of tasks, and most of the work is starting them;
@@ -175,7 +177,7 @@ def _open_cost(partitions: int, cores: int) -> int:
     return max(_LEAST_COST, min(wanted, _USUAL_COST))
 
 
-def _unreadable(table: str, snapshot_id: str | None, error: Exception) -> ErrataError:
+def _build_read_error(table: str, snapshot_id: str | None, error: Exception) -> ErrataError:
     if "Cannot find snapshot" in str(error):
         return RunExpired(
             f"{table}: snapshot {snapshot_id} was pinned but the table no longer has it",
@@ -186,12 +188,12 @@ def _unreadable(table: str, snapshot_id: str | None, error: Exception) -> Errata
     return EngineError(f"{table} at snapshot {snapshot_id} cannot be read: {first_line(error)}", table=table)
 
 
-def _files(
+def _read_pinned_files(
     session: SparkSession, pin: InputPin, part: FilesPart, partitions: Sequence[str], grain: Grain, column_type: str
 ) -> DataFrame:
-    wanted = chosen(pin, part, partitions)
+    wanted = select_files(pin, part, partitions)
     if paths := sorted({file.path for files in wanted.values() for file in files}):
-        return _placed(session, pin, paths, wanted if pin.partition else {}, grain, column_type)
+        return _read_with_partition(session, pin, paths, wanted if pin.partition else {}, grain, column_type)
     known = next((file.path for files in part.values() for file in files), None)
     if known is None:
         raise ChunkError(
@@ -199,13 +201,13 @@ def _files(
             hint="an input needs at least one file somewhere in its range",
             input=pin.name,
         )
-    return session.createDataFrame([], _placed(session, pin, [known], {}, grain, column_type).schema)
+    return session.createDataFrame([], _read_with_partition(session, pin, [known], {}, grain, column_type).schema)
 
 
-def _placed(
+def _read_with_partition(
     session: SparkSession, pin: InputPin, paths: Sequence[str], part: FilesPart, grain: Grain, column_type: str
 ) -> DataFrame:
     rows = read_files(session, pin, paths)
     if pin.row_rules:
-        rows = with_source(rows, F.col("_metadata.file_path"))
-    return with_partition(rows, pin, part, grain, column_type)
+        rows = add_source(rows, F.col("_metadata.file_path"))
+    return add_partition_column(rows, pin, part, grain, column_type)

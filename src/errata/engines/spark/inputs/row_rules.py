@@ -13,28 +13,28 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 from pyspark.sql import types as T  # noqa: N812
 
-from errata.engines.spark.columns import JSON
+from errata.engines.spark.columns import JSON_OPTIONS
 from errata.model.manifest import InputPin
 from errata.model.partition_sql import quoted
 from errata.model.product.eras import QUARANTINE
 
 CAST, ORIGIN, OUT, SOURCE = "__errata_cast", "__errata_origin", "__errata_out", "__errata_source"
 """Why a value could not be taken over; file, or table at snapshot; the decision; the row as the source has it."""
-FATE = "struct<action:string,kind:string,reason:string>"
-OWN = (CAST, ORIGIN, OUT, SOURCE)
+DECISION_TYPE = "struct<action:string,kind:string,reason:string>"
+OWN_COLUMNS = (CAST, ORIGIN, OUT, SOURCE)
 
 
-def with_source(rows: DataFrame, origin: Column) -> DataFrame:
+def add_source(rows: DataFrame, origin: Column) -> DataFrame:
     """The rows with themselves as they are, and their origin."""
-    return rows.withColumns({ORIGIN: origin, SOURCE: as_it_is(rows)})
+    return rows.withColumns({ORIGIN: origin, SOURCE: to_row_struct(rows)})
 
 
-def as_it_is(rows: DataFrame) -> Column:
+def to_row_struct(rows: DataFrame) -> Column:
     """A row as one value for the record."""
-    return F.struct(*(_shown(field) for field in rows.schema.fields if field.name not in OWN))
+    return F.struct(*(_preserve_text(field) for field in rows.schema.fields if field.name not in OWN_COLUMNS))
 
 
-def _shown(field: T.StructField) -> Column:
+def _preserve_text(field: T.StructField) -> Column:
     value = F.col(quoted(field.name))
     if not isinstance(field.dataType, T.StringType):
         return value
@@ -43,19 +43,25 @@ def _shown(field: T.StructField) -> Column:
     return F.when(F.is_valid_utf8(value), value).otherwise(digits).alias(field.name)
 
 
-def screen(rows: DataFrame, pin: InputPin) -> DataFrame:
+def screen_rows(rows: DataFrame, pin: InputPin) -> DataFrame:
     """Decide over every row; the source's row becomes text where it is kept, and only there."""
-    chain = F.when(F.col(CAST).isNotNull(), _fate(QUARANTINE, "cast", F.col(CAST))) if CAST in rows.columns else None
+    chain = (
+        F.when(F.col(CAST).isNotNull(), _build_decision(QUARANTINE, "cast", F.col(CAST)))
+        if CAST in rows.columns
+        else None
+    )
     for rule in pin.row_rules:
-        holds, fate = F.expr(rule.sql), _fate(rule.action, "rule", F.lit(rule.name))
+        holds, fate = F.expr(rule.sql), _build_decision(rule.action, "rule", F.lit(rule.name))
         chain = F.when(holds, fate) if chain is None else chain.when(holds, fate)
-    decided = rows.withColumn(OUT, chain if chain is not None else F.lit(None).cast(FATE))
-    kept = F.when(F.col(OUT)["action"] == F.lit(QUARANTINE), F.to_json(F.col(SOURCE), JSON))
+    decided = rows.withColumn(OUT, chain if chain is not None else F.lit(None).cast(DECISION_TYPE))
+    kept = F.when(F.col(OUT)["action"] == F.lit(QUARANTINE), F.to_json(F.col(SOURCE), JSON_OPTIONS))
     return decided.withColumn(SOURCE, kept).drop(CAST)
 
 
-def _fate(action: str, kind: str, reason: Column) -> Column:
-    return F.struct(F.lit(action).alias("action"), F.lit(kind).alias("kind"), reason.alias("reason")).cast(FATE)
+def _build_decision(action: str, kind: str, reason: Column) -> Column:
+    return F.struct(F.lit(action).alias("action"), F.lit(kind).alias("kind"), reason.alias("reason")).cast(
+        DECISION_TYPE
+    )
 
 
 def is_used() -> Column:
@@ -63,13 +69,13 @@ def is_used() -> Column:
     return F.col(OUT).isNull()
 
 
-def used(rows: DataFrame) -> DataFrame:
+def select_used(rows: DataFrame) -> DataFrame:
     """What the transform sees."""
-    names: Sequence[str] = [name for name in rows.columns if name not in OWN]
+    names: Sequence[str] = [name for name in rows.columns if name not in OWN_COLUMNS]
     return rows.where(is_used()).select(*(F.col(quoted(name)) for name in names))
 
 
-def split(
+def split_rows(
     take: Callable[[DataFrame, str], None], frame: DataFrame, condition: Column | str, reason: str, _source: str | None
 ) -> DataFrame:
     """The frame without the rows for which the condition is true, which are handed over; NULL is not true."""

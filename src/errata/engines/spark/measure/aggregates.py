@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
 from errata.engines.spark.columns import is_its_own_unit, partition_text, partition_unit
-from errata.engines.spark.measure.checksums import hash_sum, hash_texts
-from errata.engines.spark.measure.lookups import with_lookups
+from errata.engines.spark.measure.checksums import hash_sum_sql, row_hash_sql
+from errata.engines.spark.measure.lookups import join_lookups
 from errata.errors import EngineError, SourceChanged, UsageError
 from errata.model.manifest import TargetPin
 from errata.model.partition import Grain
@@ -26,7 +26,7 @@ from errata.model.partition_sql import quoted
 from errata.ports.measure import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT, ContentDigest, Measurement, Scan
 
 _DATA_EXCEPTION = "22"  # SQL's class of states for values that an operation cannot take
-_SAYS_NO_VALUE = {
+_SAFE_PARAMETERS = {
     "sourceType": "from {}",
     "targetType": "to {}",
     "precision": "precision {}",
@@ -35,25 +35,30 @@ _SAYS_NO_VALUE = {
 }
 """What of Spark's message parameters may be told: types and functions. The others may be values of a row."""
 _UNIT, _PARTITION, _ALL = "__errata_unit", "__errata_partition", "__errata_all"
-_AS_STORED = ("spark.sql.iceberg.planning.preserve-data-grouping", "spark.sql.sources.v2.bucketing.enabled")
-_WORTH_A_TASK = 20_000
+_STORED_GROUPING_SETTINGS = (
+    "spark.sql.iceberg.planning.preserve-data-grouping",
+    "spark.sql.sources.v2.bucketing.enabled",
+)
+_MIN_ROWS_PER_TASK = 20_000
 """Rows of a partition. Starting a task costs about what sending 6,000 keys to another one does."""
 
 
-def content_of(
+def digest_partitions(
     rows: DataFrame, pin: TargetPin, partitions: Sequence[str], columns: Sequence[str]
 ) -> dict[str, ContentDigest]:
     """Row count and checksum of each partition of these rows."""
     scan = Scan(CANDIDATE, {ROW_COUNT: "COUNT(*)"}, content=tuple(columns))
     by_partition: dict[str, dict[str, str]] = {}
-    for one in measure_scan(scan, rows, ByPartition(pin.column, pin.column_type, pin.grain), partitions):
+    for one in measure_scan(scan, rows, PartitionGrouping(pin.column, pin.column_type, pin.grain), partitions):
         by_partition.setdefault(one.partition, {})[one.name] = one.value or "0"
     return {p: ContentDigest(int(v[ROW_COUNT]), v[CONTENT_A], v[CONTENT_B]) for p, v in by_partition.items()}
 
 
-def filled_in(rows: DataFrame, pin: TargetPin, columns: Mapping[str, str | None]) -> dict[str, tuple[str, ...]]:
+def find_filled_columns(
+    rows: DataFrame, pin: TargetPin, columns: Mapping[str, str | None]
+) -> dict[str, tuple[str, ...]]:
     """Partitions in which some of these columns hold anything but their default, and which do."""
-    by = ByPartition(pin.column, pin.column_type, pin.grain)
+    by = PartitionGrouping(pin.column, pin.column_type, pin.grain)
     wanted = [
         F.bool_or(
             F.col(quoted(name)).isNotNull()
@@ -70,7 +75,7 @@ def filled_in(rows: DataFrame, pin: TargetPin, columns: Mapping[str, str | None]
     return {name: held for name, held in found.items() if held}
 
 
-class ByPartition:
+class PartitionGrouping:
     """How rows fall into partitions: grouped by a cheap value, named by text only once per group."""
 
     def __init__(self, column: str, column_type: str, grain: Grain) -> None:
@@ -87,7 +92,7 @@ class ByPartition:
 def measure_scan(
     scan: Scan,
     rows: DataFrame,
-    by: ByPartition,
+    by: PartitionGrouping,
     partitions: Sequence[str],
     inputs: Mapping[str, DataFrame] | None = None,
 ) -> list[Measurement]:
@@ -95,8 +100,8 @@ def measure_scan(
 
     ``inputs`` are those that the scan's look-ups name.
     """
-    with blaming_the_rules(scan.scope):
-        wide, aggregates = _prepared(scan, rows, inputs or {})
+    with translate_spark_errors(scan.scope):
+        wide, aggregates = _prepare_scan(scan, rows, inputs or {})
         # one structure of all aggregates; its fields are taken by position
         together = F.expr(f"struct({', '.join(aggregates.values())})").alias(_ALL)
         named = wide.groupBy(by.unit).agg(together).select(by.text, _ALL)
@@ -108,12 +113,12 @@ def measure_scan(
         counts = [
             group[place] for place, name in enumerate(aggregates) if name == ROW_COUNT for group in found.values()
         ]
-        duplicates = _duplicates(scan, rows, by, counts)
+        duplicates = _count_duplicates(scan, rows, by, counts)
     result: list[Measurement] = []
     for partition in (*partitions, *sorted(set(found) - set(partitions))):
         for name, value in zip(aggregates, found[partition], strict=True):
             is_exact = not isinstance(value, float)
-            result.append(Measurement(scan.scope, partition, name, value_text(value), exact=is_exact))
+            result.append(Measurement(scan.scope, partition, name, format_measured(value), exact=is_exact))
         for name, key in scan.unique.items():
             count = duplicates[by.within(key), True].get(partition, 0)
             result.append(Measurement(scan.scope, partition, name, str(count)))
@@ -122,19 +127,19 @@ def measure_scan(
     return result
 
 
-def _prepared(scan: Scan, rows: DataFrame, inputs: Mapping[str, DataFrame]) -> tuple[DataFrame, dict[str, str]]:
+def _prepare_scan(scan: Scan, rows: DataFrame, inputs: Mapping[str, DataFrame]) -> tuple[DataFrame, dict[str, str]]:
     """The rows with what aggregates need besides the columns that are there, and the aggregates by name."""
     aggregates = dict(scan.aggregates)
     if scan.content:
-        first, second = hash_texts({field.name: field.dataType for field in rows.schema.fields}, scan.content)
+        first, second = row_hash_sql({field.name: field.dataType for field in rows.schema.fields}, scan.content)
         # before the join, so that only the hashes are carried through it
         rows = rows.withColumns({CONTENT_A: F.expr(first), CONTENT_B: F.expr(second)})
-        aggregates |= {name: hash_sum(name) for name in (CONTENT_A, CONTENT_B)}
-    rows, looked_up = with_lookups(rows, scan.lookups, inputs)
+        aggregates |= {name: hash_sum_sql(name) for name in (CONTENT_A, CONTENT_B)}
+    rows, looked_up = join_lookups(rows, scan.lookups, inputs)
     return rows, aggregates | looked_up
 
 
-def value_text(value: Any) -> str | None:
+def format_measured(value: Any) -> str | None:
     """A measured value as it is stored."""
     match value:
         case None:
@@ -149,8 +154,8 @@ def value_text(value: Any) -> str | None:
             return str(value)
 
 
-def _duplicates(
-    scan: Scan, rows: DataFrame, by: ByPartition, counts: Sequence[int]
+def _count_duplicates(
+    scan: Scan, rows: DataFrame, by: PartitionGrouping, counts: Sequence[int]
 ) -> dict[tuple[tuple[str, ...], bool], dict[str, int]]:
     """Rows beyond the first of each key, by key (within partitions, or over all of them) and partition: one scan."""
     within = {(by.within(key), True) for key in scan.unique.values()}
@@ -171,9 +176,11 @@ def _duplicates(
         ).agg(F.count("*").alias("n"), F.grouping_id().alias("gid"))
     extra = counted.groupBy(_UNIT, "gid").agg(F.sum(F.col("n") - 1).alias("extra")).select(by.text, "gid", "extra")
     everything = list(names.values())
-    by_id = {_grouping_id(one, everything) if len(keys) > 1 else 0: key for one, key in zip(sets, keys, strict=True)}
+    by_id = {
+        _compute_grouping_id(one, everything) if len(keys) > 1 else 0: key for one, key in zip(sets, keys, strict=True)
+    }
     result: dict[tuple[tuple[str, ...], bool], dict[str, int]] = {key: {} for key in keys}
-    with _as_stored(rows.sparkSession, counts if by.column else ()):
+    with _keep_stored_grouping(rows.sparkSession, counts if by.column else ()):
         found = extra.collect()
     for row in found:
         result[by_id[row["gid"]]][row[_PARTITION]] = int(row["extra"])
@@ -181,9 +188,9 @@ def _duplicates(
 
 
 @contextmanager
-def _as_stored(session: SparkSession, counts: Sequence[int]) -> Iterator[None]:
+def _keep_stored_grouping(session: SparkSession, counts: Sequence[int]) -> Iterator[None]:
     """Has each partition, of so many rows, read by one task, so that equal keys meet there: where that is worth it."""
-    wanted = _AS_STORED if _each_is_a_task(counts, session.sparkContext.defaultParallelism) else ()
+    wanted = _STORED_GROUPING_SETTINGS if _is_worth_own_tasks(counts, session.sparkContext.defaultParallelism) else ()
     before = {name: session.conf.get(name, None) for name in wanted}
     for name in wanted:
         session.conf.set(name, "true")
@@ -197,25 +204,25 @@ def _as_stored(session: SparkSession, counts: Sequence[int]) -> Iterator[None]:
                 session.conf.set(name, value)
 
 
-def _each_is_a_task(counts: Sequence[int], cores: int) -> bool:
+def _is_worth_own_tasks(counts: Sequence[int], cores: int) -> bool:
     """Whether no core would wait for the largest partition, and no task be started for a handful of rows."""
     total = sum(counts)
-    return total > 0 and max(counts) * cores <= total and total >= _WORTH_A_TASK * len(counts)
+    return total > 0 and max(counts) * cores <= total and total >= _MIN_ROWS_PER_TASK * len(counts)
 
 
-def _grouping_id(key: Sequence[str], columns: Sequence[str]) -> int:
+def _compute_grouping_id(key: Sequence[str], columns: Sequence[str]) -> int:
     """Spark's grouping id: one bit per column, the last column lowest, set when the column is not grouped by."""
     return sum(1 << (len(columns) - 1 - n) for n, name in enumerate(columns) if name not in key)
 
 
 @contextmanager
-def blaming_the_rules(scope: str) -> Iterator[None]:
+def translate_spark_errors(scope: str) -> Iterator[None]:
     """Turns Spark's refusals into ours: an expression that does not fit, a file that is gone, what may pass."""
     try:
         yield
     except PySparkException as error:
         condition = error.getCondition() or ""
-        reason = _told_without_values(error)
+        reason = _describe_without_values(error)
         if condition.startswith("FAILED_READ_FILE"):
             raise SourceChanged(f"{scope} cannot be read: {reason}", state="main is unchanged", scope=scope) from error
         about_values = (error.getSqlState() or "").startswith(_DATA_EXCEPTION)
@@ -226,7 +233,7 @@ def blaming_the_rules(scope: str) -> Iterator[None]:
         raise EngineError(f"{scope} cannot be measured: {reason}", scope=scope) from error
 
 
-def _told_without_values(error: PySparkException) -> str:
+def _describe_without_values(error: PySparkException) -> str:
     """What Spark says is wrong, without the values of rows that it quotes: those may be classified."""
     condition = error.getCondition() or ""
     if isinstance(error, AnalysisException) or condition.startswith("FAILED_READ_FILE"):
@@ -236,5 +243,5 @@ def _told_without_values(error: PySparkException) -> str:
         said = str(error).strip().partition("\n")[0].partition(", most recent failure")[0]
         return said or type(error).__name__
     given = error.getMessageParameters() or {}
-    told = [words.format(given[key].strip('"`')) for key, words in _SAYS_NO_VALUE.items() if given.get(key)]
+    told = [words.format(given[key].strip('"`')) for key, words in _SAFE_PARAMETERS.items() if given.get(key)]
     return f"[{condition}] {' '.join(told)}".rstrip()

@@ -12,8 +12,8 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.columns import in_partitions, partition_text, table_name
-from errata.engines.spark.inputs.frames import snapshot_frame
+from errata.engines.spark.columns import in_partitions, partition_text, quote_table
+from errata.engines.spark.inputs.frames import read_snapshot
 from errata.errors import StateRefused
 from errata.model.manifest import TargetPin
 from errata.model.partition_sql import quoted
@@ -42,12 +42,12 @@ class SparkSuppressions:
         """See the port."""
         spark = self._session()
         hashed = F.udf(self._erased.hasher(), "string", useArrow=False)
-        listed = spark.read.table(table_name(self._erased.table)).select(F.col(SUBJECT).alias(_HASH))
+        listed = spark.read.table(quote_table(self._erased.table)).select(F.col(SUBJECT).alias(_HASH))
         found: set[str] = set()
         for snapshot, partitions in snapshots.items():
-            rows = snapshot_frame(spark, target.table, snapshot, len(partitions))
+            rows = read_snapshot(spark, target.table, snapshot, len(partitions))
             scope = in_partitions(target.column, target.column_type, target.grain, partitions)
-            ids = _ids(rows.where(scope), target, self._columns(table, rows, snapshot))
+            ids = _select_ids(rows.where(scope), target, self._columns(table, rows, snapshot))
             hit = ids.withColumn(_HASH, hashed(F.col(_ID))).join(listed, _HASH, "left_semi")
             found |= {row[0] for row in hit.select(_PARTITION).distinct().collect()}
         return tuple(sorted(found))
@@ -65,7 +65,7 @@ class SparkSuppressions:
         return self._subjects[table]
 
 
-def _ids(rows: DataFrame, target: TargetPin, columns: Sequence[str]) -> DataFrame:
+def _select_ids(rows: DataFrame, target: TargetPin, columns: Sequence[str]) -> DataFrame:
     """Partition and id, each pair once."""
     partition = partition_text(target.column, target.column_type, target.grain).alias(_PARTITION)
     each = [rows.select(partition, F.col(quoted(name)).cast("string").alias(_ID)) for name in columns]

@@ -14,9 +14,9 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 from pyspark.sql import types as T  # noqa: N812
 
-from errata.engines.spark.measure.aggregates import ByPartition, blaming_the_rules, value_text
+from errata.engines.spark.measure.aggregates import PartitionGrouping, format_measured, translate_spark_errors
 from errata.errors import UsageError
-from errata.ports.measure import GroupedTotal, Measurement, Scan, group_measure, groups_measure
+from errata.ports.measure import GroupedTotal, Measurement, Scan, group_count_measure, group_measure
 
 MAX_GROUPS = 100_000
 """Groups of one rule on one side; a group counts once for each partition it is in."""
@@ -27,18 +27,18 @@ _KEYS = (T.StringType, T.IntegralType, T.DecimalType, T.DateType, T.BooleanType,
 
 
 def measure_groups(
-    scan: Scan, rows: DataFrame, by: ByPartition | None, partitions: Sequence[str], most: int = MAX_GROUPS
+    scan: Scan, rows: DataFrame, by: PartitionGrouping | None, partitions: Sequence[str], most: int = MAX_GROUPS
 ) -> list[Measurement]:
     """Every group of every total, and how many there are in each partition; ``by`` None: rows without partitions."""
-    with blaming_the_rules(scan.scope):
-        table = _Table(scan, rows, by)
+    with translate_spark_errors(scan.scope):
+        table = _GroupedTable(scan, rows, by)
         found = table.collect(most)
     result: list[Measurement] = []
     for n, total in enumerate(scan.groups):
-        mine = [row for row in found if row[_SET] == table.set_of(total)]
+        mine = [row for row in found if row[_SET] == table.compute_grouping_id(total)]
         if not total.keys:
-            row = mine[0] if mine else table.over_nothing()
-            result.append(_measured(scan.scope, "", total.name, row, n))
+            row = mine[0] if mine else table.total_no_rows()
+            result.append(_build_measurement(scan.scope, "", total.name, row, n))
             continue
         if len(mine) > most:
             raise UsageError(
@@ -54,22 +54,23 @@ def measure_groups(
             if place in counts and row[f"rows_{n}"]:
                 counts[place] += 1
                 values = [table.text(row, key) for key in total.keys]
-                result.append(_measured(scan.scope, place, group_measure(total.name, values), row, n))
+                result.append(_build_measurement(scan.scope, place, group_measure(total.name, values), row, n))
         result += [
-            Measurement(scan.scope, place, groups_measure(total.rule), str(count)) for place, count in counts.items()
+            Measurement(scan.scope, place, group_count_measure(total.rule), str(count))
+            for place, count in counts.items()
         ]
     return result
 
 
-def _measured(scope: str, partition: str, name: str, row: Row, n: int) -> Measurement:
+def _build_measurement(scope: str, partition: str, name: str, row: Row, n: int) -> Measurement:
     value = row[f"total_{n}"]
-    return Measurement(scope, partition, name, value_text(value), exact=not isinstance(value, float))
+    return Measurement(scope, partition, name, format_measured(value), exact=not isinstance(value, float))
 
 
-class _Table:
+class _GroupedTable:
     """The rows with what they are grouped by as columns of their own, and the grouping set of each total."""
 
-    def __init__(self, scan: Scan, rows: DataFrame, by: ByPartition | None) -> None:
+    def __init__(self, scan: Scan, rows: DataFrame, by: PartitionGrouping | None) -> None:
         self._totals, self._by = scan.groups, by
         keys = dict.fromkeys(key for total in scan.groups for key in total.keys)
         self._names = {key: f"__errata_by_{n}" for n, key in enumerate(keys)}
@@ -87,14 +88,14 @@ class _Table:
                 )
         self._columns = [*([_UNIT] if by is not None else []), *self._names.values()]
 
-    def set_of(self, total: GroupedTotal) -> int:
+    def compute_grouping_id(self, total: GroupedTotal) -> int:
         """Spark's grouping id: one bit per column, the last column lowest, set when the column is not grouped by."""
         mine = set(self._grouped_by(total))
         return sum(1 << n for n, name in enumerate(reversed(self._columns)) if name not in mine)
 
     def collect(self, most: int) -> list[Row]:
         """One row per group of every grouping set; at most one more than are allowed, so that it is seen."""
-        sets = {self.set_of(total): self._grouped_by(total) for total in self._totals}
+        sets = {self.compute_grouping_id(total): self._grouped_by(total) for total in self._totals}
         if len(sets) == 1:
             ((number, columns),) = sets.items()
             grouped = self._rows.groupBy(*columns).agg(*self._aggregates(), F.lit(number).alias(_SET))
@@ -107,10 +108,10 @@ class _Table:
         # sorting and cutting in one keeps no more than that in any one place, and is still one job
         cut = grouped.orderBy(*order).limit(most * len(sets) + 1)
         return cut.select(
-            _SET, *self._texts(shown), *(name for name in grouped.columns if "_errata_" not in name)
+            _SET, *self._iterate_texts(shown), *(name for name in grouped.columns if "_errata_" not in name)
         ).collect()
 
-    def over_nothing(self) -> Row:
+    def total_no_rows(self) -> Row:
         """The totals of no rows at all."""
         row = self._rows.limit(0).agg(*self._aggregates()).first()
         assert row is not None  # noqa: S101 - an aggregate without groups has one row
@@ -133,7 +134,7 @@ class _Table:
             yield F.expr(total.aggregate).alias(f"total_{n}")
             yield F.expr(total.rows).alias(f"rows_{n}")
 
-    def _texts(self, shown: Sequence[str]) -> Iterator[Column]:
+    def _iterate_texts(self, shown: Sequence[str]) -> Iterator[Column]:
         if self._by is not None and _UNIT in shown:
             yield self._by.text
         for key, name in self._names.items():

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 from pyspark.sql import types as T  # noqa: N812
 
-from errata.engines.spark.columns import every
+from errata.engines.spark.columns import all_of
 from errata.errors import UsageError
 from errata.model.partition_sql import quoted
 from errata.ports.measure import Lookup
@@ -25,7 +25,7 @@ _FAMILIES: tuple[tuple[type[T.DataType], ...], ...] = (
 )
 
 
-def with_lookups(
+def join_lookups(
     rows: DataFrame, lookups: Mapping[str, Lookup], inputs: Mapping[str, DataFrame]
 ) -> tuple[DataFrame, dict[str, str]]:
     """The rows with a mark where a key was found, and the aggregates that count the rows where it was not."""
@@ -34,20 +34,20 @@ def with_lookups(
     for name, lookup in lookups.items():
         if lookup not in marks:
             marks[lookup] = f"__errata_found_{len(marks)}"
-            rows = _joined(rows, lookup, inputs[lookup.input], marks[lookup])
+            rows = _join_lookup(rows, lookup, inputs[lookup.input], marks[lookup])
         present = [f"{quoted(column)} IS NOT NULL" for column in lookup.columns]
         counts[name] = f"COUNT_IF({' AND '.join([*present, f'{marks[lookup]} IS NULL'])})"
     return rows, counts
 
 
-def _joined(rows: DataFrame, lookup: Lookup, held: DataFrame, mark: str) -> DataFrame:
+def _join_lookup(rows: DataFrame, lookup: Lookup, held: DataFrame, mark: str) -> DataFrame:
     _refuse_types(rows, held, lookup)
     names = {key: f"{mark}_{n}" for n, key in enumerate(lookup.keys)}
     known = [f"{quoted(key)} IS NOT NULL" for key in lookup.keys]
     keys = held.where(" AND ".join(known)).selectExpr(*(f"{quoted(key)} AS {name}" for key, name in names.items()))
     keys = keys.distinct().withColumn(mark, F.lit(True))  # noqa: FBT003 - a literal is a value
     same = [F.col(quoted(column)) == F.col(name) for column, name in zip(lookup.columns, names.values(), strict=True)]
-    return rows.join(keys, on=every(same), how="left")
+    return rows.join(keys, on=all_of(same), how="left")
 
 
 def _refuse_types(rows: DataFrame, held: DataFrame, lookup: Lookup) -> None:

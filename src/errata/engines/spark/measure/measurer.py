@@ -10,14 +10,19 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from errata.engines.spark.columns import in_partitions
 from errata.engines.spark.diff.differ import compare_snapshots
-from errata.engines.spark.inputs.frames import frame, snapshot_frame, with_later_columns
-from errata.engines.spark.measure.aggregates import ByPartition, content_of, filled_in, measure_scan
+from errata.engines.spark.inputs.frames import add_later_columns, read_input_frame, read_snapshot
+from errata.engines.spark.measure.aggregates import (
+    PartitionGrouping,
+    digest_partitions,
+    find_filled_columns,
+    measure_scan,
+)
 from errata.engines.spark.measure.grouped_totals import measure_groups
 from errata.engines.spark.measure.row_accounts import measure_accounts
 from errata.model.diff import Diff
 from errata.model.manifest import InputPin, Manifest, TargetPin
-from errata.model.partition import widen
-from errata.model.rebase import Rebase, pieces
+from errata.model.partition import widen_partitions
+from errata.model.rebase import Rebase, split_by_rebase
 from errata.model.table import DataFile
 from errata.ports.measure import (
     CANDIDATE,
@@ -66,7 +71,7 @@ class SparkMeasurer:
         rebased: Sequence[Rebase] = (),
     ) -> tuple[Measurement, ...]:
         """See the port."""
-        alike = pieces(manifest, rebased)
+        alike = split_by_rebase(manifest, rebased)
         snapshots = {CANDIDATE: candidate_snapshot, PRIOR: prior_snapshot, CONTROL: prior_snapshot}
         found: list[Measurement] = []
         for scan in plan.scans:
@@ -77,14 +82,14 @@ class SparkMeasurer:
                 rows, column, kind = self._input(alike, scan.scope.partition(":")[2])
             elif snapshots[scan.scope] is None:
                 continue
-            elif counted := self._counted(scan, _pin_of(scan, manifest), partitions, snapshots[scan.scope] or ""):
+            elif counted := self._counted(scan, _select_pin(scan, manifest), partitions, snapshots[scan.scope] or ""):
                 found += counted
                 continue
             else:
-                rows = self._target(_pin_of(scan, manifest), snapshots[scan.scope], partitions)
-            by = ByPartition(column, kind, manifest.target.grain) if column else None
+                rows = self._target(_select_pin(scan, manifest), snapshots[scan.scope], partitions)
+            by = PartitionGrouping(column, kind, manifest.target.grain) if column else None
             if by is not None:
-                found += measure_scan(scan, rows, by, partitions, self._looked_up(alike, scan))
+                found += measure_scan(scan, rows, by, partitions, self._read_lookups(alike, scan))
             if scan.groups:
                 found += measure_groups(scan, rows, by, partitions)
         for piece in alike:
@@ -99,15 +104,19 @@ class SparkMeasurer:
         self, table: str, snapshot_id: str, pin: TargetPin, partitions: Sequence[str], columns: Sequence[str]
     ) -> dict[str, ContentDigest]:
         """See the port."""
-        rows = snapshot_frame(self._session, table, snapshot_id, len(partitions)).where(_scope(pin, partitions))
-        return content_of(with_later_columns(rows, pin), pin, partitions, columns)
+        rows = read_snapshot(self._session, table, snapshot_id, len(partitions)).where(
+            _build_scope_condition(pin, partitions)
+        )
+        return digest_partitions(add_later_columns(rows, pin), pin, partitions, columns)
 
     def filled(
         self, table: str, snapshot_id: str, pin: TargetPin, partitions: Sequence[str], columns: Mapping[str, str | None]
     ) -> dict[str, tuple[str, ...]]:
         """See the port."""
-        rows = snapshot_frame(self._session, table, snapshot_id, len(partitions)).where(_scope(pin, partitions))
-        return filled_in(rows, pin, columns)
+        rows = read_snapshot(self._session, table, snapshot_id, len(partitions)).where(
+            _build_scope_condition(pin, partitions)
+        )
+        return find_filled_columns(rows, pin, columns)
 
     def diff(
         self,
@@ -125,13 +134,13 @@ class SparkMeasurer:
         after = self._rows(pin.staging, candidate_snapshot, partitions)
         # a new column is a change of the schema and not of every row, so rows are the same when the others are
         shared = sorted(set(columns) - {new.name for new in pin.new_columns})
-        new = _known_digests(measurements)
+        new = _digests_from_measurements(measurements)
         if shared != columns or not set(partitions) <= set(new):
-            new = content_of(self._target(pin.staging, candidate_snapshot, partitions), pin, partitions, shared)
+            new = digest_partitions(self._target(pin.staging, candidate_snapshot, partitions), pin, partitions, shared)
         old = {p: ContentDigest(0, "0", "0") for p in partitions}
         if prior_snapshot is not None:
-            old = content_of(self._target(pin, prior_snapshot, partitions), pin, partitions, shared)
-        cut = _scope(pin, partitions)
+            old = digest_partitions(self._target(pin, prior_snapshot, partitions), pin, partitions, shared)
+        cut = _build_scope_condition(pin, partitions)
         return compare_snapshots(before.where(cut), after.where(cut), manifest, columns, partitions, old, new, sample)
 
     def _counted(self, scan: Scan, pin: TargetPin, partitions: Sequence[str], snapshot_id: str) -> list[Measurement]:
@@ -149,18 +158,20 @@ class SparkMeasurer:
     def _rows(self, pin: TargetPin, snapshot_id: str | None, partitions: Sequence[str]) -> DataFrame:
         if snapshot_id is not None and snapshot_id in self._unwritten:
             return self._unwritten[snapshot_id]
-        return snapshot_frame(self._session, pin.table, snapshot_id, len(partitions))
+        return read_snapshot(self._session, pin.table, snapshot_id, len(partitions))
 
     def _target(self, pin: TargetPin, snapshot_id: str | None, partitions: Sequence[str]) -> DataFrame:
-        return with_later_columns(self._rows(pin, snapshot_id, partitions).where(_scope(pin, partitions)), pin)
+        return add_later_columns(
+            self._rows(pin, snapshot_id, partitions).where(_build_scope_condition(pin, partitions)), pin
+        )
 
-    def _looked_up(self, alike: Sequence[Manifest], scan: Scan) -> dict[str, DataFrame]:
+    def _read_lookups(self, alike: Sequence[Manifest], scan: Scan) -> dict[str, DataFrame]:
         """The inputs that keys are looked up in, with what was read before and after the partitions."""
         found = {}
         for name in sorted({lookup.input for lookup in scan.lookups.values()}):
-            pin = _pin(alike[0], name)
+            pin = _find_pin(alike[0], name)
             wide = [
-                replace(one, partitions=widen(one.target.grain, one.partitions, pin.lookback, pin.lookahead))
+                replace(one, partitions=widen_partitions(one.target.grain, one.partitions, pin.lookback, pin.lookahead))
                 for one in alike
             ]
             found[name] = self._input(wide, name)[0]
@@ -168,34 +179,34 @@ class SparkMeasurer:
 
     def _input(self, alike: Sequence[Manifest], name: str) -> tuple[DataFrame, str | None, str]:
         """The rows of an input, each partition as it is pinned."""
-        first = _pin(alike[0], name)
+        first = _find_pin(alike[0], name)
         kind = first.column_type or alike[0].target.column_type
         cut = [one for one in alike if one.partitions] if first.partition else alike[:1]
-        rows = [self._pinned(one, _pin(one, name), kind) for one in cut or alike[:1]]
+        rows = [self._pinned(one, _find_pin(one, name), kind) for one in cut or alike[:1]]
         return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), rows), first.partition, kind
 
     def _pinned(self, manifest: Manifest, pin: InputPin, kind: str) -> DataFrame:
         parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
-        return frame(self._session, pin, parts, manifest.partitions, manifest.target.grain, kind)
+        return read_input_frame(self._session, pin, parts, manifest.partitions, manifest.target.grain, kind)
 
 
-def _pin(manifest: Manifest, name: str) -> InputPin:
+def _find_pin(manifest: Manifest, name: str) -> InputPin:
     return next(pin for pin in manifest.inputs if pin.name == name)
 
 
 _conforms: type[Measurer] = SparkMeasurer
 
 
-def _pin_of(scan: Scan, manifest: Manifest) -> TargetPin:
+def _select_pin(scan: Scan, manifest: Manifest) -> TargetPin:
     """Where the rows of a scan of the target are: a candidate is where staged output is."""
     return manifest.target.staging if scan.scope == CANDIDATE else manifest.target
 
 
-def _scope(pin: TargetPin, partitions: Sequence[str]) -> Column:
+def _build_scope_condition(pin: TargetPin, partitions: Sequence[str]) -> Column:
     return in_partitions(pin.column, pin.column_type, pin.grain, partitions)
 
 
-def _known_digests(measurements: Sequence[Measurement]) -> dict[str, ContentDigest]:
+def _digests_from_measurements(measurements: Sequence[Measurement]) -> dict[str, ContentDigest]:
     """What the gate measured of the candidate."""
     values: dict[str, dict[str, str]] = {}
     for one in measurements:

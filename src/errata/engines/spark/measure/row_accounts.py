@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.inputs.frames import screened
+from errata.engines.spark.inputs.frames import read_screened
 from errata.engines.spark.inputs.row_rules import OUT
-from errata.engines.spark.measure.aggregates import ByPartition, blaming_the_rules
+from errata.engines.spark.measure.aggregates import PartitionGrouping, translate_spark_errors
 from errata.model.manifest import InputPin, Manifest
 from errata.model.partition import WHOLE
-from errata.ports.measure import ROWS_IN, ROWS_USED, Measurement, input_scope, taken_out
+from errata.ports.measure import ROWS_IN, ROWS_USED, Measurement, input_scope, taken_out_measure
 
 
 def measure_accounts(
@@ -21,21 +21,25 @@ def measure_accounts(
     """Rows in, used, and taken out by each rule, per partition of the run, also where there are none."""
     grain, scope = manifest.target.grain, input_scope(pin.name)
     kind = pin.column_type or manifest.target.column_type
-    with blaming_the_rules(scope):
-        rows = screened(session, pin, parts, manifest.partitions, grain, kind)
+    with translate_spark_errors(scope):
+        rows = read_screened(session, pin, parts, manifest.partitions, grain, kind)
         fate = (F.col(OUT)["action"].alias("action"), F.col(OUT)["reason"].alias("reason"))
         if pin.partition is None:
             named = rows.groupBy(*fate).count().withColumn("partition", F.lit(WHOLE))
         else:
-            by = ByPartition(pin.partition, kind, grain)
+            by = PartitionGrouping(pin.partition, kind, grain)
             named = rows.groupBy(by.unit, *fate).count().select(by.text.alias("partition"), "action", "reason", "count")
         found = [(row["partition"], row["action"], row["reason"], int(row["count"])) for row in named.collect()]
     planned = (WHOLE,) if pin.partition is None else manifest.partitions
     seen = [*planned, *sorted({row[0] for row in found} - set(planned))]
-    return [one for name in seen for one in _numbers(scope, pin, name, [row[1:] for row in found if row[0] == name])]
+    return [
+        one
+        for name in seen
+        for one in _build_measurements(scope, pin, name, [row[1:] for row in found if row[0] == name])
+    ]
 
 
-def _numbers(
+def _build_measurements(
     scope: str, pin: InputPin, partition: str, found: Sequence[tuple[str | None, str | None, int]]
 ) -> list[Measurement]:
     counts = {(action, reason): count for action, reason, count in found}
@@ -43,5 +47,5 @@ def _numbers(
     rules = {(rule.action, rule.name) for rule in pin.row_rules} | {fate for fate in counts if fate != (None, None)}
     numbers = {ROWS_IN: sum(counts.values()), ROWS_USED: counts.get((None, None), 0)}
     for action, reason in sorted((str(action), str(reason)) for action, reason in rules):
-        numbers[taken_out(action, reason)] = counts.get((action, reason), 0)
+        numbers[taken_out_measure(action, reason)] = counts.get((action, reason), 0)
     return [Measurement(scope, partition, name, str(count)) for name, count in numbers.items()]

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from errata.errors import SetupError
 
-_LIMIT_SECONDS = 300
-_KEPT = 3
+_TIMEOUT_SECONDS = 300
+_MAX_ARCHIVES = 3
 _BUILD = "ERRATA_CLASS_ARCHIVE_BUILD"
 # what a correction touches: a catalog, a table, a branch, a scan with aggregates, Iceberg's Java API
 _WORKLOAD = """
@@ -85,7 +85,7 @@ def build_archive(cache: Path, jars: Sequence[Path]) -> Path:
         command = [sys.executable, "-c", _WORKLOAD, scratch, *map(str, jars)]
         environment = {**os.environ, _BUILD: str(draft)}
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=_LIMIT_SECONDS, check=False
+            command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
         )
         if done.returncode or not draft.exists():
             last = (done.stderr.strip().splitlines() or ["the JVM wrote none"])[-1]
@@ -97,7 +97,7 @@ def build_archive(cache: Path, jars: Sequence[Path]) -> Path:
         kept = place.with_suffix(f".{os.getpid()}.tmp")
         shutil.copyfile(draft, kept)
         kept.replace(place)
-    for old in sorted(cache.glob("classes-*.jsa"), key=lambda path: path.stat().st_mtime)[:-_KEPT]:
+    for old in sorted(cache.glob("classes-*.jsa"), key=lambda path: path.stat().st_mtime)[:-_MAX_ARCHIVES]:
         old.unlink(missing_ok=True)
     return place
 

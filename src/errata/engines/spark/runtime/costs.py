@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 _WAIT_MS = 5000
 
 
-def cost_of(context: Any, group: str) -> Mapping[str, int]:
+def read_job_costs(context: Any, group: str) -> Mapping[str, int]:
     """Jobs, tasks, milliseconds on cores, bytes read, shuffled and written by the jobs of a group; empty if unknown."""
     tracker = context.statusTracker()
     scala = context._jsc.sc()  # noqa: SLF001  the status store has no Python side
@@ -24,14 +24,14 @@ def cost_of(context: Any, group: str) -> Mapping[str, int]:
             info = tracker.getJobInfo(job)
             total["jobs"] += 1
             for stage in info.stageIds if info else ():
-                _add(total, scala.statusStore().lastStageAttempt(stage))
+                _add_stage(total, scala.statusStore().lastStageAttempt(stage))
     except Py4JError:
         # numbers for people; a chunk does not fail for want of them
         return {}
     return total
 
 
-def _add(total: dict[str, int], stage: Any) -> None:
+def _add_stage(total: dict[str, int], stage: Any) -> None:
     if stage.status().toString() == "SKIPPED":
         return
     total["tasks"] += stage.numCompleteTasks()

@@ -19,11 +19,11 @@ from typing import Any
 from urllib.parse import unquote
 
 from errata.errors import SetupError
-from errata.text.secrets import is_secret_name, without_passwords
+from errata.text.secrets import hide_passwords, is_secret_name
 
 SUPPORTED_JAVA = (17, 21)
-_SUBMITTED = "PYSPARK_GATEWAY_PORT"
-_NEEDED = ("spark.driver.", "spark.jars", "spark.master")
+_GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
+_JVM_PREFIXES = ("spark.driver.", "spark.jars", "spark.master")
 """What the JVM itself is started by; a session would come too late for it."""
 
 
@@ -41,7 +41,7 @@ def java_version() -> int | None:
     return int(found.group(1)) if found else None
 
 
-def start_jvm(conf: Mapping[str, str], log: Path, redact: Callable[[str], str] = without_passwords) -> Any:
+def start_jvm(conf: Mapping[str, str], log: Path, redact: Callable[[str], str] = hide_passwords) -> Any:
     """The gateway of this process's JVM, started with these settings unless it runs already.
 
     ``redact`` takes secrets out of a text; settings that it would change are not put on the command line.
@@ -55,23 +55,23 @@ def start_jvm(conf: Mapping[str, str], log: Path, redact: Callable[[str], str] =
         _require_java()
         settings = SparkConf(loadDefaults=False).setAll(list(public_settings(conf, redact).items()))
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        with _output_to(log):
+        with _redirect_output(log):
             SparkContext._ensure_initialized(conf=settings)  # noqa: SLF001
     return SparkContext._gateway  # noqa: SLF001
 
 
-def public_settings(conf: Mapping[str, str], redact: Callable[[str], str] = without_passwords) -> dict[str, str]:
+def public_settings(conf: Mapping[str, str], redact: Callable[[str], str] = hide_passwords) -> dict[str, str]:
     """What may be on the JVM's command line, for everyone on the machine to read; the session is given the rest."""
     return {
         key: value
         for key, value in conf.items()
-        if not is_secret_name(key) and (key.startswith(_NEEDED) or redact(value) == value)
+        if not is_secret_name(key) and (key.startswith(_JVM_PREFIXES) or redact(value) == value)
     }
 
 
 def is_submitted() -> bool:
     """Whether ``spark-submit`` started this process, so that its JVM is there already."""
-    return _SUBMITTED in os.environ
+    return _GATEWAY_PORT in os.environ
 
 
 def submitted_settings() -> dict[str, str] | None:
@@ -105,7 +105,7 @@ def _require_java() -> None:
 
 
 @contextmanager
-def _output_to(log: Path) -> Iterator[None]:
+def _redirect_output(log: Path) -> Iterator[None]:
     """Start children with stdout and stderr going to the log; this process keeps its own."""
     log.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from errata.model.product import Project
-from errata.model.product.cluster import capped_master, core_settings, kind_of
+from errata.model.product.cluster import build_core_settings, cap_master, classify_master
 
 LOCAL_FILES = {"fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"}
 """Local files without a forked chmod each; the jar must be on the driver's class path."""
@@ -34,22 +34,22 @@ _ONE_MACHINE = {
 }
 
 
-def driver_settings(
+def build_driver_settings(
     project: Project, jars: Sequence[Path], submitted: Mapping[str, str] | None = None, *, available: int = 1
 ) -> dict[str, str]:
     """Everything that is set before the session; ``submitted`` is what a ``spark-submit`` brought, and wins."""
     conf, cores = project.spark_conf, project.throttle.cores
     master = (submitted or {}).get("spark.master", project.spark_master)
-    kind = kind_of(master)
+    kind = classify_master(master)
     settings = {
         **_DEFAULTS,
         **(_ONE_MACHINE if kind == "local" and submitted is None else {}),
         "spark.app.name": f"errata {project.name}",
-        "spark.master": capped_master(master, cores, available),
+        "spark.master": cap_master(master, cores, available),
         "spark.sql.warehouse.dir": str(Path(project.root) / ".errata" / "spark-warehouse"),
         **({} if submitted is not None else _class_path(kind, jars, conf)),
         **{key: value for key, value in conf.items() if key != "spark.jars"},
-        **core_settings(kind, cores, {**conf, **(submitted or {})}),
+        **build_core_settings(kind, cores, {**conf, **(submitted or {})}),
     }
     return settings | dict(submitted or {})
 

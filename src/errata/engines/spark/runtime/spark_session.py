@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from errata.engines.iceberg.catalogs import spark_conf
-from errata.engines.s3 import for_hadoop
+from errata.engines.s3 import to_hadoop_settings
 from errata.engines.spark.runtime.class_archive import archive_options
 from errata.engines.spark.runtime.jvm import start_jvm, submitted_settings
-from errata.engines.spark.runtime.placement import driver_settings
+from errata.engines.spark.runtime.placement import build_driver_settings
 from errata.model.product import Project
 from errata.model.product.throttle import Throttle
-from errata.text.secrets import without_passwords
+from errata.text.secrets import hide_passwords
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,10 +53,10 @@ class SparkRuntime:
         """The py4j gateway; a JVM, but no SparkContext."""
         if self._given is not None:
             return self._given.sparkContext._gateway  # noqa: SLF001  as in jvm.py
-        return start_jvm(self._settings, self._log, self._hide)
+        return start_jvm(self._settings, self._log, self._redact_text)
 
-    def _hide(self, text: str) -> str:
-        return without_passwords(self._project.redact(text))
+    def _redact_text(self, text: str) -> str:
+        return hide_passwords(self._project.redact(text))
 
     @property
     def exit_code(self) -> int | None:
@@ -79,7 +79,7 @@ class SparkRuntime:
         """A session of its own: catalogs, UTC, ANSI; other sessions of the same application are not changed."""
         base = self._given or self._base()
         own = base.newSession()
-        for key, value in session_settings(self._project, self.submitted or {}).items():
+        for key, value in build_session_settings(self._project, self.submitted or {}).items():
             own.conf.set(key, value)
         return own
 
@@ -106,18 +106,18 @@ class SparkRuntime:
 
     @cached_property
     def _settings(self) -> dict[str, str]:
-        settings = driver_settings(self._project, self._jars, self.submitted, available=os.cpu_count() or 1)
+        settings = build_driver_settings(self._project, self._jars, self.submitted, available=os.cpu_count() or 1)
         if self._jars and (archive := archive_options(self._jars[0].parent, self._jars)):
             java = settings.get("spark.driver.extraJavaOptions", "")
             settings["spark.driver.extraJavaOptions"] = f"{archive} {java}".strip()
         return settings
 
 
-def session_settings(project: Project, submitted: Mapping[str, str]) -> dict[str, str]:
+def build_session_settings(project: Project, submitted: Mapping[str, str]) -> dict[str, str]:
     """What every session of a project runs with; users may set the first group, the rest is fixed."""
     settings = {k: submitted.get(k, project.spark_conf.get(k, v)) for k, v in _SESSION_DEFAULTS.items()}
     settings |= _SESSION_FIXED
-    settings |= for_hadoop(project.s3)
+    settings |= to_hadoop_settings(project.s3)
     for catalog in project.catalogs.values():
         settings |= spark_conf(catalog)
     return settings

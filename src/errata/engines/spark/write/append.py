@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from errata.engines.iceberg.commits.java import JavaIceberg
-from errata.engines.iceberg.commits.refs import append_written
+from errata.engines.iceberg.commits.refs import append_written_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,6 +45,6 @@ class SparkWriter:
         self._java.jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session)
         try:
             rows.write.format("iceberg").options(**WRITE_OPTIONS).mode("append").save(name)
-            return append_written(self._java, table, branch, name, mark, dict(properties or {}))
+            return append_written_files(self._java, table, branch, name, mark, dict(properties or {}))
         finally:
             bulk.closeWrite(handle, name)

@@ -14,9 +14,9 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.columns import JSON, in_partitions, partition_text
-from errata.engines.spark.inputs.frames import screened
-from errata.engines.spark.inputs.row_rules import ORIGIN, OUT, SOURCE, as_it_is, is_used, split
+from errata.engines.spark.columns import JSON_OPTIONS, in_partitions, partition_text
+from errata.engines.spark.inputs.frames import read_screened
+from errata.engines.spark.inputs.row_rules import ORIGIN, OUT, SOURCE, is_used, split_rows, to_row_struct
 from errata.engines.spark.write.append import SparkWriter
 from errata.errors import TransformFailed
 from errata.model.manifest import InputPin, Manifest
@@ -27,7 +27,7 @@ from errata.ports.compute import ChunkWork
 
 
 @dataclass(slots=True)
-class Aside:
+class TransformQuarantine:
     """What a transform sets aside, kept until its output is written; nothing is computed here."""
 
     manifest: Manifest
@@ -43,7 +43,7 @@ class Aside:
             )
         if not reason.strip():
             raise TransformFailed("ctx.quarantine was refused; expected a reason")
-        return split(lambda rows, why: self.rows.append((pin, why, rows)), frame, condition, reason, source)
+        return split_rows(lambda rows, why: self.rows.append((pin, why, rows)), frame, condition, reason, source)
 
     def _input(self, name: str | None) -> InputPin:
         able = [pin for pin in self.manifest.inputs if pin.partition is not None and not pin.own]
@@ -58,17 +58,21 @@ class Aside:
         return chosen[0]
 
 
-def owned(pin: InputPin, manifest: Manifest, partitions: Sequence[str]) -> bool:
+def is_owned_by_chunk(pin: InputPin, manifest: Manifest, partitions: Sequence[str]) -> bool:
     """Whether a chunk of these partitions accounts for rows of this input."""
     first = manifest.chunks[0].partitions[0] if manifest.chunks else manifest.partitions[0]
     return pin.partition is not None or first in partitions
 
 
 def write_quarantine(
-    session: SparkSession, writer: SparkWriter, work: ChunkWork, aside: Aside, ensure: Callable[[str], None]
+    session: SparkSession,
+    writer: SparkWriter,
+    work: ChunkWork,
+    aside: TransformQuarantine,
+    ensure: Callable[[str], None],
 ) -> Mapping[str, int]:
     """Append what is set aside and say how many rows were read, used, quarantined and suppressed, by input."""
-    pieces = [*_screened(session, work), *_set_aside(work, aside)]
+    pieces = [*_iterate_screened(session, work), *_iterate_set_aside(work, aside)]
     if not pieces:
         return {}
     table = quarantine_table(work.manifest.target.table, work.run_id)
@@ -83,19 +87,19 @@ def write_quarantine(
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _QuarantineBatch:
     input: str
     rows: DataFrame
     seen: Observation
 
 
-def _screened(session: SparkSession, work: ChunkWork) -> Iterator[_Piece]:
+def _iterate_screened(session: SparkSession, work: ChunkWork) -> Iterator[_QuarantineBatch]:
     manifest, grain = work.manifest, work.manifest.target.grain
     for pin in manifest.inputs:
-        if not pin.is_screened or not owned(pin, manifest, work.chunk.partitions):
+        if not pin.is_screened or not is_owned_by_chunk(pin, manifest, work.chunk.partitions):
             continue
         kind = pin.column_type or manifest.target.column_type
-        every = screened(session, pin, work.parts, work.chunk.partitions, grain, kind)
+        every = read_screened(session, pin, work.parts, work.chunk.partitions, grain, kind)
         action, seen = F.col(OUT)["action"], Observation()
         counted = every.observe(
             seen,
@@ -107,10 +111,12 @@ def _screened(session: SparkSession, work: ChunkWork) -> Iterator[_Piece]:
         kept = counted.where(action == QUARANTINE)
         partition = F.lit(WHOLE) if pin.partition is None else partition_text(pin.partition, kind, grain)
         reason = (F.col(OUT)["kind"], F.col(OUT)["reason"])
-        yield _Piece(pin.name, _record(kept, work, pin, partition, reason, F.col(ORIGIN), F.col(SOURCE)), seen)
+        yield _QuarantineBatch(
+            pin.name, _build_records(kept, work, pin, partition, reason, F.col(ORIGIN), F.col(SOURCE)), seen
+        )
 
 
-def _set_aside(work: ChunkWork, aside: Aside) -> Iterator[_Piece]:
+def _iterate_set_aside(work: ChunkWork, aside: TransformQuarantine) -> Iterator[_QuarantineBatch]:
     manifest, grain = work.manifest, work.manifest.target.grain
     for pin, reason, frame in aside.rows:
         kind, seen = pin.column_type or manifest.target.column_type, Observation()
@@ -119,12 +125,12 @@ def _set_aside(work: ChunkWork, aside: Aside) -> Iterator[_Piece]:
         counted = own.observe(seen, F.count(F.lit(1)).alias("rows_set_aside"))
         partition = partition_text(str(pin.partition), kind, grain)
         origin = F.lit(f"{manifest.code.call} {manifest.code.version}")
-        row = F.to_json(as_it_is(frame), JSON)
+        row = F.to_json(to_row_struct(frame), JSON_OPTIONS)
         told = (F.lit("transform"), F.lit(reason))
-        yield _Piece(pin.name, _record(counted, work, pin, partition, told, origin, row), seen)
+        yield _QuarantineBatch(pin.name, _build_records(counted, work, pin, partition, told, origin, row), seen)
 
 
-def _record(
+def _build_records(
     rows: DataFrame,
     work: ChunkWork,
     pin: InputPin,

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 
 from errata.engines.iceberg.commits.publish import RowWriter
 from errata.engines.spark.columns import in_partitions
-from errata.engines.spark.inputs.frames import snapshot_frame
-from errata.engines.spark.measure.checksums import hash_sum, hash_texts
+from errata.engines.spark.inputs.frames import read_snapshot
+from errata.engines.spark.measure.checksums import hash_sum_sql, row_hash_sql
 from errata.engines.spark.runtime.spark_session import SparkRuntime
 from errata.engines.spark.write.append import SparkWriter
 from errata.errors import EngineError
@@ -34,9 +34,9 @@ class SparkRewriter:
         self._runtime = runtime
         self._writer = writer
 
-    def holding(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> frozenset[str]:
+    def find_files_with_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> frozenset[str]:
         """See the port: bounds say what a file may hold, only its rows say what it does; one column is read."""
-        rows = snapshot_frame(self._runtime.session, target.table, snapshot_id, len(partitions))
+        rows = read_snapshot(self._runtime.session, target.table, snapshot_id, len(partitions))
         inside = in_partitions(target.column, target.column_type, target.grain, partitions)
         return frozenset(row[_FILE] for row in rows.where(inside).select(_FILE).distinct().collect())
 
@@ -45,41 +45,43 @@ class SparkRewriter:
     ) -> str:
         """See the port: exactly the files of the staged scan, with their deletes applied."""
         names = [F.col(quoted(str(field.name()))) for field in table.schema().columns()]
-        in_scope = _in_scope(target, partitions)
+        in_scope = _build_scope_condition(target, partitions)
         # of format 3 these are the table's columns and the ids of the rows, which rows keep that way
         wanted = self._runtime.session.read.format("iceberg").load(staged).where(in_scope if inside else ~in_scope)
         return self._write(target, wanted, names, branch)
 
     def _write(self, target: TargetPin, rows: DataFrame, names: Sequence[Column], branch: str) -> str:
-        meant = _digest(rows.select(*names))
+        meant = _compute_digest(rows.select(*names))
         made = self._writer.append(rows, target.table, branch, ("errata.rewrite", branch))
-        written = snapshot_frame(self._runtime.session, target.table, made, 1)
-        if (found := _digest(written.select(*names))) != meant:
+        written = read_snapshot(self._runtime.session, target.table, made, 1)
+        if (found := _compute_digest(written.select(*names))) != meant:
             raise EngineError(
-                f"rows of {target.table} were not written as they were read: expected {_told(meant)}, "
-                f"found {_told(found)}",
+                f"rows of {target.table} were not written as they were read: expected {_format_digest(meant)}, "
+                f"found {_format_digest(found)}",
                 state="main is unchanged",
                 hint="repeat the command; if it stays so, the table's files or the cluster are at fault",
             )
         return made
 
 
-def _in_scope(target: TargetPin, partitions: Sequence[str]) -> Column:
+def _build_scope_condition(target: TargetPin, partitions: Sequence[str]) -> Column:
     inside = in_partitions(target.column, target.column_type, target.grain, partitions)
     return F.coalesce(inside, F.lit(False))  # noqa: FBT003 - a literal is a value
 
 
-def _digest(rows: DataFrame) -> tuple[int, str, str]:
+def _compute_digest(rows: DataFrame) -> tuple[int, str, str]:
     """Row count and the exact sums of two hashes over every column."""
     kinds = {field.name: field.dataType for field in rows.schema.fields}
-    first, second = hash_texts(kinds, rows.columns)
+    first, second = row_hash_sql(kinds, rows.columns)
     hashed = rows.select(F.expr(first).alias(_A), F.expr(second).alias(_B))
-    found = hashed.agg(F.count("*").alias("rows"), F.expr(hash_sum(_A)).alias("a"), F.expr(hash_sum(_B)).alias("b"))
+    found = hashed.agg(
+        F.count("*").alias("rows"), F.expr(hash_sum_sql(_A)).alias("a"), F.expr(hash_sum_sql(_B)).alias("b")
+    )
     row = found.collect()[0]
     return int(row["rows"]), str(row["a"]), str(row["b"])
 
 
-def _told(digest: tuple[int, str, str]) -> str:
+def _format_digest(digest: tuple[int, str, str]) -> str:
     return f"{digest[0]} rows with checksum {digest[1]}/{digest[2]}"
 
 

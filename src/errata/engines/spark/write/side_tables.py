@@ -14,24 +14,24 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 from pyspark.sql import types as T  # noqa: N812
 
-from errata.engines.iceberg.commits.side_tables import ROWS
-from errata.engines.spark.columns import JSON, in_partitions, partition_text, table_name
-from errata.engines.spark.inputs.frames import snapshot_frame, with_later_columns
-from errata.engines.spark.measure.checksums import comparable
+from errata.engines.iceberg.commits.side_tables import ROWS_PROPERTY
+from errata.engines.spark.columns import JSON_OPTIONS, in_partitions, partition_text, quote_table
+from errata.engines.spark.inputs.frames import add_later_columns, read_snapshot
+from errata.engines.spark.measure.checksums import comparable_sql
 from errata.engines.spark.runtime.spark_session import SparkRuntime
 from errata.engines.spark.write.append import SparkWriter
 from errata.model.manifest import TargetPin
-from errata.model.partition import Grain, value_text
+from errata.model.partition import Grain, value_to_text
 from errata.model.partition_sql import quoted
 from errata.model.side_tables import ADDED, CHANGED, CORRECTION_COLUMNS, REMOVED, RUN, VERSION
-from errata.ports.publish import BesideWriter, Stamp, Told
+from errata.ports.publish import EarlierCorrections, SideTableWriter, Stamp
 
 ORDER = "__errata_order"
 _EVENT = "struct<kind:string,old:string,new:string>"
-_TOLD = "struct<order:int,json:string>"
+_EARLIER = "struct<order:int,json:string>"
 
 
-class SparkBeside:
+class SparkSideTables:
     """Writes for tables beside targets."""
 
     def __init__(self, runtime: SparkRuntime, writer: SparkWriter) -> None:
@@ -56,39 +56,39 @@ class SparkBeside:
         partitions: Sequence[str],
         columns: Sequence[str],
         stamp: Stamp,
-        told: Told | None = None,
+        told: EarlierCorrections | None = None,
     ) -> None:
         """See the port."""
         cut = in_partitions(target.column, target.column_type, target.grain, partitions)
         old, new = (
-            with_later_columns(snapshot_frame(self._session, table, snapshot, len(partitions)), target).where(cut)
+            add_later_columns(read_snapshot(self._session, table, snapshot, len(partitions)), target).where(cut)
             for table, snapshot in (before, after)
         )
-        held = self._held(place[0], told) if told else None
-        self._append(correction_rows(old, new, target, columns, stamp, held), place)
+        held = self._read_earlier(place[0], told) if told else None
+        self._append(build_corrections(old, new, target, columns, stamp, held), place)
 
-    def _held(self, table: str, told: Told) -> DataFrame:
+    def _read_earlier(self, table: str, told: EarlierCorrections) -> DataFrame:
         """Everything that was told of these partitions, numbered by who came later."""
         number = F.array_position(F.array(*map(F.lit, told.publications)), F.col("publication_id")).cast("int")
-        rows = self._session.read.table(table_name(table)).where(_of_partitions(told.partitions))
+        rows = self._session.read.table(quote_table(table)).where(_build_partition_filter(told.partitions))
         return rows.withColumn(ORDER, number).where(F.col(ORDER) > 0)
 
     def reversals(
         self, place: tuple[str, str], key: Sequence[str], publications: Mapping[str, Sequence[str]], stamp: Stamp
     ) -> None:
         """See the port."""
-        told = self._session.read.table(table_name(place[0]))
+        told = self._session.read.table(quote_table(place[0]))
         wanted = [
-            (F.col("publication_id") == F.lit(name)) & _of_partitions(partitions)
+            (F.col("publication_id") == F.lit(name)) & _build_partition_filter(partitions)
             for name, partitions in publications.items()
         ]
-        self._append(reversed_rows(told.where(reduce(lambda a, b: a | b, wanted)), key, stamp), place)
+        self._append(build_reversals(told.where(reduce(lambda a, b: a | b, wanted)), key, stamp), place)
 
     def versions(
         self, place: tuple[str, str], target: TargetPin, snapshot_id: str, numbers: Mapping[str, int], run_id: str
     ) -> None:
         """See the port."""
-        rows = snapshot_frame(self._session, target.staging.table, snapshot_id, len(numbers))
+        rows = read_snapshot(self._session, target.staging.table, snapshot_id, len(numbers))
         by_number: dict[int, list[str]] = {}
         for partition, number in numbers.items():
             by_number.setdefault(number, []).append(partition)
@@ -102,11 +102,11 @@ class SparkBeside:
 
     def _append(self, rows: DataFrame, place: tuple[str, str]) -> None:
         table, branch = place
-        self._writer.append(rows, table, branch, (ROWS, branch))
+        self._writer.append(rows, table, branch, (ROWS_PROPERTY, branch))
 
     def newest_versions(self, table: str, target: TargetPin, partitions: Sequence[str]) -> Mapping[str, int]:
         """See the port."""
-        rows = self._session.read.table(table_name(table))
+        rows = self._session.read.table(quote_table(table))
         cut = in_partitions(target.column, target.column_type, target.grain, partitions)
         name = partition_text(target.column, target.column_type, target.grain).alias("name")
         found = rows.where(cut).groupBy(name).agg(F.max(VERSION).alias("version")).collect()
@@ -114,19 +114,19 @@ class SparkBeside:
 
     def show(self, view: str, query: str) -> None:
         """See the port."""
-        self._session.sql(f"CREATE OR REPLACE VIEW {table_name(view)} AS {query}")
+        self._session.sql(f"CREATE OR REPLACE VIEW {quote_table(view)} AS {query}")
 
     def drop_view(self, view: str) -> None:
         """See the port."""
-        self._session.sql(f"DROP VIEW IF EXISTS {table_name(view)}")
+        self._session.sql(f"DROP VIEW IF EXISTS {quote_table(view)}")
 
 
-def _of_partitions(partitions: Sequence[str]) -> Column:
+def _build_partition_filter(partitions: Sequence[str]) -> Column:
     """Rows of a table of corrections about these partitions; there a partition is a text, also that of NULL."""
-    return in_partitions("partition", "string", Grain.VALUE, map(value_text, partitions))
+    return in_partitions("partition", "string", Grain.VALUE, map(value_to_text, partitions))
 
 
-def correction_rows(
+def build_corrections(
     before: DataFrame,
     after: DataFrame,
     pin: TargetPin,
@@ -140,20 +140,20 @@ def correction_rows(
     """
     kinds = {field.name: field.dataType for field in after.schema.fields}
     values = [name for name in columns if name not in pin.key]
-    shown = [F.expr(_exact(quoted(name), kinds[name])).alias(name) for name in values]
-    as_json = F.to_json(F.struct(*shown), JSON) if values else F.lit("{}")
-    equal = [F.expr(comparable(quoted(name), kinds[name])).alias(f"v{n}") for n, name in enumerate(values)]
+    shown = [F.expr(_decimals_as_text(quoted(name), kinds[name])).alias(name) for name in values]
+    as_json = F.to_json(F.struct(*shown), JSON_OPTIONS) if values else F.lit("{}")
+    equal = [F.expr(comparable_sql(quoted(name), kinds[name])).alias(f"v{n}") for n, name in enumerate(values)]
     row = F.struct(as_json.alias("json"), F.struct(F.lit(0).alias("row"), *equal).alias("equal"))
     text = partition_text(pin.column, pin.column_type, pin.grain).alias("__errata_partition")
     keys = [F.col(quoted(name)).alias(f"__errata_k{n}") for n, name in enumerate(pin.key)]
-    untold = F.lit(None).cast(_TOLD).alias("__errata_told")
+    untold = F.lit(None).cast(_EARLIER).alias("__errata_told")
     sides = [
         side.select(text, *keys, F.lit(tag).alias("__errata_side"), row.alias("__errata_row"), untold)
         for side, tag in ((before, 0), (after, 1))
     ]
     if told is not None:
         nothing = F.lit(None).cast(sides[0].schema["__errata_row"].dataType).alias("__errata_row")
-        said = F.struct(F.col(ORDER).alias("order"), F.col("new").alias("json")).cast(_TOLD).alias("__errata_told")
+        said = F.struct(F.col(ORDER).alias("order"), F.col("new").alias("json")).cast(_EARLIER).alias("__errata_told")
         place = F.col("partition").alias("__errata_partition")
         sides.append(told.select(place, *keys, F.lit(2).alias("__errata_side"), nothing, said))
     group = ["__errata_partition", *(f"__errata_k{n}" for n in range(len(keys)))]
@@ -161,51 +161,54 @@ def correction_rows(
         reduce(DataFrame.unionAll, sides)
         .groupBy(*group)
         .agg(
-            _rows_of(0).alias("__errata_b"),
-            _rows_of(1).alias("__errata_a"),
+            _collect_side(0).alias("__errata_b"),
+            _collect_side(1).alias("__errata_a"),
             F.collect_list("__errata_told").alias("__errata_t"),
         )
     )
-    found = _events(F.col("__errata_b"), F.col("__errata_a"), F.col("__errata_t"))
+    found = _build_events(F.col("__errata_b"), F.col("__errata_a"), F.col("__errata_t"))
     event = F.explode(found).alias("__errata_event")
     named = [F.col(f"__errata_k{n}").alias(name) for n, name in enumerate(pin.key)]
     events = {name: F.col("__errata_event")[name] for name in ("kind", "old", "new")}
     rows = paired.select(F.col("__errata_partition").alias("partition"), *named, event).withColumns(events)
-    return _stamped(rows, pin.key, stamp)
+    return _add_stamp(rows, pin.key, stamp)
 
 
-def _exact(value: str, kind: T.DataType, depth: int = 0) -> str:
+def _decimals_as_text(value: str, kind: T.DataType, depth: int = 0) -> str:
     """The value with every decimal as text: most readers of JSON take numbers for floating point."""
     item = f"x{depth}"
     match kind:
         case T.DecimalType():
             return f"CAST({value} AS STRING)"
-        case T.ArrayType(elementType=element) if _holds_decimals(element):
-            return f"transform({value}, {item} -> {_exact(item, element, depth + 1)})"
-        case T.MapType(valueType=held) if _holds_decimals(held):
-            return f"transform_values({value}, (k{depth}, {item}) -> {_exact(item, held, depth + 1)})"
-        case T.StructType(fields=fields) if _holds_decimals(kind):
-            parts = [f"{_exact(f'{value}.{quoted(f.name)}', f.dataType, depth)} AS {quoted(f.name)}" for f in fields]
+        case T.ArrayType(elementType=element) if _has_decimals(element):
+            return f"transform({value}, {item} -> {_decimals_as_text(item, element, depth + 1)})"
+        case T.MapType(valueType=held) if _has_decimals(held):
+            return f"transform_values({value}, (k{depth}, {item}) -> {_decimals_as_text(item, held, depth + 1)})"
+        case T.StructType(fields=fields) if _has_decimals(kind):
+            parts = [
+                f"{_decimals_as_text(f'{value}.{quoted(f.name)}', f.dataType, depth)} AS {quoted(f.name)}"
+                for f in fields
+            ]
             return f"CASE WHEN {value} IS NOT NULL THEN struct({', '.join(parts)}) END"
         case _:
             return value
 
 
-def _holds_decimals(kind: T.DataType) -> bool:
+def _has_decimals(kind: T.DataType) -> bool:
     match kind:
         case T.ArrayType(elementType=held) | T.MapType(valueType=held):
-            return _holds_decimals(held)
+            return _has_decimals(held)
         case T.StructType(fields=fields):
-            return any(_holds_decimals(field.dataType) for field in fields)
+            return any(_has_decimals(field.dataType) for field in fields)
         case _:
             return isinstance(kind, T.DecimalType)
 
 
-def _rows_of(side: int) -> Column:
+def _collect_side(side: int) -> Column:
     return F.array_sort(F.collect_list(F.when(F.col("__errata_side") == side, F.col("__errata_row"))))
 
 
-def _events(old: Column, new: Column, told: Column) -> Column:
+def _build_events(old: Column, new: Column, told: Column) -> Column:
     """What happened to one key: from its rows of before, or what was told of it last, to its rows of after."""
 
     def one(kind: str, before: Column | None, after: Column | None) -> Column:
@@ -229,7 +232,7 @@ def _events(old: Column, new: Column, told: Column) -> Column:
     return F.when(same, nothing).when(pair, changed).otherwise(F.concat(removed, added))
 
 
-def reversed_rows(told: DataFrame, key: Sequence[str], stamp: Stamp) -> DataFrame:
+def build_reversals(told: DataFrame, key: Sequence[str], stamp: Stamp) -> DataFrame:
     """The same corrections taken back: what was added is removed, and old and new change places."""
     kind = F.col("kind")
     back = F.when(kind == ADDED, F.lit(REMOVED)).when(kind == REMOVED, F.lit(ADDED)).otherwise(kind)
@@ -237,10 +240,10 @@ def reversed_rows(told: DataFrame, key: Sequence[str], stamp: Stamp) -> DataFram
     rows = told.select(
         "partition", *columns, back.alias("kind"), F.col("new").alias("old"), F.col("old").alias("new")
     )  # fmt: skip
-    return _stamped(rows, key, stamp)
+    return _add_stamp(rows, key, stamp)
 
 
-def _stamped(rows: DataFrame, key: Sequence[str], stamp: Stamp) -> DataFrame:
+def _add_stamp(rows: DataFrame, key: Sequence[str], stamp: Stamp) -> DataFrame:
     origin = {
         "reason": F.lit(stamp.reason),
         "run_id": F.lit(stamp.run_id),
@@ -251,4 +254,4 @@ def _stamped(rows: DataFrame, key: Sequence[str], stamp: Stamp) -> DataFrame:
     return rows.withColumns(origin).select(*columns).sortWithinPartitions("partition", *map(quoted, key))
 
 
-_conforms: type[BesideWriter] = SparkBeside
+_conforms: type[SideTableWriter] = SparkSideTables
