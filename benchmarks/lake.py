@@ -76,7 +76,7 @@ class Lake:
     @property
     def engines(self) -> Any:
         """The adapters, for what no command shows."""
-        return self.client._desk.engines  # noqa: SLF001 - a benchmark may look inside
+        return self.client._workspace.engines  # noqa: SLF001 - a benchmark may look inside
 
     def plan(self, name: str = "bench.daily", partitions: Sequence[str] | None = None) -> PlanView:
         """Every day of the lake, or these."""
@@ -98,7 +98,7 @@ class Lake:
 
     def chunks(self) -> int:
         """Chunks of the last run."""
-        return len(self.client._desk.ledger.chunks(self.last))  # noqa: SLF001
+        return len(self.client._workspace.ledger.chunks(self.last))  # noqa: SLF001
 
     def bare(self, days: Iterable[str] | None = None) -> None:
         """The same transform as one job, with the same write options, over all days or these."""

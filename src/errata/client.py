@@ -59,7 +59,7 @@ from errata.views import (
 from errata.views.diff import DiffView
 from errata.views.report import ReportView
 from errata.views.run import TryView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 __all__ = ["Client", "DoctorCheck", "FileProblem", "ProjectTools"]
 
@@ -113,19 +113,19 @@ class ProjectTools(Protocol):
 class Client:
     """One open project."""
 
-    def __init__(self, desk: Desk, project: ProjectTools) -> None:
-        self._desk = desk
+    def __init__(self, workspace: Workspace, project: ProjectTools) -> None:
+        self._workspace = workspace
         self._project = project
         self._heads: dict[str, str | None] = {}  # by run: main as it was when live writes were looked for
 
     def redact(self, text: str) -> str:
         """Text for people, without the values that came from the environment."""
-        return self._desk.project.redact(text)
+        return self._workspace.project.redact(text)
 
     @property
     def log(self) -> str:
         """Where Java's and Spark's own chatter goes."""
-        return str(self._desk.engines.log)
+        return str(self._workspace.engines.log)
 
     def plan(
         self,
@@ -168,21 +168,21 @@ class Client:
             deadline,
             restore,
         )
-        return plan.make_plan(self._desk, actor, request, dry_run=dry_run)
+        return plan.make_plan(self._workspace, actor, request, dry_run=dry_run)
 
     def try_out(
         self, product: str, partitions: str | Sequence[str], *, sample: int = 10, as_: str | None = None
     ) -> TryView:
         """Compute with the code of now, judge and compare; nothing is written."""
-        return try_partitions(self._desk, self._build_actor(as_), product, partitions, sample)
+        return try_partitions(self._workspace, self._build_actor(as_), product, partitions, sample)
 
     def show(self, run_id: str) -> PlanView:
         """A plan again, from the ledger."""
-        return status.show_plan(self._desk, self._build_actor(None), run_id)
+        return status.show_plan(self._workspace, self._build_actor(None), run_id)
 
     def manifest_bytes(self, run_id: str) -> bytes:
         """The exact bytes that were sealed."""
-        return self._desk.ledger.manifest_bytes(self._desk.ledger.run(run_id).run_id, self._build_actor(None))
+        return self._workspace.ledger.manifest_bytes(self._workspace.ledger.run(run_id).run_id, self._build_actor(None))
 
     def approve(
         self, run_id: str, *, digest: str, note: str = "", break_glass: str | None = None, as_: str | None = None
@@ -191,32 +191,32 @@ class Client:
         actor = self._build_actor(as_)
         alone = None if break_glass is None else require_one_line("--break-glass", break_glass)
         return approve.approve(
-            self._desk, actor, run_id, digest, break_glass=alone, note=require_one_line("--note", note)
+            self._workspace, actor, run_id, digest, break_glass=alone, note=require_one_line("--note", note)
         )
 
     def decline(self, run_id: str, *, note: str, as_: str | None = None) -> DecisionView:
         """A person's no, for good."""
-        return approve.decline(self._desk, self._build_actor(as_), run_id, require_one_line("--note", note))
+        return approve.decline(self._workspace, self._build_actor(as_), run_id, require_one_line("--note", note))
 
     def run(self, run_id: str, *, parallel: int = 2, max_chunks: int | None = None, as_: str | None = None) -> RunView:
         """Work on a run until nothing is left."""
-        return run.run_chunks(self._desk, self._build_actor(as_), run_id, parallel=parallel, max_chunks=max_chunks)
+        return run.run_chunks(self._workspace, self._build_actor(as_), run_id, parallel=parallel, max_chunks=max_chunks)
 
     def pause(self, run_id: str, *, as_: str | None = None) -> StateView:
         """No new chunk is claimed."""
-        return control.pause(self._desk, self._build_actor(as_), run_id)
+        return control.pause(self._workspace, self._build_actor(as_), run_id)
 
     def resume(self, run_id: str, *, as_: str | None = None) -> StateView:
         """Chunks may be claimed again."""
-        return control.resume(self._desk, self._build_actor(as_), run_id)
+        return control.resume(self._workspace, self._build_actor(as_), run_id)
 
     def cancel(self, run_id: str, *, now: bool = False, as_: str | None = None) -> StateView:
         """End a run that is not published; ``now`` stops chunks under way too."""
-        return control.cancel(self._desk, self._build_actor(as_), run_id, now=now)
+        return control.cancel(self._workspace, self._build_actor(as_), run_id, now=now)
 
     def retry(self, run_id: str, *, chunk: str | None = None, as_: str | None = None) -> StateView:
         """Failed chunks may be claimed again."""
-        return control.retry(self._desk, self._build_actor(as_), run_id, chunk)
+        return control.retry(self._workspace, self._build_actor(as_), run_id, chunk)
 
     def validate(
         self,
@@ -232,23 +232,25 @@ class Client:
         """
         accepted = {check: require_one_line(f"--accept {check}", why) for check, why in (accept or {}).items()}
         because = None if thresholds is None else require_one_line("--thresholds", thresholds)
-        return validate.validate_run(self._desk, self._build_actor(as_), run_id, accepted, because)
+        return validate.validate_run(self._workspace, self._build_actor(as_), run_id, accepted, because)
 
     def diff(self, run_id: str, *, partitions: Partitions = None, sample: int = 10) -> DiffView:
         """The candidate against what was accepted before."""
-        return diff(self._desk, self._build_actor(None), run_id, partitions, sample)
+        return diff(self._workspace, self._build_actor(None), run_id, partitions, sample)
 
     def report(self, run_id: str, *, partitions: Partitions = None, sample: int = 20) -> ReportView:
         """Everything a reviewer decides by; ``errata.report.page.render_page`` makes the HTML of it."""
-        return build_report(self._desk, self._build_actor(None), run_id, partitions, sample)
+        return build_report(self._workspace, self._build_actor(None), run_id, partitions, sample)
 
     def quarantine(self, run_id: str, *, sample: int = 3) -> QuarantineView:
         """Rows that a run set aside, by reason, with samples."""
-        return quarantine.read_quarantine(self._desk, self._build_actor(None), run_id, sample)
+        return quarantine.read_quarantine(self._workspace, self._build_actor(None), run_id, sample)
 
     def release(self, run_id: str, *, digest: str | None = None, note: str = "", as_: str | None = None) -> ReleaseView:
         """A person's yes over candidate, verdict and accepted warnings; after it a service account may publish."""
-        return release.release_run(self._desk, self._build_actor(as_), run_id, digest, require_one_line("--note", note))
+        return release.release_run(
+            self._workspace, self._build_actor(as_), run_id, digest, require_one_line("--note", note)
+        )
 
     def publish(
         self,
@@ -279,13 +281,13 @@ class Client:
 
         def once() -> PublishView:
             return publish.publish_run(
-                self._desk, actor, run_id, partitions,
+                self._workspace, actor, run_id, partitions,
                 digest=digest, break_glass=alone, by_itself=by_itself, early=sooner,
             )  # fmt: skip
 
         if not wait:
             return once()
-        return publish_wait.publish_by_group(self._desk, actor, run_id, once, holds=early is None)
+        return publish_wait.publish_by_group(self._workspace, actor, run_id, once, holds=early is None)
 
     def dark(
         self,
@@ -301,36 +303,36 @@ class Client:
         ``rejected``: also one that did not pass its gate, under a name that says so.
         """
         actor = self._build_actor(as_)
-        return preview.publish_preview(self._desk, actor, run_id, name, compare=compare, rejected=rejected)
+        return preview.publish_preview(self._workspace, actor, run_id, name, compare=compare, rejected=rejected)
 
     def publishes_itself(self, run_id: str, *, as_: str | None = None) -> bool:
         """Whether a validated run needs no person any more, and whoever acts may publish it."""
-        return authorization.can_publish_unattended(self._desk, self._build_actor(as_), run_id)
+        return authorization.can_publish_unattended(self._workspace, self._build_actor(as_), run_id)
 
     def require_unattended(self, run_id: str, *, as_: str | None = None) -> None:
         """Refuse before any work what could not publish by itself at the end."""
-        authorization.require_unattended(self._desk, self._build_actor(as_), run_id)
+        authorization.require_unattended(self._workspace, self._build_actor(as_), run_id)
 
     def rollback(
         self, run_id: str, *, partitions: Partitions = None, reason: str, as_: str | None = None
     ) -> RollbackView:
         """Restore what the partitions held before."""
         return rollback.roll_back_run(
-            self._desk, self._build_actor(as_), run_id, partitions, require_one_line("--reason", reason)
+            self._workspace, self._build_actor(as_), run_id, partitions, require_one_line("--reason", reason)
         )
 
     def status(self, run_id: str | None = None) -> StatusView:
         """All runs, or one."""
         actor = self._build_actor(None)
-        watch_guard(self._desk, actor)
+        watch_guard(self._workspace, actor)
         if run_id is not None:
-            run = self._desk.ledger.run(run_id)
-            manifest = self._desk.ledger.manifest(run.run_id, actor)
+            run = self._workspace.ledger.run(run_id)
+            manifest = self._workspace.ledger.manifest(run.run_id, actor)
             known = self._heads.get(run.run_id)
             self._heads[run.run_id] = notice_live_writes(
-                self._desk, actor, run, manifest, "status", known_head=known
+                self._workspace, actor, run, manifest, "status", known_head=known
             )  # fmt: skip
-        return status.build_status(self._desk, actor, run_id)
+        return status.build_status(self._workspace, actor, run_id)
 
     def runs(
         self,
@@ -345,22 +347,22 @@ class Client:
         if accepted_at is not None:
             if states or person or since:
                 raise UsageError("--accepted-at with another filter was refused; expected a product or table at most")
-            return history.find_current_runs(self._desk, parse_instant(accepted_at), what)
-        return history.list_runs(self._desk, what, states, person, parse_instant(since) if since else None)
+            return history.find_current_runs(self._workspace, parse_instant(accepted_at), what)
+        return history.list_runs(self._workspace, what, states, person, parse_instant(since) if since else None)
 
     def history(self, table: str, partition: str, *, most: int = history.MAX_COMMITS) -> CommitsView:
         """Who wrote to a partition, newest first; each with the snapshot that a restore would name."""
-        return history.list_commits(self._desk, table, partition, most)
+        return history.list_commits(self._workspace, table, partition, most)
 
     def why(self, table: str, partition: str, *, key: Mapping[str, str] | None = None) -> WhyView:
         """Who changed this number, when and why."""
-        return why.explain_partition(self._desk, self._build_actor(None), table, partition, key or {})
+        return why.explain_partition(self._workspace, self._build_actor(None), table, partition, key or {})
 
     def frozen(self, table: str, partitions: lease.Partitions = None, *, wait: str | None = None) -> FrozenView:
         """What is frozen of these partitions of a governed table; with ``wait`` raises when that does not end."""
         if wait is None:
-            return lease.describe_freezes(self._desk, table, partitions)
-        return lease.wait_for_freezes(self._desk, table, partitions, wait)
+            return lease.describe_freezes(self._workspace, table, partitions)
+        return lease.wait_for_freezes(self._workspace, table, partitions, wait)
 
     def writing(
         self,
@@ -373,42 +375,47 @@ class Client:
     ) -> AbstractContextManager[lease.Lease]:
         """The lease of a live job that writes these partitions: no run freezes them while it is held."""
         job = None if name is None else require_one_line("name", name, MAX_NAME_LENGTH)
-        return lease.acquire_write_lease(self._desk, self._build_actor(as_), table, partitions, wait=wait, name=job)
+        return lease.acquire_write_lease(
+            self._workspace, self._build_actor(as_), table, partitions, wait=wait, name=job
+        )
 
     def audit_verify(self, *, heads: Sequence[str | Path] = (), keys: Sequence[str | Path] = ()) -> AuditView:
         """Recheck the chain, against heads in these files and directories, else in ``evidence.heads``."""
-        return head_export.verify_against_heads(self._desk, tuple(map(Path, heads)), tuple(map(Path, keys)))
+        return head_export.verify_against_heads(self._workspace, tuple(map(Path, heads)), tuple(map(Path, keys)))
 
     def audit_head(self, output: str | Path | None = None) -> HeadView:
         """Sign where the chain stands, and keep it in ``evidence.heads`` and in a new file."""
-        return head_export.export_head(self._desk, None if output is None else Path(output))
+        return head_export.export_head(self._workspace, None if output is None else Path(output))
 
     def erase_person(self, name: str, *, reason: str, as_: str | None = None) -> ErasedView:
         """Forget the name behind a pseudonym and what they wrote; the chain stays valid."""
         return erase.erase_person(
-            self._desk, self._build_actor(as_), require_one_line("NAME", name), require_one_line("--reason", reason)
+            self._workspace,
+            self._build_actor(as_),
+            require_one_line("NAME", name),
+            require_one_line("--reason", reason),
         )
 
     def erase(self, subjects: Collection[str], *, reason: str, as_: str | None = None) -> ListedView:
         """Put subjects on the list of those whose rows are neither published nor brought back."""
         return erase.add_erased_subjects(
-            self._desk, self._build_actor(as_), subjects, require_one_line("--reason", reason)
+            self._workspace, self._build_actor(as_), subjects, require_one_line("--reason", reason)
         )
 
     def audit_log(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
         """Entries of the chain, oldest first."""
-        full = self._desk.ledger.run(run_id).run_id if run_id else None
-        return self._desk.ledger.audit_log(full, limit)
+        full = self._workspace.ledger.run(run_id).run_id if run_id else None
+        return self._workspace.ledger.audit_log(full, limit)
 
     def evidence(
         self, run_id: str, *, with_diff: bool = True, as_: str | None = None
     ) -> tuple[evidence.EvidenceView, bytes]:
         """Everything that proves a run, as the bytes of one signed file; ``errata evidence verify`` judges it."""
-        return evidence.export_evidence(self._desk, self._build_actor(as_), run_id, with_diff=with_diff)
+        return evidence.export_evidence(self._workspace, self._build_actor(as_), run_id, with_diff=with_diff)
 
     def cleanup(self, run_id: str | None = None, *, dry_run: bool = False, as_: str | None = None) -> CleanupView:
         """Remove branches and tags that nothing needs any more."""
-        return cleanup.cleanup(self._desk, self._build_actor(as_), run_id, dry_run=dry_run)
+        return cleanup.cleanup(self._workspace, self._build_actor(as_), run_id, dry_run=dry_run)
 
     def doctor(self, *, deep: bool = False) -> tuple[DoctorCheck, ...]:
         """Java, jars, catalogs, ledger, guards."""
@@ -424,8 +431,8 @@ class Client:
 
     def close(self) -> None:
         """Give back the connections to catalogs and ledger."""
-        self._desk.engines.close()
-        self._desk.ledger.close()
+        self._workspace.engines.close()
+        self._workspace.ledger.close()
 
     def __enter__(self) -> Self:
         return self
@@ -436,7 +443,7 @@ class Client:
     def _build_actor(self, person: str | None) -> Actor:
         user = _read_os_user()
         name = require_one_line("--as", person or os.environ.get("ERRATA_USER") or user, MAX_NAME_LENGTH)
-        project = self._desk.project
+        project = self._workspace.project
         return Actor(project.resolve_alias(name), user, escape_text(socket.gethostname()), project.single_user)
 
 

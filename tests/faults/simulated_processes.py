@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 LEASE = 60.0
 CAP = 6
-BO = Actor("bo", "bo-os", "desk")
+BO = Actor("bo", "bo-os", "workspace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +121,12 @@ class _LedgerBy:
 
 
 def _log(world: World, io: Callable[..., Any], run_id: str, kind: str, scope: Any, release: Any) -> LedgerLog:
-    desk: Any = SimpleNamespace(
+    workspace: Any = SimpleNamespace(
         ledger=_LedgerBy(io, world.ledger),
         project=SimpleNamespace(evidence=SimpleNamespace(heads=None)),
         narrate=lambda _: world.count("lost publication recorded"),
     )
-    return LedgerLog(desk, BO, run_id, kind, TABLE, tuple(scope), "because", release)
+    return LedgerLog(workspace, BO, run_id, kind, TABLE, tuple(scope), "because", release)
 
 
 def ask(world: World, name: str, *args: Any, **options: Any) -> Request:

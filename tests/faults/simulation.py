@@ -67,7 +67,7 @@ _BRANCHES = frozenset({"table.guard", "table.stage", "table.assemble", "table.un
 _PUBLICATIONS = "SELECT pub_id, partitions FROM publication"
 LIVENESS_MS = 4 * 3600 * 1000
 """Once faults stop: leases of one and two minutes, waits of a chunk of up to ten, and the way through the states."""
-_ANA = Actor("ana", "ana-os", "desk")
+_ANA = Actor("ana", "ana-os", "workspace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def approved_ground(database: Path) -> Ground:
                 name, canonical_bytes({"format": "errata.manifest/1", "name": name}), product="fin.daily_revenue",
                 table=TABLE, partitions=days, chunks=made, parts={}, actor=_ANA, body={},
             )  # fmt: skip
-            ledger.decide(name, run.manifest_digest, "bo", "approved", "", Actor("bo", "bo-os", "desk"))
+            ledger.decide(name, run.manifest_digest, "bo", "approved", "", Actor("bo", "bo-os", "workspace"))
     return Ground(database, Catalog(), {})
 
 

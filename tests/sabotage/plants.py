@@ -127,7 +127,7 @@ PLANTS = (
     Plant(
         "whoever approves is not told what live wrote",
         "commands/plan/approve.py",
-        '        notice_live_writes(desk, actor, run, manifest, "approve")\n',
+        '        notice_live_writes(workspace, actor, run, manifest, "approve")\n',
         "        pass\n",
         (f"{NOTICING}whoever_approves_is_told_of_a_live_write_and_it_is_on_the_record",),
     ),
@@ -342,7 +342,7 @@ PLANTS = (
         "cleaning up leaves the tags of a rebase",
         "publishing/leftovers.py",
         "    drop += [\n"
-        "        tag for rebase in desk.ledger.rebases(run.run_id) "
+        "        tag for rebase in workspace.ledger.rebases(run.run_id) "
         "for tag in list_rebase_tags(run.run_id, run.table, rebase)\n"
         "    ]\n",
         "",
@@ -358,14 +358,14 @@ PLANTS = (
     Plant(
         "a branch is dropped under a worker that writes to it",
         "publishing/leftovers.py",
-        "    if any(attempt.state is AttemptState.RUNNING for attempt in desk.ledger.attempts(run_id)):\n",
+        "    if any(attempt.state is AttemptState.RUNNING for attempt in workspace.ledger.attempts(run_id)):\n",
         "    if False:\n",
         (f"{SWEEPING}a_branch_goes_only_after_the_fence_of_its_last_attempt_is_retired",),
     ),
     Plant(
         "refs of a publication that can be undone are swept",
         "publishing/sweep.py",
-        " or can_roll_back(desk, run):",
+        " or can_roll_back(workspace, run):",
         ":",
         (f"{SWEEPING}while_a_publication_can_be_undone_nothing_of_its_run_is_swept",),
     ),

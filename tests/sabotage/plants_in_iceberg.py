@@ -9,6 +9,7 @@ __all__ = ["IN_ICEBERG"]
 TABLE = "tests/spark/test_table_metadata.py::test_"
 PUBLICATION = "tests/spark/test_publication_metadata.py::test_"
 RULES = "tests/spark/test_table_rules.py::test_"
+STATEMENTS = "tests/unit/engines/test_side_table_statements.py::test_"
 REFS = "tests/unit/engines/test_iceberg_refs.py::test_"
 PINS = "tests/unit/engines/test_iceberg_tags.py::test_"
 SHADOW = "tests/unit/engines/test_iceberg_shadow.py::test_"
@@ -426,5 +427,12 @@ IN_ICEBERG = (
         '        if head is None or branch not in (summary.get("errata.branch"), summary.get(ROWS_PROPERTY)):\n',
         "        if head is None:\n",
         (f"{PUBLICATION}a_branch_that_came_back_from_main_is_not_taken_for_rows_that_wait",),
+    ),
+    Plant(
+        "a table beside the target is created in one try",
+        "engines/spark/write/side_tables.py",
+        "        retry_commit(lambda: self._session.sql(statement))\n",
+        "        self._session.sql(statement)\n",
+        (f"{STATEMENTS}a_table_beside_the_target_is_created_once_whatever_the_catalog_answers",),
     ),
 )  # fmt: skip

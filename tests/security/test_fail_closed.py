@@ -28,7 +28,7 @@ def fresh(tmp_path: Path) -> Iterator[Lab]:
 @contextmanager
 def failing_statement(lab: Lab, number: int) -> Iterator[list[str]]:
     """The n-th statement of the ledger fails as on a bad disk; the list says which it was."""
-    engine = lab.client._desk.ledger._database.engine
+    engine = lab.client._workspace.ledger._database.engine
     seen: list[str] = []
     hit: list[str] = []
 
@@ -55,7 +55,7 @@ def refused(result: Result) -> None:
 
 def facts(lab: Lab, run: str) -> tuple[str, int, int]:
     """State, decisions, and audited decisions of a run."""
-    ledger = lab.client._desk.ledger
+    ledger = lab.client._workspace.ledger
     entries = [entry for entry in ledger.audit_entries(run) if entry.body.get("move", {}).get("to") == "approved"]
     return ledger.run(run).state.value, len(ledger.approvals(run)), len(entries)
 
@@ -82,7 +82,7 @@ def test_an_approval_is_whole_or_not_at_all_whichever_statement_fails(fresh: Lab
 
 def test_a_plan_is_whole_or_not_at_all_whichever_statement_fails(fresh: Lab):
     """A run is recorded with manifest, chunks and audit, or there is no run."""
-    ledger = fresh.client._desk.ledger
+    ledger = fresh.client._workspace.ledger
     words = ("plan", "fin.sales", "--partitions", "2026-01-01", "--reason", "doubled")
     for number in range(1, 200):
         with failing_statement(fresh, number) as hit:
@@ -117,15 +117,15 @@ def test_nothing_is_planned_on_a_world_that_cannot_be_read(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, port: str, cause: Exception
 ):
     """Catalog, code or tags fail with anything: the command says so, and no run comes of it."""
-    engines = lab.client._desk.engines
-    before = len(lab.client._desk.ledger.runs())
+    engines = lab.client._workspace.engines
+    before = len(lab.client._workspace.ledger.runs())
     if port == "code":
         monkeypatch.setattr(type(engines), "code", _raising(cause))
     else:
         monkeypatch.setitem(engines.__dict__, port, _Broken(cause))
     result = lab.errata("plan", "fin.sales", "--partitions", "2026-01-02", "--reason", f"{port} {type(cause).__name__}")
     monkeypatch.undo()
-    runs = lab.client._desk.ledger.runs()
+    runs = lab.client._workspace.ledger.runs()
     if port == "pins":  # tags come after the record, and may be put again
         assert_harmless(result.out, result.err)
     else:

@@ -186,7 +186,7 @@ def _look(lake: Lake) -> None:
 
 def _failing_publishes(lake: Lake) -> int:
     """A dependency that fails while publishing: a sentence, no trace, no half of anything, and it can be repeated."""
-    engines = lake.client._desk.engines
+    engines = lake.client._workspace.engines
     real = engines.publishing
     causes = [
         OSError("disk on fire /secret/path"),

@@ -17,7 +17,7 @@ from errata.text.escape import escape_text, require_one_line
 from errata.text.numbers import format_value
 from security.corpus import BROKEN, CONTROLS, FORMULAS, LOOKALIKES, MARKUP, TEMPLATES, assert_harmless, hidden_in, label
 from unit.cli import samples
-from unit.cli.desk import FakeClient, errata
+from unit.cli.sample_client import FakeClient, errata
 from unit.report.reports import report
 
 HOSTILE = (*CONTROLS, *BROKEN, *MARKUP, *FORMULAS, *TEMPLATES, *LOOKALIKES)

@@ -28,7 +28,7 @@ from support.jars import missing
 from support.lakes import postgres_lake
 from support.postgres import PostgresServer, free_port
 from support.world import TABLE, World
-from unit.cli.desk import FakeClient, errata
+from unit.cli.sample_client import FakeClient, errata
 
 CANARIES = {
     "CATALOG_PASSWORD": "c4nary:catalog#p@ss word",
@@ -161,7 +161,7 @@ def test_the_ledger_keeps_references(planted: Planted):
     from errata.model.audit import Actor
 
     with package.open(str(planted.root), narrate=lambda _: None) as client:
-        ledger = client._desk.ledger
+        ledger = client._workspace.ledger
         body = {"error": f"no route with {CANARIES['TOKEN']}", "list": [{"deep": CANARIES["S3_SECRET"]}]}
         entry = ledger.note(None, Actor("ana", "ana", "h"), "test.noted", body)
         assert entry.body == {"error": "no route with ${TOKEN}", "list": [{"deep": "${S3_SECRET}"}]}

@@ -119,11 +119,11 @@ def test_what_is_committed_after_the_candidate_changes_nothing_judged_and_is_nev
 
 def _gate_jobs(world: World) -> int:
     plan = world.plan()
-    desk = world.client._desk
-    manifest = desk.ledger.manifest(plan.id, world.client._build_actor("ana"))
+    workspace = world.client._workspace
+    manifest = workspace.ledger.manifest(plan.id, world.client._build_actor("ana"))
     base = str(world.snapshot())
     before = _jobs(world)
-    found = desk.engines.measurer.measure(
+    found = workspace.engines.measurer.measure(
         manifest, compile_plan(manifest), candidate_snapshot=base, prior_snapshot=base
     )
     assert {m.partition for m in found} == set(world.days)

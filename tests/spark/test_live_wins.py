@@ -58,7 +58,7 @@ def test_a_live_row_in_source_and_target_after_the_plan_is_in_the_result(make_wo
     assert rebased.value.exit_code == 5
     assert rebased.value.fields["partitions"] == [hit]
     assert [row for row in world.rows() if row[1] != "late"] == before
-    ledger = world.client._desk.ledger
+    ledger = world.client._workspace.ledger
     staged = ledger.chunks(run)[0].snapshot_id
     assert world.client.status(run).state == "running"
     world.client.run(run, as_="ana")
@@ -172,7 +172,7 @@ def test_from_a_table_merged_by_key_the_live_row_is_merged_on_what_live_left(mak
 
 
 def _candidate(world: World, run: str) -> str:
-    newest = world.client._desk.ledger.latest_candidate(run)
+    newest = world.client._workspace.ledger.latest_candidate(run)
     assert newest is not None
     return newest.snapshot_id or ""
 

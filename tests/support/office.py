@@ -25,7 +25,7 @@ from errata.model.product import Person, Product, Project, Publish, Role, Target
 from errata.model.product.throttle import Signal
 from errata.model.run import RunState
 from errata.model.table import DataFile
-from errata.workspace import Desk
+from errata.workspace import Workspace
 from support.clock import later
 from unit.gate.manifests import manifest
 
@@ -63,7 +63,7 @@ class Office:
     """One run and the people who decide over it."""
 
     ledger: Ledger
-    desk: Desk
+    workspace: Workspace
     client: Client
     run: RunRecord
     manifest: Manifest
@@ -73,13 +73,13 @@ class Office:
 
     def staff(self, **people: Person | None) -> None:
         """The project file of today: these people changed, or gone (None)."""
-        now = {**self.desk.project.people, **people}
+        now = {**self.workspace.project.people, **people}
         kept = {name: person for name, person in now.items() if person is not None}
-        self.use(replace(self.desk.project, people=kept))
+        self.use(replace(self.workspace.project, people=kept))
 
     def use(self, project: Project) -> None:
-        self.desk = replace(self.desk, project=project)
-        self.client = Client(self.desk, SimpleNamespace())  # type: ignore[arg-type]
+        self.workspace = replace(self.workspace, project=project)
+        self.client = Client(self.workspace, SimpleNamespace())  # type: ignore[arg-type]
 
     @property
     def state(self) -> str:
@@ -172,6 +172,6 @@ def office(
         pins=SimpleNamespace(refs=lambda _: {"main": sealed.target.base_snapshot_id}),
         history=SimpleNamespace(left=lambda *_: {}),
     )  # fmt: skip
-    desk = Desk(project, ledger, engines, lambda: datetime.now(UTC), said.append, lambda *_: None)  # type: ignore[arg-type,return-value]
-    client = Client(desk, SimpleNamespace())  # type: ignore[arg-type]
-    return Office(ledger, desk, client, run, sealed, bell, said, files)
+    workspace = Workspace(project, ledger, engines, lambda: datetime.now(UTC), said.append, lambda *_: None)  # type: ignore[arg-type,return-value]
+    client = Client(workspace, SimpleNamespace())  # type: ignore[arg-type]
+    return Office(ledger, workspace, client, run, sealed, bell, said, files)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from errata.approval.break_glass import raise_alarm
+from errata.approval.permissions import refuse_requester, require_role
 from errata.approval.quorum import evaluate_quorum, format_approve_hint
 from errata.approval.release import (
     PUBLISHABLE_STATES,
@@ -35,7 +36,7 @@ from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.model.run import RunState
 from errata.model.table import DataFile
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,32 +49,34 @@ class Authorization:
     told: dict[str, Any]  # for the intent, which keeps it
 
 
-def can_publish_unattended(desk: Desk, actor: Actor, run_id: str) -> bool:
+def can_publish_unattended(workspace: Workspace, actor: Actor, run_id: str) -> bool:
     """Whether a run that was just validated publishes by itself, done by whoever acts; says why not where it might."""
-    run = desk.ledger.run(run_id)
-    found = load_judged_candidate(desk, run)
+    run = workspace.ledger.run(run_id)
+    found = load_judged_candidate(workspace, run)
     if run.state is not RunState.VALIDATED or found is None:
         return False
-    if not publishes_itself(desk, desk.ledger.manifest(run.run_id, actor)):
+    if not publishes_itself(workspace, workspace.ledger.manifest(run.run_id, actor)):
         return False
     if not is_clean(found.verdict.checks):
-        desk.narrate("not published by itself: the gate warned, so a person releases it")
+        workspace.narrate("not published by itself: the gate warned, so a person releases it")
         return False
-    person = desk.project.people.get(actor.person)
-    may = desk.project.single_user or (person is not None and Role.PUBLISHER in person.roles)
-    if not may or (not desk.project.single_user and desk.project.is_same_person(actor.person, run.planned_by)):
+    person = workspace.project.people.get(actor.person)
+    may = workspace.project.single_user or (person is not None and Role.PUBLISHER in person.roles)
+    if not may or (
+        not workspace.project.single_user and workspace.project.is_same_person(actor.person, run.planned_by)
+    ):
         why = "asked for it" if may else "is no publisher"
-        desk.narrate(f"not published by itself: {actor.person} {why}; next: errata publish {run.run_id}")
+        workspace.narrate(f"not published by itself: {actor.person} {why}; next: errata publish {run.run_id}")
         return False
     return True
 
 
-def require_unattended(desk: Desk, actor: Actor, run_id: str) -> None:
+def require_unattended(workspace: Workspace, actor: Actor, run_id: str) -> None:
     """Before any work: may whoever acts publish this run, and does its product want no person?"""
-    run = desk.ledger.run(run_id)
-    desk.require_role(actor, (Role.PUBLISHER,), "run --publish", run.run_id)
-    desk.refuse_requester(actor, run.planned_by, "publish", run.run_id)
-    if publishes_itself(desk, desk.ledger.manifest(run.run_id, actor)):
+    run = workspace.ledger.run(run_id)
+    require_role(workspace, actor, (Role.PUBLISHER,), "run --publish", run.run_id)
+    refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
+    if publishes_itself(workspace, workspace.ledger.manifest(run.run_id, actor)):
         return
     error = ApprovalRefused(
         f"run --publish of {run.run_id} was refused; expected a product with publish.manual false, as it was planned "
@@ -81,11 +84,11 @@ def require_unattended(desk: Desk, actor: Actor, run_id: str) -> None:
         state="nothing was changed",
         hint=f"errata run {run.run_id} --validate; then a person: errata release {run.run_id}",
     )
-    raise audit_refusal(desk, actor, run, "run --publish", error)
+    raise audit_refusal(workspace, actor, run, "run --publish", error)
 
 
 def authorize_publication(
-    desk: Desk,
+    workspace: Workspace,
     actor: Actor,
     run: RunRecord,
     manifest: Manifest,
@@ -95,33 +98,33 @@ def authorize_publication(
     by_itself: bool = False,
 ) -> Authorization:
     """What may be published now; refuses, with every reason at once, when something promised no longer holds."""
-    found = load_judged_candidate(desk, run)
+    found = load_judged_candidate(workspace, run)
     if run.state not in PUBLISHABLE_STATES or found is None or found.candidate.snapshot_id is None:
-        raise audit_refusal(desk, actor, run, "publish", not_validated_error(run, "publish", found))
+        raise audit_refusal(workspace, actor, run, "publish", not_validated_error(run, "publish", found))
     if looked_at is not None and looked_at != found.subject.digest:
-        raise audit_refusal(desk, actor, run, "publish", _stale_digest_error(run, looked_at, found))
+        raise audit_refusal(workspace, actor, run, "publish", _stale_digest_error(run, looked_at, found))
     candidate = found.candidate
-    files = desk.engines.publishing.files_of(
+    files = workspace.engines.publishing.files_of(
         manifest.target.staging, found.candidate.snapshot_id, manifest.partitions
     )  # fmt: skip
-    standing = find_valid_release(desk, run, manifest, found)
+    standing = find_valid_release(workspace, run, manifest, found)
     kind, unreleased = _find_authority(
-        desk, actor, run, manifest, found, standing, breaks_glass=bool(break_glass), by_itself=by_itself
+        workspace, actor, run, manifest, found, standing, breaks_glass=bool(break_glass), by_itself=by_itself
     )
-    _require_preconditions(desk, actor, run, manifest, found, files, unreleased, breaks_glass=bool(break_glass))
+    _require_preconditions(workspace, actor, run, manifest, found, files, unreleased, breaks_glass=bool(break_glass))
     record = standing
     if record is None or break_glass:
-        record, _ = desk.ledger.record_release(
+        record, _ = workspace.ledger.record_release(
             run.run_id, found.subject.content, candidate_n=candidate.n, person=actor.person, kind=kind, actor=actor,
-            break_glass=break_glass, since=find_release_cutoff(desk, manifest),
+            break_glass=break_glass, since=find_release_cutoff(workspace, manifest),
         )  # fmt: skip
         failpoint("publish.after_release")
-    raise_alarm(desk, actor, run)
+    raise_alarm(workspace, actor, run)
     return Authorization(candidate, files, record, _intent_fields(record, found, actor))
 
 
 def _require_preconditions(
-    desk: Desk,
+    workspace: Workspace,
     actor: Actor,
     run: RunRecord,
     manifest: Manifest,
@@ -132,19 +135,19 @@ def _require_preconditions(
     breaks_glass: bool,
 ) -> None:
     """Every precondition on the facts of now; refuses with all that fail, on the record."""
-    stands = evaluate_quorum(desk, run, manifest)
+    stands = evaluate_quorum(workspace, run, manifest)
     problems = find_unmet(
         Preconditions(
             manifest_digest=run.manifest_digest,
             requested_by=manifest.requested_by,
             approvals=stands,
-            approvers=frozenset(desk.project.list_with_role(Role.APPROVER)),
+            approvers=frozenset(workspace.project.list_with_role(Role.APPROVER)),
             accepted=found.accepted,
             verdict_passed=found.verdict.passed,
             candidate_digest=found.candidate.digest,
             found_digest=digest_candidate(manifest, files),
             unreleased=unreleased,
-            single_user=manifest.single_user and desk.project.single_user,
+            single_user=manifest.single_user and workspace.project.single_user,
             breaks_glass=breaks_glass,
         )
     )
@@ -161,7 +164,7 @@ def _require_preconditions(
         hint=hint,
         problems=list(problems),
     )
-    raise audit_refusal(desk, actor, run, "publish", error)
+    raise audit_refusal(workspace, actor, run, "publish", error)
 
 
 def _stale_digest_error(run: RunRecord, looked_at: str, found: JudgedCandidate) -> ApprovalRefused:
@@ -175,7 +178,7 @@ def _stale_digest_error(run: RunRecord, looked_at: str, found: JudgedCandidate) 
 
 
 def _find_authority(
-    desk: Desk,
+    workspace: Workspace,
     actor: Actor,
     run: RunRecord,
     manifest: Manifest,
@@ -186,17 +189,17 @@ def _find_authority(
     by_itself: bool,
 ) -> tuple[Literal["publish", "automatic"], str]:
     """By what this actor publishes, and why that is not enough."""
-    is_person = not desk.is_service(actor.person)
+    is_person = not workspace.project.is_service(actor.person)
     if breaks_glass or standing is not None or (is_person and not by_itself):
         return "publish", ""
-    itself = publishes_itself(desk, manifest)
+    itself = publishes_itself(workspace, manifest)
     if itself and is_clean(found.verdict.checks):
         return "automatic", ""
-    rows = desk.ledger.releases(run.run_id)
+    rows = workspace.ledger.releases(run.run_id)
     if rows:
         said = (
             f"the release by {rows[-1].person} no longer counts: "
-            f"{explain_void_release(desk, run, manifest, found, rows[-1])}"
+            f"{explain_void_release(workspace, run, manifest, found, rows[-1])}"
         )
     else:
         said = "no person has released this candidate"

@@ -7,62 +7,66 @@ so it may be heard twice and is not lost.
 
 from __future__ import annotations
 
+from errata.approval.permissions import require_role
 from errata.errors import ErrataError, UsageError
 from errata.failpoints import failpoint
 from errata.ledger import ApprovalRecord, ReleaseRecord, RunRecord
 from errata.model.audit import Actor
 from errata.model.product import Role
 from errata.views import BreakGlassView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 _RUNG, _FAILED = "alarm.rung", "alarm.failed"
 
 
-def require_break_glass(desk: Desk, actor: Actor, why: str, action: str, run_id: str) -> None:
+def require_break_glass(workspace: Workspace, actor: Actor, why: str, action: str, run_id: str) -> None:
     """Only with the role, and only with a reason."""
     if not why.strip():
         raise UsageError(f"{action} was refused; expected --break-glass with why it cannot wait for a second person")
-    desk.require_role(actor, (Role.BREAK_GLASS,), action, run_id)
+    require_role(workspace, actor, (Role.BREAK_GLASS,), action, run_id)
 
 
-def list_break_glass(desk: Desk, run_id: str) -> tuple[BreakGlassView, ...]:
+def list_break_glass(workspace: Workspace, run_id: str) -> tuple[BreakGlassView, ...]:
     """Every time that someone decided alone over this run, oldest first."""
-    rows = _list_decisions(desk, run_id)
+    rows = _list_decisions(workspace, run_id)
     if not rows:
         return ()
-    told, unheard = _read_alarm_outcomes(desk, run_id), "not rung yet" if desk.engines.alarm.is_there else "none"
+    told, unheard = (
+        _read_alarm_outcomes(workspace, run_id),
+        "not rung yet" if workspace.engines.alarm.is_there else "none",
+    )
     return tuple(
         BreakGlassView(row.person, row.break_glass, row.at, _format_action(row), told.get(row.audit_seq, unheard))
         for row in rows
     )
 
 
-def find_last_break_glass(desk: Desk, run_id: str) -> BreakGlassView | None:
+def find_last_break_glass(workspace: Workspace, run_id: str) -> BreakGlassView | None:
     """The last time, if ever."""
-    found = list_break_glass(desk, run_id)
+    found = list_break_glass(workspace, run_id)
     return found[-1] if found else None
 
 
-def raise_alarm(desk: Desk, actor: Actor, run: RunRecord) -> None:
+def raise_alarm(workspace: Workspace, actor: Actor, run: RunRecord) -> None:
     """Say aloud what nobody was told of yet; an alarm that fails is seen and audited, and undoes nothing."""
-    rows = _list_decisions(desk, run.run_id)
-    told = _read_alarm_outcomes(desk, run.run_id) if rows else {}
+    rows = _list_decisions(workspace, run.run_id)
+    told = _read_alarm_outcomes(workspace, run.run_id) if rows else {}
     for row in rows:
         if row.audit_seq in told:
             continue
         deed = _format_action(row)
-        desk.narrate(f"! BREAK-GLASS: {row.person} decided alone to {deed} {run.run_id}: {row.break_glass}")
-        if not desk.engines.alarm.is_there:
-            desk.narrate("! no alarm is configured in errata.yaml; tell those who should know")
-            desk.ledger.note(run.run_id, actor, _FAILED, {"entry": row.audit_seq, "error": "none is configured"})
+        workspace.narrate(f"! BREAK-GLASS: {row.person} decided alone to {deed} {run.run_id}: {row.break_glass}")
+        if not workspace.engines.alarm.is_there:
+            workspace.narrate("! no alarm is configured in errata.yaml; tell those who should know")
+            workspace.ledger.note(run.run_id, actor, _FAILED, {"entry": row.audit_seq, "error": "none is configured"})
             continue
         failpoint("alarm.before_ring")
         try:
-            desk.engines.alarm.send_alarm(
+            workspace.engines.alarm.send_alarm(
                 {
                     "event": "break_glass",
                     "deed": deed,
-                    "project": desk.project.name,
+                    "project": workspace.project.name,
                     "run_id": run.run_id,
                     "product": run.product,
                     "table": run.table,
@@ -77,14 +81,17 @@ def raise_alarm(desk: Desk, actor: Actor, run: RunRecord) -> None:
                 }
             )
         except ErrataError as error:
-            desk.narrate(f"! the alarm did not work: {error.message}")
-            desk.ledger.note(run.run_id, actor, _FAILED, {"entry": row.audit_seq, "error": error.message})
+            workspace.narrate(f"! the alarm did not work: {error.message}")
+            workspace.ledger.note(run.run_id, actor, _FAILED, {"entry": row.audit_seq, "error": error.message})
         else:
-            desk.ledger.note(run.run_id, actor, _RUNG, {"entry": row.audit_seq})
+            workspace.ledger.note(run.run_id, actor, _RUNG, {"entry": row.audit_seq})
 
 
-def _list_decisions(desk: Desk, run_id: str) -> list[ApprovalRecord | ReleaseRecord]:
-    decided: list[ApprovalRecord | ReleaseRecord] = [*desk.ledger.approvals(run_id), *desk.ledger.releases(run_id)]
+def _list_decisions(workspace: Workspace, run_id: str) -> list[ApprovalRecord | ReleaseRecord]:
+    decided: list[ApprovalRecord | ReleaseRecord] = [
+        *workspace.ledger.approvals(run_id),
+        *workspace.ledger.releases(run_id),
+    ]
     return sorted((row for row in decided if row.break_glass), key=lambda row: row.audit_seq)
 
 
@@ -92,7 +99,7 @@ def _format_action(row: ApprovalRecord | ReleaseRecord) -> str:
     return "approve" if isinstance(row, ApprovalRecord) else "publish"
 
 
-def _read_alarm_outcomes(desk: Desk, run_id: str) -> dict[int, str]:
+def _read_alarm_outcomes(workspace: Workspace, run_id: str) -> dict[int, str]:
     """What became of the alarm, by the entry of the decision."""
-    entries = [entry for entry in desk.ledger.audit_entries(run_id) if entry.action in (_RUNG, _FAILED)]
+    entries = [entry for entry in workspace.ledger.audit_entries(run_id) if entry.action in (_RUNG, _FAILED)]
     return {e.body["entry"]: "rung" if e.action == _RUNG else f"failed: {e.body['error']}" for e in entries}

@@ -18,7 +18,7 @@ from errata.model.manifest import Manifest
 from errata.model.product import Project, Role
 from errata.model.run import FINAL
 from errata.views import ApprovalView, QuorumView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
 def build_voters(project: Project, owner: str, *, single_user: bool) -> Voters:
@@ -33,11 +33,11 @@ def build_voters(project: Project, owner: str, *, single_user: bool) -> Voters:
     )
 
 
-def build_quorum_check(desk: Desk, run: RunRecord, manifest: Manifest) -> QuorumCheck:
+def build_quorum_check(workspace: Workspace, run: RunRecord, manifest: Manifest) -> QuorumCheck:
     """What approvals of this run amount to, as a question that the ledger can ask inside a transaction."""
-    single_user = manifest.single_user and desk.project.single_user
-    voters = build_voters(desk.project, manifest.owner, single_user=single_user)
-    requester = desk.project.find_case_variant(run.planned_by) or run.planned_by
+    single_user = manifest.single_user and workspace.project.single_user
+    voters = build_voters(workspace.project, manifest.owner, single_user=single_user)
+    requester = workspace.project.find_case_variant(run.planned_by) or run.planned_by
 
     def judge(given: Iterable[ApprovalRecord], at: str) -> QuorumStatus:
         now = datetime.fromisoformat(at)
@@ -48,14 +48,16 @@ def build_quorum_check(desk: Desk, run: RunRecord, manifest: Manifest) -> Quorum
     return judge
 
 
-def evaluate_quorum(desk: Desk, run: RunRecord, manifest: Manifest) -> QuorumStatus:
+def evaluate_quorum(workspace: Workspace, run: RunRecord, manifest: Manifest) -> QuorumStatus:
     """What the approvals of a run amount to now."""
-    return build_quorum_check(desk, run, manifest)(desk.ledger.approvals(run.run_id), desk.ledger.now())
+    return build_quorum_check(workspace, run, manifest)(workspace.ledger.approvals(run.run_id), workspace.ledger.now())
 
 
-def require_approvals(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, action: str) -> QuorumStatus:
+def require_approvals(
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, action: str
+) -> QuorumStatus:
     """Refuse ``action`` when what was approved once is no longer enough."""
-    stands = evaluate_quorum(desk, run, manifest)
+    stands = evaluate_quorum(workspace, run, manifest)
     if stands.is_met:
         return stands
     error = ApprovalRefused(
@@ -64,7 +66,7 @@ def require_approvals(desk: Desk, actor: Actor, run: RunRecord, manifest: Manife
         hint=format_approve_hint(run, stands),
         may=list(stands.may),
     )
-    desk.ledger.record_refusal(run.run_id, actor, action, error.message)
+    workspace.ledger.record_refusal(run.run_id, actor, action, error.message)
     raise error
 
 
@@ -74,9 +76,9 @@ def format_approve_hint(run: RunRecord, stands: QuorumStatus) -> str:
     return f"approve again: errata approve {run.run_id} --digest {run.manifest_digest}{who}"
 
 
-def current_quorum_view(desk: Desk, run: RunRecord, manifest: Manifest) -> QuorumView | None:
+def current_quorum_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -> QuorumView | None:
     """What the approvals of a run under way amount to; of one that is over nobody asks any more."""
-    return None if run.state in FINAL else quorum_view(evaluate_quorum(desk, run, manifest))
+    return None if run.state in FINAL else quorum_view(evaluate_quorum(workspace, run, manifest))
 
 
 def quorum_view(stands: QuorumStatus) -> QuorumView:
@@ -93,9 +95,9 @@ def quorum_view(stands: QuorumStatus) -> QuorumView:
     )
 
 
-def approvals_view(desk: Desk, run_id: str) -> tuple[ApprovalView, ...]:
+def approvals_view(workspace: Workspace, run_id: str) -> tuple[ApprovalView, ...]:
     """Decisions over a run."""
     return tuple(
         ApprovalView(a.person, a.decision, a.digest, a.at, a.note, a.break_glass or None)
-        for a in desk.ledger.approvals(run_id)
+        for a in workspace.ledger.approvals(run_id)
     )

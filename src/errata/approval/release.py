@@ -21,7 +21,7 @@ from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.model.run import FINAL, RunState
 from errata.views import ReleasedView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 CLEAN_GATE = "clean gate"
 PUBLISHABLE_STATES = (RunState.VALIDATED, RunState.PART_PUBLISHED)
@@ -39,18 +39,21 @@ class JudgedCandidate:
     accepted: tuple[SignedWarning, ...]  # as people read it
 
 
-def load_judged_candidate(desk: Desk, run: RunRecord) -> JudgedCandidate | None:
+def load_judged_candidate(workspace: Workspace, run: RunRecord) -> JudgedCandidate | None:
     """What there is to release; None before a verdict."""
-    verdict = desk.ledger.latest_verdict(run.run_id)
+    verdict = workspace.ledger.latest_verdict(run.run_id)
     if verdict is None:
         return None
-    candidate = next((c for c in desk.ledger.candidates(run.run_id) if c.n == verdict.candidate_n), None)
+    candidate = next((c for c in workspace.ledger.candidates(run.run_id) if c.n == verdict.candidate_n), None)
     if candidate is None or candidate.snapshot_id is None:
         return None
-    readable = _list_accepted_warnings(desk, run)
+    readable = _list_accepted_warnings(workspace, run)
     # what is signed is what is stored, so that a signature holds when a name is erased
-    with desk.ledger.as_stored():
-        accepted, stored = _list_accepted_warnings(desk, run), desk.ledger.latest_verdict(run.run_id) or verdict
+    with workspace.ledger.as_stored():
+        accepted, stored = (
+            _list_accepted_warnings(workspace, run),
+            workspace.ledger.latest_verdict(run.run_id) or verdict,
+        )
     findings = {
         "passed": stored.passed,
         "checks": [dict(check) for check in stored.checks],
@@ -68,49 +71,53 @@ def load_judged_candidate(desk: Desk, run: RunRecord) -> JudgedCandidate | None:
     return JudgedCandidate(verdict, candidate, subject, readable)
 
 
-def _list_accepted_warnings(desk: Desk, run: RunRecord) -> tuple[SignedWarning, ...]:
-    found = (SignedWarning(one.check, one.findings, one.why, one.person) for one in find_verdict_acceptances(desk, run))
+def _list_accepted_warnings(workspace: Workspace, run: RunRecord) -> tuple[SignedWarning, ...]:
+    found = (
+        SignedWarning(one.check, one.findings, one.why, one.person) for one in find_verdict_acceptances(workspace, run)
+    )
     return tuple(sorted(found, key=lambda one: (one.check, one.person)))
 
 
-def find_release_digest(desk: Desk, run: RunRecord) -> str | None:
+def find_release_digest(workspace: Workspace, run: RunRecord) -> str | None:
     """What a release would name now; None while nothing has passed."""
-    found = load_judged_candidate(desk, run) if run.state in PUBLISHABLE_STATES else None
+    found = load_judged_candidate(workspace, run) if run.state in PUBLISHABLE_STATES else None
     return found.subject.digest if found and found.verdict.passed else None
 
 
-def publishes_itself(desk: Desk, manifest: Manifest) -> bool:
+def publishes_itself(workspace: Workspace, manifest: Manifest) -> bool:
     """Whether the product, sealed and as it is now, wants no person once its gate is clean."""
-    product = desk.project.products.get(manifest.product)
+    product = workspace.project.products.get(manifest.product)
     return not manifest.manual and product is not None and not product.manual
 
 
-def find_release_cutoff(desk: Desk, manifest: Manifest) -> datetime:
+def find_release_cutoff(workspace: Workspace, manifest: Manifest) -> datetime:
     """The instant from which on a release counts."""
-    return subtract_duration(manifest.approval.valid, datetime.fromisoformat(desk.ledger.now()))
+    return subtract_duration(manifest.approval.valid, datetime.fromisoformat(workspace.ledger.now()))
 
 
-def find_valid_release(desk: Desk, run: RunRecord, manifest: Manifest, found: JudgedCandidate) -> ReleaseRecord | None:
+def find_valid_release(
+    workspace: Workspace, run: RunRecord, manifest: Manifest, found: JudgedCandidate
+) -> ReleaseRecord | None:
     """The newest release that counts now."""
-    rows = reversed(desk.ledger.releases(run.run_id))
-    return next((row for row in rows if not explain_void_release(desk, run, manifest, found, row)), None)
+    rows = reversed(workspace.ledger.releases(run.run_id))
+    return next((row for row in rows if not explain_void_release(workspace, run, manifest, found, row)), None)
 
 
 def explain_void_release(
-    desk: Desk, run: RunRecord, manifest: Manifest, found: JudgedCandidate, row: ReleaseRecord
+    workspace: Workspace, run: RunRecord, manifest: Manifest, found: JudgedCandidate, row: ReleaseRecord
 ) -> str:
     """Why a release no longer counts; empty when it does."""
-    people = desk.project.people
+    people = workspace.project.people
     services = frozenset(name for name, person in people.items() if person.service)
     holders = Releasers(
-        publishers=frozenset(desk.project.list_with_role(Role.PUBLISHER)),
-        breakers=frozenset(desk.project.list_with_role(Role.BREAK_GLASS)),
+        publishers=frozenset(workspace.project.list_with_role(Role.PUBLISHER)),
+        breakers=frozenset(workspace.project.list_with_role(Role.BREAK_GLASS)),
         services=services,
-        requester=desk.project.find_case_variant(run.planned_by) or run.planned_by,
-        single_user=manifest.single_user and desk.project.single_user,
+        requester=workspace.project.find_case_variant(run.planned_by) or run.planned_by,
+        single_user=manifest.single_user and workspace.project.single_user,
     )
-    automatic = publishes_itself(desk, manifest) and is_clean(found.verdict.checks)
-    now = datetime.fromisoformat(desk.ledger.now())
+    automatic = publishes_itself(workspace, manifest) and is_clean(found.verdict.checks)
+    now = datetime.fromisoformat(workspace.ledger.now())
     return find_void_reason(
         to_plain(row), found.subject, holders, valid=manifest.approval.valid, now=now, automatic=automatic
     )
@@ -123,28 +130,28 @@ def name_releaser(release: ReleaseRecord | None) -> str | None:
     return CLEAN_GATE if release.kind == AUTOMATIC else release.person
 
 
-def released_view(desk: Desk, run: RunRecord, manifest: Manifest) -> ReleasedView | None:
+def released_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -> ReleasedView | None:
     """The release that counts, else the newest and why it does not."""
-    rows = desk.ledger.releases(run.run_id)
+    rows = workspace.ledger.releases(run.run_id)
     if not rows:
         return None
     # of a run that is over nobody asks again
-    found = None if run.state in FINAL else load_judged_candidate(desk, run)
-    row = (find_valid_release(desk, run, manifest, found) if found else None) or rows[-1]
-    why = explain_void_release(desk, run, manifest, found, row) if found else ""
+    found = None if run.state in FINAL else load_judged_candidate(workspace, run)
+    row = (find_valid_release(workspace, run, manifest, found) if found else None) or rows[-1]
+    why = explain_void_release(workspace, run, manifest, found, row) if found else ""
     if not why and run.state in _COMPUTING_STATES:
         why = "the candidate that it is over was given up, because partitions are computed again"
     return ReleasedView(
         row.digest, row.person, row.at, row.kind, row.note, not why, why or None, row.break_glass or None,
-        _find_publisher(desk, row),
+        _find_publisher(workspace, row),
     )  # fmt: skip
 
 
-def _find_publisher(desk: Desk, release: ReleaseRecord) -> str | None:
+def _find_publisher(workspace: Workspace, release: ReleaseRecord) -> str | None:
     """Who published under a release last; a publication that did not land has no publisher."""
     landed = [
         publication.person
-        for publication in desk.ledger.publications(release.run_id)
+        for publication in workspace.ledger.publications(release.run_id)
         if publication.result_snapshot_id and publication.release.get("release") == release.release_id
     ]
     return landed[-1] if landed else None
@@ -162,9 +169,9 @@ def not_validated_error(run: RunRecord, action: str, found: JudgedCandidate | No
     )
 
 
-def audit_refusal(desk: Desk, actor: Actor, run: RunRecord, action: str, error: Refused) -> Refused:
+def audit_refusal(workspace: Workspace, actor: Actor, run: RunRecord, action: str, error: Refused) -> Refused:
     """The error, on the record."""
-    desk.ledger.record_refusal(run.run_id, actor, action, error.message)
+    workspace.ledger.record_refusal(run.run_id, actor, action, error.message)
     return error
 
 

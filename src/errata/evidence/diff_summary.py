@@ -20,39 +20,39 @@ from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.ports.measure import CANDIDATE, PRIOR, ROW_COUNT
 from errata.views.diff import DiffView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 _FACT = "diff."
 _SUMMARY = "summary"
 
 
-def store_diff_summary(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> str:
+def store_diff_summary(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> str:
     """Compute and keep the summary for the newest candidate, unless it is kept; why there is none, else nothing."""
-    candidate = _find_newest_candidate(desk, run)
-    if candidate is None or f"{_FACT}{candidate.n}" in desk.ledger.facts(run.run_id):
+    candidate = _find_newest_candidate(workspace, run)
+    if candidate is None or f"{_FACT}{candidate.n}" in workspace.ledger.facts(run.run_id):
         return ""
     scope = tuple(name for name in manifest.partitions if name in candidate.detail["rows"])
     try:
-        found = compare_candidate(desk, run, manifest, candidate, scope, sample=0)
+        found = compare_candidate(workspace, run, manifest, candidate, scope, sample=0)
     except ErrataError as error:
         return error.message
     except Exception as error:  # noqa: BLE001  an engine's own error may quote a row; evidence is made without it
         return f"rows could not be compared ({type(error).__name__})"
-    digest = desk.ledger.put_part(canonical_bytes(_build_summary(found, candidate.n)))
-    desk.ledger.record_fact(run.run_id, f"{_FACT}{candidate.n}", {_SUMMARY: digest}, actor)
+    digest = workspace.ledger.put_part(canonical_bytes(_build_summary(found, candidate.n)))
+    workspace.ledger.record_fact(run.run_id, f"{_FACT}{candidate.n}", {_SUMMARY: digest}, actor)
     return ""
 
 
 def build_diff_record(
-    desk: Desk, run: RunRecord, manifest: Manifest, why_not: str
+    workspace: Workspace, run: RunRecord, manifest: Manifest, why_not: str
 ) -> tuple[dict[str, Any], bytes | None]:
     """What is known of the change: rows and metrics from the gate's own numbers, and the summary where there is one."""
-    candidate = _find_newest_candidate(desk, run)
+    candidate = _find_newest_candidate(workspace, run)
     if candidate is None:
         return {"candidate": None, "summary": None, "missing": "nothing was computed to compare", "metrics": []}, None
-    kept = desk.ledger.facts(run.run_id).get(f"{_FACT}{candidate.n}")
+    kept = workspace.ledger.facts(run.run_id).get(f"{_FACT}{candidate.n}")
     digest = str(kept[_SUMMARY]) if kept else None
-    stored = load_measurements(desk, run, candidate)
+    stored = load_measurements(workspace, run, candidate)
     rows: dict[str, dict[str, str | None]] = {}
     for one in stored:
         if one.name == ROW_COUNT and one.scope in (CANDIDATE, PRIOR) and one.partition:
@@ -67,11 +67,13 @@ def build_diff_record(
         "metrics": to_plain(build_metric_moves(manifest, stored, tuple(candidate.detail["rows"]))),
         "rows": rows,
     }
-    return record, desk.ledger.get_part(digest) if digest else None
+    return record, workspace.ledger.get_part(digest) if digest else None
 
 
-def _find_newest_candidate(desk: Desk, run: RunRecord) -> CandidateRecord | None:
-    made = [one for one in desk.ledger.candidates(run.run_id) if one.state is CandidateState.MADE and one.snapshot_id]
+def _find_newest_candidate(workspace: Workspace, run: RunRecord) -> CandidateRecord | None:
+    made = [
+        one for one in workspace.ledger.candidates(run.run_id) if one.state is CandidateState.MADE and one.snapshot_id
+    ]
     return made[-1] if made else None
 
 

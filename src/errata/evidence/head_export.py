@@ -36,7 +36,7 @@ from errata.ledger import Ledger
 from errata.model.audit import Head
 from errata.model.product import Project
 from errata.views import AuditView, HeadsView, HeadView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +49,22 @@ class HeadLag:
     late: bool
 
 
-def load_project_key(desk: Desk) -> SigningKey:
+def load_project_key(workspace: Workspace) -> SigningKey:
     """The project's private key; refused when there is none that may be used."""
-    return load_signing_key(desk.project.evidence.key or "", Path(desk.project.root))
+    return load_signing_key(workspace.project.evidence.key or "", Path(workspace.project.root))
 
 
-def export_head(desk: Desk, output: Path | None = None) -> HeadView:
+def export_head(workspace: Workspace, output: Path | None = None) -> HeadView:
     """Sign where the log stands and keep it in ``evidence.heads``, and in a new file where one is named."""
-    key = load_project_key(desk)
-    seq, digest, at = desk.ledger.audit_head()
-    head = Head(desk.ledger.ledger_id, desk.project.name, seq, digest, at)
+    key = load_project_key(workspace)
+    seq, digest, at = workspace.ledger.audit_head()
+    head = Head(workspace.ledger.ledger_id, workspace.project.name, seq, digest, at)
     envelope = sign_head(head, key)
     files, already = [], False
-    if desk.project.evidence.heads is not None:
-        _require_continuity(desk)
+    if workspace.project.evidence.heads is not None:
+        _require_continuity(workspace)
         failpoint("audit.before_head")
-        path, already = store_head(Path(desk.project.evidence.heads), head, envelope)
+        path, already = store_head(Path(workspace.project.evidence.heads), head, envelope)
         files.append(str(path))
     if output is not None:
         if not write_new_file(output, envelope):
@@ -75,45 +75,48 @@ def export_head(desk: Desk, output: Path | None = None) -> HeadView:
     )
 
 
-def try_export_head(desk: Desk) -> None:
+def try_export_head(workspace: Workspace) -> None:
     """Export the head after something was published; what prevents it is told and does not undo the publication."""
-    if desk.project.evidence.heads is None:
+    if workspace.project.evidence.heads is None:
         return
     try:
-        export_head(desk)
+        export_head(workspace)
     except ErrataError as error:
-        desk.narrate(f"the head of the audit was not exported: {error.message}; errata audit head exports it")
+        workspace.narrate(f"the head of the audit was not exported: {error.message}; errata audit head exports it")
 
 
-def require_recent_head(desk: Desk) -> None:
+def require_recent_head(workspace: Workspace) -> None:
     """Refuse to publish on a log that its newest head denies, or that has gone without a head for too long."""
-    if desk.project.evidence.heads is None:
+    if workspace.project.evidence.heads is None:
         return
-    _require_continuity(desk)
-    lag = measure_lag(desk.project, desk.ledger)
+    _require_continuity(workspace)
+    lag = measure_lag(workspace.project, workspace.ledger)
     if not lag.late:
         return
     try:
-        export_head(desk)
+        export_head(workspace)
     except AuditBroken:
         raise
     except ErrataError as error:
         found = f"one of entry {lag.newest}" if lag.newest else "none"
         raise StateRefused(
-            f"publish was refused; expected a head in {desk.project.evidence.heads} that covers what was published"
+            f"publish was refused; expected a head in {workspace.project.evidence.heads} that covers what was published"
             f" {lag.seconds} seconds ago, found {found}: {error.message}",
             state="nothing was published",
             hint="errata audit head exports it; evidence.max_lag says how long that may take",
         ) from error
 
 
-def _require_continuity(desk: Desk) -> None:
+def _require_continuity(workspace: Workspace) -> None:
     """The log still has the entry that was exported last: one look, which a rebuilt log does not stand."""
-    place = Path(desk.project.evidence.heads or "")
-    newest = find_newest_seq(place, desk.ledger.ledger_id)
+    place = Path(workspace.project.evidence.heads or "")
+    newest = find_newest_seq(place, workspace.ledger.ledger_id)
     if not newest:
         return
-    expected, found = load_stored_head(place, desk.ledger.ledger_id, newest).hash, desk.ledger.audit_hash(newest)
+    expected, found = (
+        load_stored_head(place, workspace.ledger.ledger_id, newest).hash,
+        workspace.ledger.audit_hash(newest),
+    )
     if found != expected:
         raise AuditBroken(
             f"the log was refused; expected entry {newest} with {expected}, whose head was exported, found"
@@ -134,39 +137,39 @@ def measure_lag(project: Project, ledger: Ledger) -> HeadLag:
     return HeadLag(newest, behind, seconds, place is not None and seconds > project.evidence.max_lag_seconds)
 
 
-def verify_against_heads(desk: Desk, places: Sequence[Path] = (), keys: Sequence[Path] = ()) -> AuditView:
+def verify_against_heads(workspace: Workspace, places: Sequence[Path] = (), keys: Sequence[Path] = ()) -> AuditView:
     """Recheck the chain, against the heads of these places, else against those of ``evidence.heads``."""
-    known = tuple(load_public_key(path) for path in keys) or _load_own_public_key(desk.project)
+    known = tuple(load_public_key(path) for path in keys) or _load_own_public_key(workspace.project)
     heads: tuple[HeadFile, ...] = ()
     trouble = None
     try:
-        heads = _read_own_heads(desk, places, known)
+        heads = _read_own_heads(workspace, places, known)
     except (AuditBroken, SignatureInvalid, StorageRefused) as error:
         trouble = error.message
-    check = desk.ledger.verify_audit([one.head for one in heads])
+    check = workspace.ledger.verify_audit([one.head for one in heads])
     reason = check.reason or trouble
     newest = max((one.head.seq for one in heads), default=None)
-    lag = measure_lag(desk.project, desk.ledger)
+    lag = measure_lag(workspace.project, workspace.ledger)
     told = HeadsView(
         checked=len(heads),
         newest=newest,
         behind=max(0, check.entries - (newest or 0)),
         signatures="not checked" if known is None else "checked",
         signed_by=tuple(sorted({one.keyid for one in heads if one.keyid})),
-        lag_seconds=lag.seconds if desk.project.evidence.heads is not None else 0,
+        lag_seconds=lag.seconds if workspace.project.evidence.heads is not None else 0,
         late=lag.late,
     )
-    is_asked = bool(places) or desk.project.evidence.heads is not None
+    is_asked = bool(places) or workspace.project.evidence.heads is not None
     return AuditView(
         reason is None, check.entries, check.first_bad, reason, check.head, told if is_asked else None
     )  # fmt: skip
 
 
 def _read_own_heads(
-    desk: Desk, places: Sequence[Path], keys: Sequence[PublicKey] | None
+    workspace: Workspace, places: Sequence[Path], keys: Sequence[PublicKey] | None
 ) -> tuple[HeadFile, ...]:  # fmt: skip
     """The heads of this ledger; one of another ledger of the same project means that this one was made anew."""
-    configured = desk.project.evidence.heads
+    configured = workspace.project.evidence.heads
     wanted = list(places) or ([Path(configured)] if configured is not None else [])
     found = []
     for place in wanted:
@@ -174,12 +177,12 @@ def _read_own_heads(
             raise StorageRefused(f"the heads were not read; expected a directory at {place}, found none")
         for one in read_heads(place, keys):
             head = one.head
-            if head.ledger == desk.ledger.ledger_id:
+            if head.ledger == workspace.ledger.ledger_id:
                 found.append(one)
-            elif head.project == desk.project.name or not place.is_dir():
+            elif head.project == workspace.project.name or not place.is_dir():
                 raise AuditBroken(
                     f"{Path(one.file).name} is the head of entry {head.seq} of ledger {head.ledger} of project"
-                    f" {head.project}; this is ledger {desk.ledger.ledger_id} of project {desk.project.name}:"
+                    f" {head.project}; this is ledger {workspace.ledger.ledger_id} of project {workspace.project.name}:"
                     " another ledger, or one that was made anew"
                 )
     return tuple(found)

@@ -17,14 +17,14 @@ from errata.model.manifest import Manifest
 from errata.model.run import ChunkState, RunState
 from errata.model.table import DataFile
 from errata.ports.measure import Measurement
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 KEEP_DAYS = 7
 
 
-def require_adopted_chunks(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[ChunkRecord, ...]:
+def require_adopted_chunks(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[ChunkRecord, ...]:
     """The chunks of the run, all of them adopted; one that was never written blocks the candidate."""
-    chunks = desk.ledger.chunks(run.run_id)
+    chunks = workspace.ledger.chunks(run.run_id)
     missing = [chunk for chunk in chunks if chunk.state is not ChunkState.DONE or chunk.snapshot_id is None]
     if missing or {p for chunk in chunks for p in chunk.partitions} != set(manifest.partitions):
         raise StateRefused(
@@ -38,8 +38,8 @@ def require_adopted_chunks(desk: Desk, run: RunRecord, manifest: Manifest) -> tu
     return chunks
 
 
-def _read_staged_files(desk: Desk, manifest: Manifest, chunk: ChunkRecord) -> tuple[DataFile, ...]:
-    staged = desk.engines.staging.staged(manifest.target, chunk.snapshot_id or "")
+def _read_staged_files(workspace: Workspace, manifest: Manifest, chunk: ChunkRecord) -> tuple[DataFile, ...]:
+    staged = workspace.engines.staging.staged(manifest.target, chunk.snapshot_id or "")
     if (staged.rows, len(staged.files)) != (chunk.output_rows, chunk.output_files):
         raise StateRefused(
             f"chunk {chunk.chunk_id} has {staged.rows} rows in {len(staged.files)} files; the ledger adopted "
@@ -68,7 +68,7 @@ def digest_candidate(manifest: Manifest, files: tuple[DataFile, ...]) -> str:
 
 
 def assemble_candidate(
-    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, chunks: Sequence[ChunkRecord]
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, chunks: Sequence[ChunkRecord]
 ) -> CandidateRecord:
     """The candidate made of exactly these chunks' files; the one that is there already, when it is the same."""
     held = map_partitions_to_chunks(chunks)
@@ -76,58 +76,58 @@ def assemble_candidate(
         file
         for chunk in chunks
         if chunk.chunk_id in held.values()
-        for file in _read_staged_files(desk, manifest, chunk)
+        for file in _read_staged_files(workspace, manifest, chunk)
         # what a partition that live won had before is nobody's any more
         if held.get(file.partition or "") == chunk.chunk_id
     )
-    digest, staging, target = digest_candidate(manifest, adopted), desk.engines.staging, manifest.target
-    known = [c for c in desk.ledger.candidates(run.run_id) if c.digest == digest]
+    digest, staging, target = digest_candidate(manifest, adopted), workspace.engines.staging, manifest.target
+    known = [c for c in workspace.ledger.candidates(run.run_id) if c.digest == digest]
     for candidate in reversed(known):
         found = staging.find_candidate(target, candidate.branch)
         if found and candidate.state is not CandidateState.ABANDONED:
-            return desk.ledger.record_candidate(
+            return workspace.ledger.record_candidate(
                 run.run_id, candidate.n, found.base_snapshot_id, found.snapshot_id, actor
             )
     rows = dict.fromkeys(manifest.partitions, 0)
     for file in adopted:
         rows[file.partition or ""] = rows.get(file.partition or "", 0) + file.rows
     # evidence lists these files long after the branch is gone; the digest of the bytes is the name of the part
-    desk.ledger.put_part(encode_candidate(manifest, adopted))
-    intended = desk.ledger.intend_candidate(run.run_id, digest, actor, {"rows": rows})
+    workspace.ledger.put_part(encode_candidate(manifest, adopted))
+    intended = workspace.ledger.intend_candidate(run.run_id, digest, actor, {"rows": rows})
     failpoint("candidate.after_intent")
     paths = [file.path for file in adopted]
     made = staging.make_candidate(target, run.run_id, intended.branch, manifest.partitions, paths, KEEP_DAYS)
     failpoint("candidate.after_commit")
-    return desk.ledger.record_candidate(run.run_id, intended.n, made.base_snapshot_id, made.snapshot_id, actor)
+    return workspace.ledger.record_candidate(run.run_id, intended.n, made.base_snapshot_id, made.snapshot_id, actor)
 
 
-def load_measurements(desk: Desk, run: RunRecord, candidate: CandidateRecord) -> tuple[Measurement, ...]:
+def load_measurements(workspace: Workspace, run: RunRecord, candidate: CandidateRecord) -> tuple[Measurement, ...]:
     """What the gate measured of this candidate."""
     return tuple(
         Measurement(m.scope, m.partition or "", m.name, m.value, m.exact)
-        for m in desk.ledger.measurements(run.run_id, candidate.n)
+        for m in workspace.ledger.measurements(run.run_id, candidate.n)
     )
 
 
 def measure_candidate(
-    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord
 ) -> tuple[Measurement, ...]:
     """Numbers of this candidate; stored ones are used again, so a changed threshold never rescans."""
-    if stored := load_measurements(desk, run, candidate):
+    if stored := load_measurements(workspace, run, candidate):
         return stored
     # the SQL parser takes half a second to import, and only this needs it
     from errata.gate.measure.scan_plan import compile_plan
 
-    found = desk.engines.measurer.measure(
+    found = workspace.engines.measurer.measure(
         manifest,
         compile_plan(manifest),
         candidate_snapshot=candidate.snapshot_id or "",
         prior_snapshot=candidate.base_snapshot_id,
-        rebased=desk.ledger.rebases(run.run_id),
+        rebased=workspace.ledger.rebases(run.run_id),
     )
-    found = (*found, *collect_row_accounts(desk, run, manifest))
+    found = (*found, *collect_row_accounts(workspace, run, manifest))
     failpoint("validate.after_measure")
-    desk.ledger.record_measurements(
+    workspace.ledger.record_measurements(
         run.run_id,
         candidate.n,
         [StoredMeasurement(m.scope, m.partition, m.name, m.value, m.exact) for m in found],
@@ -136,7 +136,7 @@ def measure_candidate(
     return found
 
 
-def describe_candidate(desk: Desk, manifest: Manifest, candidate: CandidateRecord) -> CandidateSummary:
+def describe_candidate(workspace: Workspace, manifest: Manifest, candidate: CandidateRecord) -> CandidateSummary:
     """What is known of a candidate without a scan."""
-    described = desk.engines.tables.describe(manifest.target.staging.table)
+    described = workspace.engines.tables.describe(manifest.target.staging.table)
     return CandidateSummary(candidate.detail["rows"], {column.name: column.type for column in described.columns})

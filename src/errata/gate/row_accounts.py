@@ -22,7 +22,7 @@ from errata.model.product.eras import QUARANTINE, SUPPRESS
 from errata.model.refs import quarantine_table
 from errata.model.run import AttemptState
 from errata.ports.measure import ROWS_IN, ROWS_USED, Measurement, input_scope
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 CHUNK = "chunk"
 """Which chunk computed a partition; its value is a name."""
@@ -97,14 +97,14 @@ ROW_COUNTERS = ("rows_in", "rows_used", "rows_quarantined", "rows_suppressed", "
 """What a chunk counts of an input; in the record of an attempt followed by a colon and the input's name."""
 
 
-def collect_row_accounts(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[Measurement, ...]:
+def collect_row_accounts(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[Measurement, ...]:
     """The numbers that the gate's own count is held against; none for a run that takes no rows out."""
     wanted = set(manifest.partitions)
-    adopted = [one for one in list_adopted_attempts(desk, run.run_id) if wanted.issuperset(one.partitions)]
+    adopted = [one for one in list_adopted_attempts(workspace, run.run_id) if wanted.issuperset(one.partitions)]
     if not may_have_quarantine(manifest, adopted):
         return ()
     found: list[Measurement] = []
-    held = map_partitions_to_chunks(desk.ledger.chunks(run.run_id))
+    held = map_partitions_to_chunks(workspace.ledger.chunks(run.run_id))
     for attempt in adopted:
         fates = read_row_counts(attempt)
         for pin in manifest.inputs:
@@ -116,16 +116,16 @@ def collect_row_accounts(desk: Desk, run: RunRecord, manifest: Manifest) -> tupl
                 places = (WHOLE,) if pin.partition is None else own
                 found += [Measurement(scope, place, CHUNK, attempt.chunk_id) for place in places]
     table = quarantine_table(manifest.target.table, run.run_id)
-    for kept in desk.engines.quarantine.counts(table, [attempt.attempt_id for attempt in adopted]):
+    for kept in workspace.engines.quarantine.counts(table, [attempt.attempt_id for attempt in adopted]):
         name = kept_measure(kept.kind, kept.reason)
         found.append(Measurement(input_scope(kept.input), kept.partition, name, str(kept.rows)))
     return tuple(found)
 
 
-def list_adopted_attempts(desk: Desk, run_id: str) -> tuple[AttemptRecord, ...]:
+def list_adopted_attempts(workspace: Workspace, run_id: str) -> tuple[AttemptRecord, ...]:
     """The attempts that count, one for each chunk that is done and still holds a partition."""
-    standing = set(map_partitions_to_chunks(desk.ledger.chunks(run_id)).values())
-    adopted = (one for one in desk.ledger.attempts(run_id) if one.state is AttemptState.ADOPTED)
+    standing = set(map_partitions_to_chunks(workspace.ledger.chunks(run_id)).values())
+    adopted = (one for one in workspace.ledger.attempts(run_id) if one.state is AttemptState.ADOPTED)
     return tuple(one for one in adopted if one.chunk_id in standing)
 
 

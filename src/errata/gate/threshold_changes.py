@@ -17,7 +17,7 @@ from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.product import Check, Comparison, Control, Product, Reconciliation
 from errata.model.product.eras import RowLimits
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 RULES = ("checks", "reconcile", "compare", "control", "row_limits")
 """The sections of a product file, and of a manifest, that hold rules with thresholds."""
@@ -98,9 +98,9 @@ def _read_thresholds(rule: Any) -> dict[str, Any]:
 _FACT_PREFIX = "thresholds."
 
 
-def with_current_thresholds(desk: Desk, run: RunRecord, manifest: Manifest) -> Manifest:
+def with_current_thresholds(workspace: Workspace, run: RunRecord, manifest: Manifest) -> Manifest:
     """The manifest with the thresholds that count now."""
-    changes = read_threshold_changes(desk, run)
+    changes = read_threshold_changes(workspace, run)
     if not changes:
         return manifest
     kinds = get_type_hints(Manifest)
@@ -108,21 +108,21 @@ def with_current_thresholds(desk: Desk, run: RunRecord, manifest: Manifest) -> M
     return replace(manifest, **rules)
 
 
-def read_threshold_changes(desk: Desk, run: RunRecord) -> tuple[Mapping[str, Any], ...]:
+def read_threshold_changes(workspace: Workspace, run: RunRecord) -> tuple[Mapping[str, Any], ...]:
     """Every change of thresholds, oldest first: person, why, the rules that changed, all rules as they were then."""
-    facts = desk.ledger.facts(run.run_id)
+    facts = workspace.ledger.facts(run.run_id)
     names = sorted(
         (name for name in facts if name.startswith(_FACT_PREFIX)), key=lambda name: int(name.removeprefix(_FACT_PREFIX))
     )
     return tuple(facts[name] for name in names)
 
 
-def change_thresholds(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, why: str) -> Manifest:
+def change_thresholds(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, why: str) -> Manifest:
     """Take the thresholds of the product file as it is now, on the record; repeated, it changes nothing."""
     if not why.strip():
         raise UsageError("other thresholds were refused; expected a reason, because it is kept")
-    before = with_current_thresholds(desk, run, manifest)
-    after = apply_thresholds(before, desk.product(manifest.product))
+    before = with_current_thresholds(workspace, run, manifest)
+    after = apply_thresholds(before, workspace.product(manifest.product))
     changes = list_threshold_changes(before, after)
     if not changes:
         return before
@@ -132,7 +132,7 @@ def change_thresholds(desk: Desk, actor: Actor, run: RunRecord, manifest: Manife
         "changes": [to_plain(change) for change in changes],
         "rules": {name: to_plain(getattr(after, name)) for name in RULES},
     }
-    number = len(read_threshold_changes(desk, run)) + 1
-    _, taken = desk.ledger.record_fact(run.run_id, f"{_FACT_PREFIX}{number}", value, actor)
+    number = len(read_threshold_changes(workspace, run)) + 1
+    _, taken = workspace.ledger.record_fact(run.run_id, f"{_FACT_PREFIX}{number}", value, actor)
     # someone else changed them at the same moment: what is changed now is what they left
-    return change_thresholds(desk, actor, run, manifest, why) if taken else after
+    return change_thresholds(workspace, actor, run, manifest, why) if taken else after

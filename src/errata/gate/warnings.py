@@ -16,10 +16,12 @@ from errata.gate.verdict.findings import WARN
 from errata.gate.verdict.judge import Acceptance, Verdict
 from errata.ledger import RunRecord, WarningAcceptance
 from errata.model.audit import Actor
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
-def accept_warnings(desk: Desk, actor: Actor, run: RunRecord, accept: Mapping[str, str], unaided: Verdict) -> None:
+def accept_warnings(
+    workspace: Workspace, actor: Actor, run: RunRecord, accept: Mapping[str, str], unaided: Verdict
+) -> None:
     """Only a warning that is there can be accepted, and only with a reason; what blocks cannot."""
     warned = sorted({check.name for check in unaided.checks if check.level == WARN})
     for check, why in accept.items():
@@ -32,21 +34,21 @@ def accept_warnings(desk: Desk, actor: Actor, run: RunRecord, accept: Mapping[st
         if not why.strip():
             raise UsageError(f"acceptance of {check!r} was refused; expected CHECK=WHY, because the reason is kept")
     for check, why in accept.items():
-        desk.ledger.accept_warning(run.run_id, check, why, actor.person, actor, _digest_findings(unaided, check))
+        workspace.ledger.accept_warning(run.run_id, check, why, actor.person, actor, _digest_findings(unaided, check))
 
 
-def find_valid_acceptances(desk: Desk, run: RunRecord, unaided: Verdict) -> list[Acceptance]:
+def find_valid_acceptances(workspace: Workspace, run: RunRecord, unaided: Verdict) -> list[Acceptance]:
     """The acceptances that are about exactly what was found."""
     return [
         Acceptance(one.check, one.why, one.person)
-        for one in desk.ledger.warning_acceptances(run.run_id)
+        for one in workspace.ledger.warning_acceptances(run.run_id)
         if one.findings and one.findings == _digest_findings(unaided, one.check)
     ]
 
 
-def find_verdict_acceptances(desk: Desk, run: RunRecord) -> tuple[WarningAcceptance, ...]:
+def find_verdict_acceptances(workspace: Workspace, run: RunRecord) -> tuple[WarningAcceptance, ...]:
     """The acceptances that the newest verdict rests on."""
-    verdict = desk.ledger.latest_verdict(run.run_id)
+    verdict = workspace.ledger.latest_verdict(run.run_id)
     if verdict is None:
         return ()
     used = {(check["name"], check.get("accepted_by")) for check in verdict.checks}
@@ -54,7 +56,7 @@ def find_verdict_acceptances(desk: Desk, run: RunRecord) -> tuple[WarningAccepta
         name: _digest_warnings(_read_finding(check) for check in verdict.checks if check["name"] == name)
         for name, _ in used
     }
-    given = [one for one in desk.ledger.warning_acceptances(run.run_id) if (one.check, one.person) in used]
+    given = [one for one in workspace.ledger.warning_acceptances(run.run_id) if (one.check, one.person) in used]
     # the same person may have accepted other findings of this rule, before or since; the last that fits counts
     given.sort(key=lambda one: one.findings == found[one.check])
     return tuple({(one.check, one.person): one for one in given}.values())

@@ -24,7 +24,7 @@ from errata.publishing.expected_files import build_replacement
 from errata.publishing.replacement import examine_version
 from errata.publishing.selection import audit_conflicts
 from errata.text.numbers import format_moment
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 FREEZE_POLICY = "freeze"
 S = RunState
@@ -35,62 +35,68 @@ WAIT_SECONDS = 600.0
 
 
 @contextmanager
-def freeze_partitions(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> Iterator[bool]:
+def freeze_partitions(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> Iterator[bool]:
     """Hold live jobs off while this command works on the run; whether they were held off just now."""
     freeze = manifest.publish.freeze
     if manifest.publish.on_live_write != FREEZE_POLICY or freeze is None or run.state not in _FREEZABLE_STATES:
         yield False
         return
-    before = desk.ledger.find_freeze(run.run_id)
-    opened = _open_freeze(desk, actor, run, freeze)
+    before = workspace.ledger.find_freeze(run.run_id)
+    opened = _open_freeze(workspace, actor, run, freeze)
     if opened.is_open:
         failpoint("freeze.after_open")
-        _wait_for_writers(desk, actor, run, manifest, opened)
+        _wait_for_writers(workspace, actor, run, manifest, opened)
     else:
-        desk.narrate(
+        workspace.narrate(
             f"WARNING: live jobs are held off no longer: freeze.at_most of {run.run_id} is over since "
             f"{format_moment(opened.at_most)} UTC; a live write is a conflict from here on"
         )
     try:
-        with _keep_freeze_alive(desk, run, freeze):
+        with _keep_freeze_alive(workspace, run, freeze):
             yield opened.is_open and not (before and before.is_open and before.granted_at)
     except PublishConflict as error:
         if written := error.fields.get("partitions"):
             # this run publishes them no more, so there is nothing left to hold anyone off for
-            desk.ledger.end_freeze(run.run_id, actor, "written by someone else", written)
+            workspace.ledger.end_freeze(run.run_id, actor, "written by someone else", written)
         raise
 
 
-def refuse_live_writes(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
+def refuse_live_writes(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
     """What was written between the plan and the freeze is told before anything is computed."""
-    with audit_conflicts(desk, actor, run, "run"):
+    with audit_conflicts(workspace, actor, run, "run"):
         try:
-            order = build_replacement(desk, run, manifest, _list_unpublished(desk, run))
-            examine_version(order, desk.engines.publishing.version(manifest.target), desk.engines.content)
+            order = build_replacement(workspace, run, manifest, _list_unpublished(workspace, run))
+            examine_version(order, workspace.engines.publishing.version(manifest.target), workspace.engines.content)
         except PublishConflict:
-            desk.ledger.end_freeze(run.run_id, actor, "refused")
+            workspace.ledger.end_freeze(run.run_id, actor, "refused")
             raise
 
 
-def _open_freeze(desk: Desk, actor: Actor, run: RunRecord, freeze: Freeze) -> FreezeRecord:
-    return desk.ledger.open_freeze(
-        run.run_id, _list_unpublished(desk, run), idle_seconds=freeze.idle, most_seconds=freeze.at_most, actor=actor
+def _open_freeze(workspace: Workspace, actor: Actor, run: RunRecord, freeze: Freeze) -> FreezeRecord:
+    return workspace.ledger.open_freeze(
+        run.run_id,
+        _list_unpublished(workspace, run),
+        idle_seconds=freeze.idle,
+        most_seconds=freeze.at_most,
+        actor=actor,
     )
 
 
-def _list_unpublished(desk: Desk, run: RunRecord) -> tuple[str, ...]:
-    states = desk.ledger.partition_states(run.run_id)
+def _list_unpublished(workspace: Workspace, run: RunRecord) -> tuple[str, ...]:
+    states = workspace.ledger.partition_states(run.run_id)
     return tuple(name for name in run.partitions if states[name] is PartitionState.UNPUBLISHED)
 
 
-def _wait_for_writers(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, opened: FreezeRecord) -> None:
+def _wait_for_writers(
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, opened: FreezeRecord
+) -> None:
     ends, said = time.monotonic() + WAIT_SECONDS, False
-    while writing := desk.ledger.grant_freeze(run.run_id, actor):
+    while writing := workspace.ledger.grant_freeze(run.run_id, actor):
         if time.monotonic() > ends:
-            desk.ledger.end_freeze(run.run_id, actor, "live jobs went on writing")
+            workspace.ledger.end_freeze(run.run_id, actor, "live jobs went on writing")
             raise _scope_locked_error(run, manifest, opened, writing)
         if not said:
-            desk.narrate(f"waiting for live jobs that write already: {', '.join(map(_format_writer, writing))}")
+            workspace.narrate(f"waiting for live jobs that write already: {', '.join(map(_format_writer, writing))}")
             said = True
         time.sleep(_POLL_SECONDS)
 
@@ -117,14 +123,14 @@ def _format_writer(one: LiveWriteRecord) -> str:
 
 
 @contextmanager
-def _keep_freeze_alive(desk: Desk, run: RunRecord, freeze: Freeze) -> Iterator[None]:
+def _keep_freeze_alive(workspace: Workspace, run: RunRecord, freeze: Freeze) -> Iterator[None]:
     """Renewed from a thread of its own: a command may wait for Spark for longer than the freeze lasts."""
     over = threading.Event()
 
     def beat() -> None:
         while not over.wait(freeze.idle / 4):
             with suppress(EngineError):
-                desk.ledger.renew_freeze(run.run_id, freeze.idle)
+                workspace.ledger.renew_freeze(run.run_id, freeze.idle)
 
     thread = threading.Thread(target=beat, name=f"freeze-{run.run_id}", daemon=True)
     thread.start()
@@ -132,7 +138,7 @@ def _keep_freeze_alive(desk: Desk, run: RunRecord, freeze: Freeze) -> Iterator[N
         yield
         with suppress(EngineError):
             # a person who releases tomorrow morning has the whole of it
-            desk.ledger.renew_freeze(run.run_id, freeze.idle)
+            workspace.ledger.renew_freeze(run.run_id, freeze.idle)
     finally:
         over.set()
         thread.join()

@@ -26,7 +26,7 @@ from errata.model.product import Target
 from errata.model.run import RUN_MOVES, RunState
 from errata.text.numbers import format_moment
 from errata.views import FreezeView, FrozenView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 Partitions = str | Sequence[str | date] | None
 LEASE_SECONDS = 120.0
@@ -40,65 +40,65 @@ class Lease:
 
     table: str
     partitions: tuple[str, ...]
-    _desk: Desk = field(repr=False)
+    _workspace: Workspace = field(repr=False)
     _token: str = field(repr=False)
 
     @property
     def is_held(self) -> bool:
         """Whether it still is; a job that may have slept for minutes looks right before it commits."""
-        return self._desk.ledger.renew_live_write(self._token, LEASE_SECONDS)
+        return self._workspace.ledger.renew_live_write(self._token, LEASE_SECONDS)
 
 
-def describe_freezes(desk: Desk, table: str, partitions: Partitions) -> FrozenView:
+def describe_freezes(workspace: Workspace, table: str, partitions: Partitions) -> FrozenView:
     """What is frozen of these partitions of a governed table, by which run, until when; reads only."""
-    target = _find_target(desk, table)
+    target = _find_target(workspace, table)
     wanted = _parse_partitions(target.grain, partitions)
-    found = desk.ledger.find_freezes(target.table, wanted)
-    views = tuple(freeze_view(desk, one, wanted) for one in found)
+    found = workspace.ledger.find_freezes(target.table, wanted)
+    views = tuple(freeze_view(workspace, one, wanted) for one in found)
     return FrozenView(target.table, target.grain.value, wanted, bool(views), views)
 
 
-def wait_for_freezes(desk: Desk, table: str, partitions: Partitions, wait: str) -> FrozenView:
+def wait_for_freezes(workspace: Workspace, table: str, partitions: Partitions, wait: str) -> FrozenView:
     """Wait for freezes to end; raises ``Frozen`` when one does not in time. No lease is taken."""
     ends, said = time.monotonic() + _parse_wait(wait), False
-    while (view := describe_freezes(desk, table, partitions)).frozen:
+    while (view := describe_freezes(workspace, table, partitions)).frozen:
         if time.monotonic() >= ends:
-            raise _frozen_error(desk, view)
-        said = said or _announce_wait(desk, view, wait)
+            raise _frozen_error(workspace, view)
+        said = said or _announce_wait(workspace, view, wait)
         time.sleep(_POLL_SECONDS)
     return view
 
 
 @contextmanager
 def acquire_write_lease(
-    desk: Desk, actor: Actor, table: str, partitions: Partitions, *, wait: str, name: str | None
+    workspace: Workspace, actor: Actor, table: str, partitions: Partitions, *, wait: str, name: str | None
 ) -> Iterator[Lease]:
     """Hold a lease while the body writes; raises ``Frozen`` before it when a run holds the partitions."""
-    target = _find_target(desk, table)
+    target = _find_target(workspace, table)
     wanted, token = _parse_partitions(target.grain, partitions), secrets.token_hex(16)
     owner = current_owner(name)
     ends, said = time.monotonic() + _parse_wait(wait), False
     # waiting only reads, so that it holds up nobody; what counts is the answer of the ledger's one writer
-    while (view := describe_freezes(desk, table, partitions)).frozen or _is_write_blocked(
-        desk, token, target.table, wanted, owner
+    while (view := describe_freezes(workspace, table, partitions)).frozen or _is_write_blocked(
+        workspace, token, target.table, wanted, owner
     ):
         if view.frozen and time.monotonic() >= ends:
             told = {"job": owner.name, "table": target.table, "partitions": list(wanted)}
-            desk.ledger.note(view.by[0].run_id, actor, "live.turned_away", told)
-            raise _frozen_error(desk, view)
-        said = said or (view.frozen and _announce_wait(desk, view, wait))
+            workspace.ledger.note(view.by[0].run_id, actor, "live.turned_away", told)
+            raise _frozen_error(workspace, view)
+        said = said or (view.frozen and _announce_wait(workspace, view, wait))
         time.sleep(_POLL_SECONDS if view.frozen else 0)
-    lease = Lease(target.table, wanted, desk, token)
+    lease = Lease(target.table, wanted, workspace, token)
     try:
         with _keep_lease_alive(lease):
             yield lease
     finally:
         with suppress(EngineError):  # a ledger that does not answer takes it back when it has run out
-            desk.ledger.end_live_write(token)
+            workspace.ledger.end_live_write(token)
 
 
-def _is_write_blocked(desk: Desk, token: str, table: str, partitions: tuple[str, ...], owner: Owner) -> bool:
-    return bool(desk.ledger.begin_live_write(token, table, partitions, owner, LEASE_SECONDS))
+def _is_write_blocked(workspace: Workspace, token: str, table: str, partitions: tuple[str, ...], owner: Owner) -> bool:
+    return bool(workspace.ledger.begin_live_write(token, table, partitions, owner, LEASE_SECONDS))
 
 
 @contextmanager
@@ -133,10 +133,10 @@ def _parse_wait(wait: str) -> int:
     return to_seconds(f"{wait}in" if re.fullmatch(r"\d+m", wait, re.ASCII) else wait)
 
 
-def _find_target(desk: Desk, table: str) -> Target:
-    found = [one for one in desk.project.products.values() if table in (one.target.table, one.name)]
+def _find_target(workspace: Workspace, table: str) -> Target:
+    found = [one for one in workspace.project.products.values() if table in (one.target.table, one.name)]
     if not found:
-        known = ", ".join(sorted(one.target.table for one in desk.project.products.values()))
+        known = ", ".join(sorted(one.target.table for one in workspace.project.products.values()))
         raise NotFound(
             f"{table} is not a governed table of this project; expected one of {known}", state="nothing was changed"
         )
@@ -152,9 +152,9 @@ def _parse_partitions(grain: Grain, partitions: Partitions) -> tuple[str, ...]:
     return sort_oldest_first(grain, {parse_partition(grain, str(one)) for one in partitions})
 
 
-def freeze_view(desk: Desk, one: FreezeRecord, wanted: Sequence[str] = ()) -> FreezeView:
+def freeze_view(workspace: Workspace, one: FreezeRecord, wanted: Sequence[str] = ()) -> FreezeView:
     """A freeze, as far as it concerns these partitions; all of it by default."""
-    run = desk.ledger.run(one.run_id)
+    run = workspace.ledger.run(one.run_id)
     asked = set(wanted or one.partitions)
     shared = tuple(name for name in one.partitions if name in asked)
     return FreezeView(
@@ -170,9 +170,9 @@ def freeze_view(desk: Desk, one: FreezeRecord, wanted: Sequence[str] = ()) -> Fr
     )
 
 
-def _announce_wait(desk: Desk, view: FrozenView, wait: str) -> bool:
+def _announce_wait(workspace: Workspace, view: FrozenView, wait: str) -> bool:
     """Once: a job that stands still says what for."""
-    desk.narrate(f"waiting {wait} at most for {view.table}: {_format_freezes(view)}")
+    workspace.narrate(f"waiting {wait} at most for {view.table}: {_format_freezes(view)}")
     return True
 
 
@@ -185,14 +185,14 @@ def _format_freezes(view: FrozenView) -> str:
     )
 
 
-def _frozen_error(desk: Desk, view: FrozenView) -> Frozen:
+def _frozen_error(workspace: Workspace, view: FrozenView) -> Frozen:
     first = view.by[0]
     return Frozen(
         f"writing to {view.table} was refused; expected partitions that no correction holds, found frozen: "
         f"{_format_freezes(view)}",
         state="nothing was written",
         hint="write the other partitions and these later, or wait; "
-        f"errata status {first.run_id} says how far it is; {_format_unfreeze_hint(desk, first)}",
+        f"errata status {first.run_id} says how far it is; {_format_unfreeze_hint(workspace, first)}",
         table=view.table,
         partitions=[name for one in view.by for name in one.partitions],
         runs=[one.run_id for one in view.by],
@@ -200,9 +200,9 @@ def _frozen_error(desk: Desk, view: FrozenView) -> Frozen:
     )
 
 
-def _format_unfreeze_hint(desk: Desk, held: FreezeView) -> str:
+def _format_unfreeze_hint(workspace: Workspace, held: FreezeView) -> str:
     """What gives the partitions free: a run that is partly published cannot be cancelled any more."""
-    if RunState.CANCELLED in RUN_MOVES[desk.ledger.run(held.run_id).state]:
+    if RunState.CANCELLED in RUN_MOVES[workspace.ledger.run(held.run_id).state]:
         return f"errata cancel {held.run_id} gives them free"
     return (
         f"it is published in part: errata publish {held.run_id} or errata rollback {held.run_id} gives them free, or "

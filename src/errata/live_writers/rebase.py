@@ -29,7 +29,7 @@ from errata.ports.tables import InputState
 from errata.publishing.expected_files import build_replacement
 from errata.publishing.replacement import examine_version
 from errata.publishing.selection import audit_conflicts
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 LIVE_WINS = "live_wins"
 MAX_REBASES = 3
@@ -39,44 +39,44 @@ _REBASEABLE_STATES = (RunState.STAGED, RunState.VALIDATED)
 
 
 @contextmanager
-def rebase_on_conflict(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> Iterator[None]:
+def rebase_on_conflict(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> Iterator[None]:
     """A conflict of a run whose plan lets live win becomes a rebase, and is raised as that."""
     try:
         yield
     except PublishConflict as conflict:
         if manifest.publish.on_live_write != LIVE_WINS or not conflict.fields.get("partitions"):
             raise
-        raise _try_rebase(desk, actor, desk.ledger.run(run.run_id), manifest, conflict) from conflict
+        raise _try_rebase(workspace, actor, workspace.ledger.run(run.run_id), manifest, conflict) from conflict
 
 
-def rebase_if_written(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
+def rebase_if_written(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
     """Look before a candidate is assembled, so that nobody judges what could not be published."""
     if manifest.publish.on_live_write != LIVE_WINS or run.state not in _REBASEABLE_STATES:
         return
-    with audit_conflicts(desk, actor, run, "validate"), rebase_on_conflict(desk, actor, run, manifest):
-        order = build_replacement(desk, run, manifest, manifest.partitions)
-        examine_version(order, desk.engines.publishing.version(manifest.target), desk.engines.content)
+    with audit_conflicts(workspace, actor, run, "validate"), rebase_on_conflict(workspace, actor, run, manifest):
+        order = build_replacement(workspace, run, manifest, manifest.partitions)
+        examine_version(order, workspace.engines.publishing.version(manifest.target), workspace.engines.content)
 
 
 def _try_rebase(
-    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, conflict: PublishConflict
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, conflict: PublishConflict
 ) -> PublishConflict:
-    n, written = len(desk.ledger.rebase_facts(run.run_id)) + 1, tuple(conflict.fields["partitions"])
+    n, written = len(workspace.ledger.rebase_facts(run.run_id)) + 1, tuple(conflict.fields["partitions"])
     if n > MAX_REBASES:
         return _no_rebase_error(conflict, f"live won {MAX_REBASES} times in this run; it is not computed again")
     if run.state not in _REBASEABLE_STATES:
         return _no_rebase_error(conflict, "a part of the run is published already, so the rest is not computed again")
-    if others := _find_publications(desk, run, conflict):
+    if others := _find_publications(workspace, run, conflict):
         return _no_rebase_error(conflict, f"{', '.join(others)} is a publication; live wins over live jobs only")
-    grain, names = manifest.target.grain, _find_partitions_to_recompute(desk, run, manifest, written)
-    value, chunks, parts, problems = _pin_again(desk, run, manifest, names)
+    grain, names = manifest.target.grain, _find_partitions_to_recompute(workspace, run, manifest, written)
+    value, chunks, parts, problems = _pin_again(workspace, run, manifest, names)
     if problems:
         return _no_rebase_error(conflict, f"the inputs cannot be pinned again: {'; '.join(problems)}")
     told = {"written": list(written), "snapshots": list(conflict.fields.get("snapshots", ())), **value}
     failpoint("rebase.before_record")
-    desk.ledger.record_rebase(run.run_id, n, told, chunks, parts, actor)
+    workspace.ledger.record_rebase(run.run_id, n, told, chunks, parts, actor)
     failpoint("rebase.after_record")
-    tag_newest_rebase(desk, actor, run)
+    tag_newest_rebase(workspace, actor, run)
     failpoint("rebase.after_pin")
     rest = len(manifest.partitions) - len(names)
     return Rebased(
@@ -91,10 +91,10 @@ def _try_rebase(
     )
 
 
-def _find_publications(desk: Desk, run: RunRecord, conflict: PublishConflict) -> list[str]:
+def _find_publications(workspace: Workspace, run: RunRecord, conflict: PublishConflict) -> list[str]:
     """Publications among the writes: by their commits, and by the ledger where those have expired."""
     planned = datetime.fromisoformat(run.planned_at)
-    accepted = desk.ledger.accepted(run.table, conflict.fields["partitions"]).values()
+    accepted = workspace.ledger.accepted(run.table, conflict.fields["partitions"]).values()
     since = {one.pub_id for one in accepted if datetime.fromisoformat(one.at) >= planned}
     return sorted(since.union(conflict.fields.get("publications", ())))
 
@@ -110,21 +110,21 @@ def _no_rebase_error(conflict: PublishConflict, why: str) -> PublishConflict:
 
 
 def _find_partitions_to_recompute(
-    desk: Desk, run: RunRecord, manifest: Manifest, written: Sequence[str]
+    workspace: Workspace, run: RunRecord, manifest: Manifest, written: Sequence[str]
 ) -> tuple[str, ...]:
     """What is computed again: what live wrote, and where rows are counted by chunk, the whole of their chunks."""
-    if not may_have_quarantine(manifest, list_adopted_attempts(desk, run.run_id)):
+    if not may_have_quarantine(manifest, list_adopted_attempts(workspace, run.run_id)):
         return sort_oldest_first(manifest.target.grain, written)
-    held = map_partitions_to_chunks(desk.ledger.chunks(run.run_id))
+    held = map_partitions_to_chunks(workspace.ledger.chunks(run.run_id))
     chunks = {held[name] for name in written}
     return sort_oldest_first(manifest.target.grain, [name for name, chunk in held.items() if chunk in chunks])
 
 
 def _pin_again(
-    desk: Desk, run: RunRecord, manifest: Manifest, names: tuple[str, ...]
+    workspace: Workspace, run: RunRecord, manifest: Manifest, names: tuple[str, ...]
 ) -> tuple[dict[str, Any], list[Chunk], dict[str, bytes], list[str]]:
     """The fact, the chunks, the parts, and what is in the way; only reads."""
-    target, engines = manifest.target, desk.engines
+    target, engines = manifest.target, workspace.engines
     # the target's base first, inputs after: a false conflict is acceptable, a missed one is not
     base = engines.targets.read_target(target.table, target.column, target.grain, names)
     pins: list[InputPin] = []
@@ -148,12 +148,14 @@ def _pin_again(
         "pins_part": sha256(inputs),
         "inputs": {pin.name: pin.snapshot_id or f"{pin.file_count} files" for pin in pins},
     }
-    return value, _build_chunks(desk, run, names, facts), parts, problems
+    return value, _build_chunks(workspace, run, names, facts), parts, problems
 
 
-def _build_chunks(desk: Desk, run: RunRecord, names: Sequence[str], facts: Sequence[InputState]) -> list[Chunk]:
+def _build_chunks(
+    workspace: Workspace, run: RunRecord, names: Sequence[str], facts: Sequence[InputState]
+) -> list[Chunk]:
     """One for each chunk that had some of them, so that none is larger than what went through before."""
-    held = map_partitions_to_chunks(desk.ledger.chunks(run.run_id))
+    held = map_partitions_to_chunks(workspace.ledger.chunks(run.run_id))
     found: dict[str, list[str]] = {}
     for name in names:
         found.setdefault(held[name], []).append(name)
@@ -165,16 +167,16 @@ def _build_chunks(desk: Desk, run: RunRecord, names: Sequence[str], facts: Seque
     return [Chunk("", tuple(chunk), total(chunk, "rows"), total(chunk, "bytes")) for chunk in found.values()]
 
 
-def tag_newest_rebase(desk: Desk, actor: Actor, run: RunRecord) -> None:
+def tag_newest_rebase(workspace: Workspace, actor: Actor, run: RunRecord) -> None:
     """Tag what the newest rebase reads; repeated by every worker, because whoever recorded it may have died."""
-    rebases = desk.ledger.rebases(run.run_id)
+    rebases = workspace.ledger.rebases(run.run_id)
     if not rebases:
         return
-    keep, now = PIN_DAYS * 86_400_000, int(desk.now().timestamp() * 1000)
+    keep, now = PIN_DAYS * 86_400_000, int(workspace.now().timestamp() * 1000)
     made = [
-        desk.engines.pins.create(table, snapshot, tag, keep_ms=keep, now_ms=now)
+        workspace.engines.pins.create(table, snapshot, tag, keep_ms=keep, now_ms=now)
         for (table, tag), snapshot in list_rebase_tags(run.run_id, run.table, rebases[-1]).items()
     ]
     if any(pin.outcome != "already" for pin in made):
         told = [{"table": one.table, "tag": one.tag, "outcome": one.outcome, "warning": one.warning} for one in made]
-        desk.ledger.note(run.run_id, actor, "pins.created", {"pins": to_plain(told)})
+        workspace.ledger.note(run.run_id, actor, "pins.created", {"pins": to_plain(told)})

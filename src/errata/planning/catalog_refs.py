@@ -9,7 +9,7 @@ from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.run import RunState
 from errata.ports.tables import TagKeeper, TagOutcome
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 _NEEDED = "expected a catalog that keeps branches and tags"
 _HINT = "errata doctor --deep shows what the catalog keeps; see docs/guides/catalogs.md"
@@ -24,13 +24,15 @@ def find_refs_problem(pins: TagKeeper, table: str) -> str | None:
     return f"the catalog of {table} does not show {shown}, which the table has; {_NEEDED}"
 
 
-def refuse_hidden_refs(desk: Desk, table: str) -> None:
+def refuse_hidden_refs(workspace: Workspace, table: str) -> None:
     """Refuse a plan on a table whose catalog hides branches or tags; only reads."""
-    if problem := find_refs_problem(desk.engines.pins, table):
+    if problem := find_refs_problem(workspace.engines.pins, table):
         raise Refused(problem, state="nothing was planned; no table was touched", hint=_HINT, table=table)
 
 
-def refuse_lost_tags(desk: Desk, actor: Actor, run: RunRecord, pins: Iterable[TagOutcome], *, is_new: bool) -> None:
+def refuse_lost_tags(
+    workspace: Workspace, actor: Actor, run: RunRecord, pins: Iterable[TagOutcome], *, is_new: bool
+) -> None:
     """Refuse a run whose target's catalog accepted a tag and does not keep it; a new run ends here.
 
     Inputs are only read: for them the warning is enough, because a snapshot that is gone ends the run by itself.
@@ -39,6 +41,8 @@ def refuse_lost_tags(desk: Desk, actor: Actor, run: RunRecord, pins: Iterable[Ta
     if lost is None:
         return
     if is_new:
-        desk.ledger.move(run.run_id, RunState.CANCELLED, actor=actor, action="refs.not_kept", body={"tag": lost.tag})
+        workspace.ledger.move(
+            run.run_id, RunState.CANCELLED, actor=actor, action="refs.not_kept", body={"tag": lost.tag}
+        )
     ended = f"; run {run.run_id} is cancelled" if is_new else ""
     raise Refused(f"{lost.warning}; {_NEEDED}", state=f"no data was changed{ended}", hint=_HINT, table=run.table)

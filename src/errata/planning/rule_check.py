@@ -9,18 +9,18 @@ from errata.gate.rules.fit import find_input_types
 from errata.gate.rules.rule_check import find_flaws, list_rule_inputs
 from errata.model.manifest import InputPin, Manifest
 from errata.model.product import Product
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
-def refuse_flawed_rules(desk: Desk, product: Product, manifest: Manifest) -> None:
+def refuse_flawed_rules(workspace: Workspace, product: Product, manifest: Manifest) -> None:
     """A ``ProjectFileError`` with all of them, before hours are spent on what no gate could judge."""
     spoken_of = list_rule_inputs(manifest)
-    known = tuple(_with_columns(desk, pin) if pin.name in spoken_of else pin for pin in manifest.inputs)
+    known = tuple(_with_columns(workspace, pin) if pin.name in spoken_of else pin for pin in manifest.inputs)
     problems = []
     for flaw in find_flaws(replace(manifest, inputs=known)):
         rule = f"{flaw.section}[{flaw.position}]"
         key = f"{rule}.{flaw.key}" if f"{rule}.{flaw.key}" in product.lines else rule
-        message = desk.project.redact(f"{key}: {flaw.message}")
+        message = workspace.project.redact(f"{key}: {flaw.message}")
         problems.append(
             {"file": product.path, "line": product.lines.get(key), "column": None, "message": message, "key": key}
         )
@@ -38,12 +38,12 @@ def refuse_flawed_rules(desk: Desk, product: Product, manifest: Manifest) -> Non
     )
 
 
-def _with_columns(desk: Desk, pin: InputPin) -> InputPin:
+def _with_columns(workspace: Workspace, pin: InputPin) -> InputPin:
     """An input with the columns it has, where they are a table's; source files are not opened for this."""
     if find_input_types(pin) is not None or pin.kind != "table" or pin.own:
         return pin
     try:
-        facts = desk.engines.tables.describe(pin.location)
+        facts = workspace.engines.tables.describe(pin.location)
     except ErrataError:
         return pin  # that it cannot be read is said where it is read
     return replace(pin, columns={column.name: column.type for column in facts.columns})

@@ -17,35 +17,35 @@ from errata.model.manifest import Manifest, TargetPin
 from errata.model.partition import format_ranges
 from errata.model.side_tables import find_landing_pin
 from errata.publishing.replacement import Replacement
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
 def check_candidate_erasure(
-    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord
 ) -> None:
     """Find that a candidate holds nobody on the list, as it stands now, and keep that; refuse it otherwise."""
-    mark = desk.engines.suppressions.watermark(run.table)
+    mark = workspace.engines.suppressions.watermark(run.table)
     fact = _fact_name(candidate, mark)
-    if not mark or fact in desk.ledger.facts(run.run_id):
+    if not mark or fact in workspace.ledger.facts(run.run_id):
         return
     staged = {candidate.snapshot_id or "": manifest.partitions}
-    found = desk.engines.suppressions.held(run.table, manifest.target.staging, staged)
+    found = workspace.engines.suppressions.held(run.table, manifest.target.staging, staged)
     if found:
         told = format_ranges(manifest.target.grain, found)
         raise _record_refusal(
-            desk, actor, run, "validate",
+            workspace, actor, run, "validate",
             f"its candidate holds rows of suppressed subjects in {told}",
             f'compute it without them: errata plan {run.product} … --supersede {run.run_id} --reason "…"',
         )  # fmt: skip
-    desk.ledger.record_fact(run.run_id, fact, {"candidate": candidate.n, "watermark": mark}, actor)
+    workspace.ledger.record_fact(run.run_id, fact, {"candidate": candidate.n, "watermark": mark}, actor)
 
 
-def require_erasure_check(desk: Desk, actor: Actor, run: RunRecord, candidate: CandidateRecord) -> str:
+def require_erasure_check(workspace: Workspace, actor: Actor, run: RunRecord, candidate: CandidateRecord) -> str:
     """The watermark, for which the candidate was judged; refuses when the list has moved since."""
-    mark = desk.engines.suppressions.watermark(run.table)
-    if mark and _fact_name(candidate, mark) not in desk.ledger.facts(run.run_id):
+    mark = workspace.engines.suppressions.watermark(run.table)
+    if mark and _fact_name(candidate, mark) not in workspace.ledger.facts(run.run_id):
         raise _record_refusal(
-            desk, actor, run, "publish",
+            workspace, actor, run, "publish",
             "the list of suppressed subjects has moved since its candidate was judged: assemble and validate again",
             f"errata validate {run.run_id}",
         )  # fmt: skip
@@ -53,7 +53,7 @@ def require_erasure_check(desk: Desk, actor: Actor, run: RunRecord, candidate: C
 
 
 def require_clean_rollback(
-    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, order: Replacement, judged: str = ""
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, order: Replacement, judged: str = ""
 ) -> str:
     """The watermark, when no row of anyone on the list would come back; refuses otherwise.
 
@@ -61,23 +61,25 @@ def require_clean_rollback(
     """
     sources = {**dict.fromkeys(order.add_from, order.partitions), **order.rewrite}
     why = "because it puts back files as they were"
-    return _require_no_erased_rows(desk, actor, run, manifest.target, sources, why, judged)
+    return _require_no_erased_rows(workspace, actor, run, manifest.target, sources, why, judged)
 
 
-def require_clean_versions(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, scope: Sequence[str]) -> str:
+def require_clean_versions(
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, scope: Sequence[str]
+) -> str:
     """The same for versions side by side, where a rollback shows an earlier one: none of them may hold such a row.
 
     Where there is no earlier version, what shows again are the target's own rows, which nobody put back.
     """
-    accepted = desk.ledger.accepted(run.table, scope)
+    accepted = workspace.ledger.accepted(run.table, scope)
     shown = [name for name in scope if accepted[name].stands_on is not None]
     versions = find_landing_pin(manifest)
-    sources = {desk.engines.beside.head(versions.table): shown} if shown else {}
-    return _require_no_erased_rows(desk, actor, run, versions, sources, f"which {versions.table} still holds")
+    sources = {workspace.engines.beside.head(versions.table): shown} if shown else {}
+    return _require_no_erased_rows(workspace, actor, run, versions, sources, f"which {versions.table} still holds")
 
 
 def _require_no_erased_rows(
-    desk: Desk,
+    workspace: Workspace,
     actor: Actor,
     run: RunRecord,
     target: TargetPin,
@@ -85,13 +87,13 @@ def _require_no_erased_rows(
     because: str,
     judged: str = "",
 ) -> str:
-    mark = desk.engines.suppressions.watermark(run.table)
+    mark = workspace.engines.suppressions.watermark(run.table)
     moved = mark and mark != judged
-    found = desk.engines.suppressions.held(run.table, target, sources) if moved and sources else ()
+    found = workspace.engines.suppressions.held(run.table, target, sources) if moved and sources else ()
     if found:
         told = format_ranges(target.grain, found)
         raise _record_refusal(
-            desk, actor, run, "rollback",
+            workspace, actor, run, "rollback",
             f"it would bring back rows of suppressed subjects in {told}, {because}",
             f'roll back the other partitions (--partitions …), or compute these: errata plan {run.product} '
             '--partitions … --reason "…"',
@@ -108,7 +110,9 @@ def _fact_name(candidate: CandidateRecord, mark: str) -> str:
     return f"unsuppressed.{candidate.n}.{digest_of(mark)[:16]}"
 
 
-def _record_refusal(desk: Desk, actor: Actor, run: RunRecord, action: str, why: str, hint: str) -> StateRefused:
+def _record_refusal(
+    workspace: Workspace, actor: Actor, run: RunRecord, action: str, why: str, hint: str
+) -> StateRefused:
     error = StateRefused(f"{action} of {run.run_id} was refused; {why}", state="main is unchanged", hint=hint)
-    desk.ledger.record_refusal(run.run_id, actor, action, error.message)
+    workspace.ledger.record_refusal(run.run_id, actor, action, error.message)
     return error

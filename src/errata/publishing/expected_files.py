@@ -13,27 +13,29 @@ from errata.model.manifest import ExpectedFile, Manifest
 from errata.model.rebase import Rebase, list_rebase_bases
 from errata.model.table import FileSets
 from errata.publishing.replacement import Replacement, examine_version
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
-def load_expected_files(desk: Desk, manifest: Manifest, rebases: Sequence[Rebase], scope: Sequence[str]) -> FileSets:
+def load_expected_files(
+    workspace: Workspace, manifest: Manifest, rebases: Sequence[Rebase], scope: Sequence[str]
+) -> FileSets:
     """The files that the plan found live in these partitions, or the newest rebase of each."""
-    found = json.loads(desk.ledger.get_part(manifest.target.expected_part))
+    found = json.loads(workspace.ledger.get_part(manifest.target.expected_part))
     for rebase in rebases:
-        found |= json.loads(desk.ledger.get_part(rebase.expected_part))
+        found |= json.loads(workspace.ledger.get_part(rebase.expected_part))
     return {name: tuple(from_plain(ExpectedFile, file) for file in found.get(name, ())) for name in scope}
 
 
-def build_replacement(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
+def build_replacement(workspace: Workspace, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
     """The scope's files against what the plan expects, with nothing to put in yet."""
-    rebases = desk.ledger.rebases(run.run_id)
+    rebases = workspace.ledger.rebases(run.run_id)
     return Replacement(
         kind="publish",
         run_id=run.run_id,
         manifest_digest=run.manifest_digest,
         target=manifest.target,
         partitions=scope,
-        expected=load_expected_files(desk, manifest, rebases, scope),
+        expected=load_expected_files(workspace, manifest, rebases, scope),
         base_snapshot_id=manifest.target.base_snapshot_id,
         rebased=list_rebase_bases(rebases),
         add={},
@@ -46,11 +48,11 @@ def build_replacement(desk: Desk, run: RunRecord, manifest: Manifest, scope: tup
     )
 
 
-def find_written_partitions(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
+def find_written_partitions(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
     """Partitions that would be refused at publish, as far as the table tells now; reads only."""
-    order = build_replacement(desk, run, manifest, manifest.partitions)
+    order = build_replacement(workspace, run, manifest, manifest.partitions)
     try:
-        examine_version(order, desk.engines.publishing.version(manifest.target), desk.engines.content)
+        examine_version(order, workspace.engines.publishing.version(manifest.target), workspace.engines.content)
     except PublishConflict as conflict:
         return tuple(conflict.fields.get("partitions", manifest.partitions))
     return ()

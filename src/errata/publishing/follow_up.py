@@ -20,40 +20,42 @@ from errata.model.side_tables import VERSION_COLUMNS, is_side_table_mode
 from errata.ports.publish import Stamp
 from errata.publishing.replacement import first_line
 from errata.publishing.sql.accepted_view import build_accepted_sql, build_swapped_sql
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
-def build_outbox(desk: Desk, run: RunRecord, manifest: Manifest, kind: str, scope: Sequence[str]) -> dict[str, Any]:
+def build_outbox(
+    workspace: Workspace, run: RunRecord, manifest: Manifest, kind: str, scope: Sequence[str]
+) -> dict[str, Any]:
     """What a publication or rollback of these partitions will owe; empty for most products."""
     publish = manifest.publish
     owed: dict[str, Any] = {}
     if publish.corrections and not is_side_table_mode(publish):
         owed["corrections"] = publish.corrections
         if kind == "rollback":
-            owed["reverses"] = find_origins(desk, run, scope)
+            owed["reverses"] = find_origins(workspace, run, scope)
     if publish.view:
         owed["view"] = publish.view
     return owed
 
 
-def find_origins(desk: Desk, run: RunRecord, scope: Sequence[str]) -> dict[str, list[str]]:
+def find_origins(workspace: Workspace, run: RunRecord, scope: Sequence[str]) -> dict[str, list[str]]:
     """The publications that brought in what these partitions hold, each with its partitions."""
-    accepted = desk.ledger.accepted(run.table, scope)
+    accepted = workspace.ledger.accepted(run.table, scope)
     found: dict[str, list[str]] = {}
     for name in scope:
         found.setdefault(accepted[name].origin_pub_id or accepted[name].pub_id, []).append(name)
     return found
 
 
-def process_outbox(desk: Desk, actor: Actor, table: str | None = None) -> tuple[str, ...]:
+def process_outbox(workspace: Workspace, actor: Actor, table: str | None = None) -> tuple[str, ...]:
     """Pay what committed publications owe; answers what could not be paid. What is left stays owed."""
     warnings = []
     unpaid: set[str] = set()
-    for run_id, pub_id, owed in desk.ledger.list_outbox(table):
-        publication = desk.ledger.publication(pub_id)
+    for run_id, pub_id, owed in workspace.ledger.list_outbox(table):
+        publication = workspace.ledger.publication(pub_id)
         try:
-            _require_corrections_first(desk, owed, unpaid)
-            paid = _process_entry(desk, actor, publication, owed)
+            _require_corrections_first(workspace, owed, unpaid)
+            paid = _process_entry(workspace, actor, publication, owed)
         except Exception as error:  # noqa: BLE001  the publication stands, whatever it is
             unpaid.add(pub_id)
             warnings.append(
@@ -63,39 +65,41 @@ def process_outbox(desk: Desk, actor: Actor, table: str | None = None) -> tuple[
             continue
         if lost := paid.get("corrections", {}).get("lost"):
             warnings.append(f"{pub_id} landed without its corrections: {lost}")
-        desk.ledger.record_fact(run_id, f"done.{pub_id}", paid, actor)
+        workspace.ledger.record_fact(run_id, f"done.{pub_id}", paid, actor)
     return tuple(warnings)
 
 
-def _require_corrections_first(desk: Desk, owed: Mapping[str, Any], unpaid: Collection[str]) -> None:
+def _require_corrections_first(workspace: Workspace, owed: Mapping[str, Any], unpaid: Collection[str]) -> None:
     """A reversal is made of the rows that it takes back: before they are there it would find nothing, and be done."""
     table, reverses = owed.get("corrections", ""), owed.get("reverses") or {}
-    first = [pub_id for pub_id in reverses if pub_id in unpaid and not desk.engines.beside.landed(table, pub_id)]
+    first = [pub_id for pub_id in reverses if pub_id in unpaid and not workspace.engines.beside.landed(table, pub_id)]
     if first:
         raise EngineError(f"the corrections of {', '.join(first)} come first")
 
 
-def _process_entry(desk: Desk, actor: Actor, publication: PublicationRecord, owed: Mapping[str, Any]) -> dict[str, Any]:
-    manifest = desk.ledger.manifest(publication.run_id, actor)
+def _process_entry(
+    workspace: Workspace, actor: Actor, publication: PublicationRecord, owed: Mapping[str, Any]
+) -> dict[str, Any]:
+    manifest = workspace.ledger.manifest(publication.run_id, actor)
     paid: dict[str, Any] = {}
     if corrections := owed.get("corrections"):
-        paid["corrections"] = _write_corrections(desk, publication, manifest, corrections, owed.get("reverses"))
+        paid["corrections"] = _write_corrections(workspace, publication, manifest, corrections, owed.get("reverses"))
     if view := owed.get("view"):
-        _refresh_view(desk, publication.table, manifest, view)
+        _refresh_view(workspace, publication.table, manifest, view)
         paid["view"] = view
     failpoint("follow.after_commit")
     return paid
 
 
 def _write_corrections(
-    desk: Desk,
+    workspace: Workspace,
     publication: PublicationRecord,
     manifest: Manifest,
     table: str,
     reverses: Mapping[str, Sequence[str]] | None,
 ) -> Mapping[str, Any]:
     """The correction rows, which land once: the tag on them says whose they are."""
-    beside, writer, pub_id = desk.engines.beside, desk.engines.writer, publication.pub_id
+    beside, writer, pub_id = workspace.engines.beside, workspace.engines.writer, publication.pub_id
     writer.create(manifest.publish.creates)
     if landed := beside.landed(table, pub_id):
         return {"table": table, "snapshot_id": landed}
@@ -108,7 +112,7 @@ def _write_corrections(
         after = (target.table, publication.result_snapshot_id or "")
         columns = content_columns(manifest)
         try:
-            before = _find_prior_snapshot(desk, publication)
+            before = _find_prior_snapshot(workspace, publication)
             writer.corrections(place, target, before, after, publication.partitions, columns, stamp)
         except RunExpired as gone:
             return {"table": table, "lost": gone.message}
@@ -117,36 +121,36 @@ def _write_corrections(
     return {"table": table, "snapshot_id": beside.land(table, pub_id, place[1], properties)}
 
 
-def _find_prior_snapshot(desk: Desk, publication: PublicationRecord) -> tuple[str, str | None]:
+def _find_prior_snapshot(workspace: Workspace, publication: PublicationRecord) -> tuple[str, str | None]:
     """What the partitions held: main before the publication, or what it took out, which is kept for longer."""
-    table, pins = publication.table, desk.engines.pins
+    table, pins = publication.table, workspace.engines.pins
     base = publication.base_snapshot_id
     if base is None or pins.snapshot_exists(table, base):
         return table, base
     kept = pins.refs(table).get(undo_branch(publication.pub_id))
-    if kept is None or desk.ledger.publication_detail(publication.pub_id)["with_deletes"]:
+    if kept is None or workspace.ledger.publication_detail(publication.pub_id)["with_deletes"]:
         raise RunExpired(f"what {publication.pub_id} replaced has expired; its corrections cannot be told any more")
     return table, kept
 
 
-def _refresh_view(desk: Desk, table: str, manifest: Manifest, view: str) -> None:
+def _refresh_view(workspace: Workspace, table: str, manifest: Manifest, view: str) -> None:
     """Until the view shows what is accepted: another publication may have landed since the ledger was read."""
     shown = ""
-    while (query := _build_view_query(desk, table, manifest)) != shown:
-        desk.engines.writer.show(view, query)
+    while (query := _build_view_query(workspace, table, manifest)) != shown:
+        workspace.engines.writer.show(view, query)
         shown = query
 
 
-def _build_view_query(desk: Desk, table: str, manifest: Manifest) -> str:
+def _build_view_query(workspace: Workspace, table: str, manifest: Manifest) -> str:
     """The query of the view: by the ledger, and nothing else."""
     numbers: dict[str, int] = {}
     details: dict[str, Mapping[str, int]] = {}
-    for name, record in desk.ledger.accepted(table).items():
+    for name, record in workspace.ledger.accepted(table).items():
         if record.run_id is None:
             continue
         origin = record.origin_pub_id or record.pub_id
         if origin not in details:
-            details[origin] = desk.ledger.publication_detail(origin).get("versions", {})
+            details[origin] = workspace.ledger.publication_detail(origin).get("versions", {})
         if name in details[origin]:
             numbers[name] = details[origin][name]
     versions, target = manifest.publish.versions or "", manifest.target

@@ -11,6 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from errata.approval.permissions import require_person, require_role
 from errata.approval.release import PUBLISHABLE_STATES, audit_refusal
 from errata.errors import StateRefused, UsageError
 from errata.ledger import PartitionState, PublicationRecord, RunRecord
@@ -36,7 +37,7 @@ from errata.model.run import PublicationState
 from errata.text.numbers import format_moment, plural
 from errata.views import GroupsView, GroupView, StateView
 from errata.worker.health import HealthMonitor, Level, Reading
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 _STATE_WORDS = {
     PartitionState.UNPUBLISHED: "waiting",
@@ -56,7 +57,7 @@ def select_group(manifest: Manifest, asked: Sequence[str], states: States, *, na
 
 
 def require_group_ready(
-    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, scope: Sequence[str], early: str | None
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, scope: Sequence[str], early: str | None
 ) -> dict[str, Any]:
     """Refuse a group that is too large, too early, stopped, or would go while the live pipeline is unwell.
 
@@ -74,54 +75,57 @@ def require_group_ready(
             state="main is unchanged",
             hint=f"errata publish {run.run_id} publishes the next group",
         )
-        raise audit_refusal(desk, actor, run, "publish", error)
-    require_not_stopped(desk, actor, run)
+        raise audit_refusal(workspace, actor, run, "publish", error)
+    require_not_stopped(workspace, actor, run)
     parts = [group for group in _build_groups(manifest) if set(group.partitions) & set(scope)]
     told: dict[str, Any] = {"n": [group.n for group in parts], "of": len(_build_groups(manifest)), "hold": groups.hold}
     told["hold_seconds"] = to_seconds(groups.hold)
-    until, now = compute_hold_end(groups, _find_last_publish_time(desk.ledger.publications(run.run_id))), _now(desk)
+    until, now = (
+        compute_hold_end(groups, _find_last_publish_time(workspace.ledger.publications(run.run_id))),
+        _now(workspace),
+    )
     is_early = until is not None and now < until
     if until is not None and is_early and early is None:
         # to come too early is no attempt at what is forbidden: who asks every minute would fill the audit
         raise build_hold_error(run.run_id, groups.hold, until, now)
-    if reading := find_pause_signal(desk, manifest):
-        raise audit_unhealthy_refusal(desk, actor, run, reading)
+    if reading := find_pause_signal(workspace, manifest):
+        raise audit_unhealthy_refusal(workspace, actor, run, reading)
     if is_early:
-        desk.require_person(actor, (Role.PUBLISHER,), "publish before the hold is over", run.run_id)
-        desk.ledger.note(run.run_id, actor, "hold.skipped", {"groups": told["n"], "why": early})
+        require_person(workspace, actor, (Role.PUBLISHER,), "publish before the hold is over", run.run_id)
+        workspace.ledger.note(run.run_id, actor, "hold.skipped", {"groups": told["n"], "why": early})
         told["early"] = True
     return {"group": told}
 
 
-def require_not_stopped(desk: Desk, actor: Actor, run: RunRecord) -> None:
+def require_not_stopped(workspace: Workspace, actor: Actor, run: RunRecord) -> None:
     """Refuse to go on after a pause, or after a part of it was taken back."""
-    if stopped := _find_stop_reason(desk, run):
-        raise audit_refusal(desk, actor, run, "publish", build_stopped_error(run.run_id, stopped))
+    if stopped := _find_stop_reason(workspace, run):
+        raise audit_refusal(workspace, actor, run, "publish", build_stopped_error(run.run_id, stopped))
 
 
-def _list_signals(desk: Desk, manifest: Manifest) -> tuple[Signal, ...]:
+def _list_signals(workspace: Workspace, manifest: Manifest) -> tuple[Signal, ...]:
     """What says how the live pipeline is doing: the project's signals and the product's."""
-    product = desk.project.products.get(manifest.product)
-    return (*desk.project.health, *(product.health if product else ()))
+    product = workspace.project.products.get(manifest.product)
+    return (*workspace.project.health, *(product.health if product else ()))
 
 
-def watch_signals(desk: Desk, manifest: Manifest) -> HealthMonitor:
+def watch_signals(workspace: Workspace, manifest: Manifest) -> HealthMonitor:
     """The signals, read until the watch is closed; without one, no engine is started for them."""
 
     def read(signal: Signal) -> Decimal:
-        return desk.engines.probes.read(signal)
+        return workspace.engines.probes.read(signal)
 
-    return HealthMonitor(_list_signals(desk, manifest), read, lambda _: None)
+    return HealthMonitor(_list_signals(workspace, manifest), read, lambda _: None)
 
 
-def find_pause_signal(desk: Desk, manifest: Manifest) -> Reading | None:
+def find_pause_signal(workspace: Workspace, manifest: Manifest) -> Reading | None:
     """The signal that says stop, by one look at each."""
-    with watch_signals(desk, manifest) as watch:
+    with watch_signals(workspace, manifest) as watch:
         worst = watch.worst
     return worst if worst and worst.level is Level.PAUSE else None
 
 
-def audit_unhealthy_refusal(desk: Desk, actor: Actor, run: RunRecord, reading: Reading) -> StateRefused:
+def audit_unhealthy_refusal(workspace: Workspace, actor: Actor, run: RunRecord, reading: Reading) -> StateRefused:
     """The refusal while the live pipeline is unwell, on the record."""
     error = StateRefused(
         f"publish of {run.run_id} was refused; expected health signals that let it go, found: {reading.told}",
@@ -129,28 +133,28 @@ def audit_unhealthy_refusal(desk: Desk, actor: Actor, run: RunRecord, reading: R
         hint=f"look at the live pipeline first; then errata publish {run.run_id}",
         signal=reading.signal.name,
     )
-    audit_refusal(desk, actor, run, "publish", error)
+    audit_refusal(workspace, actor, run, "publish", error)
     return error
 
 
-def set_groups_running(desk: Desk, actor: Actor, run_id: str, *, going: bool) -> StateView | None:
+def set_groups_running(workspace: Workspace, actor: Actor, run_id: str, *, going: bool) -> StateView | None:
     """Stop the groups of a run or let them go on; None when it is not published in groups, or not yet."""
-    run = desk.ledger.run(run_id)
-    manifest = desk.ledger.manifest(run.run_id, actor)
+    run = workspace.ledger.run(run_id)
+    manifest = workspace.ledger.manifest(run.run_id, actor)
     if run.state not in PUBLISHABLE_STATES or manifest.publish.groups is None:
         return None
     verb = "resume" if going else "pause"
-    desk.require_role(actor, (Role.OPERATOR, Role.PUBLISHER), verb, run.run_id)
+    require_role(workspace, actor, (Role.OPERATOR, Role.PUBLISHER), verb, run.run_id)
     if going:
-        desk.require_person(actor, (Role.OPERATOR, Role.PUBLISHER), verb, run.run_id)
-    already = going is not bool(_find_stop_reason(desk, run))
+        require_person(workspace, actor, (Role.OPERATOR, Role.PUBLISHER), verb, run.run_id)
+    already = going is not bool(_find_stop_reason(workspace, run))
     if not already:
-        desk.ledger.note(run.run_id, actor, RESUMED if going else PAUSED)
+        workspace.ledger.note(run.run_id, actor, RESUMED if going else PAUSED)
     if not going:
         return StateView(
             run.run_id, run.state.value, already, f"no further group is published until: errata resume {run.run_id}"
         )
-    found = groups_view(desk, run, manifest)
+    found = groups_view(workspace, run, manifest)
     held = f" at {format_moment(found.not_before)} UTC" if found and found.not_before else ""
     return StateView(run.run_id, run.state.value, already, f"the next group may go{held}: errata publish {run.run_id}")
 
@@ -172,18 +176,18 @@ def describe_groups(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def groups_view(desk: Desk, run: RunRecord, manifest: Manifest) -> GroupsView | None:
+def groups_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -> GroupsView | None:
     """Which groups are done, which is next, and when it may go."""
     groups = manifest.publish.groups
     if groups is None:
         return None
-    states = desk.ledger.partition_states(run.run_id)
-    publications = _find_committed(desk.ledger.publications(run.run_id))
+    states = workspace.ledger.partition_states(run.run_id)
+    publications = _find_committed(workspace.ledger.publications(run.run_id))
     by_partition = {name: one for one in publications for name in one.partitions}
     found = _build_groups(manifest)
     upcoming = find_next_group(found, _find_unpublished(states)) if run.state in PUBLISHABLE_STATES else None
     until = compute_hold_end(groups, _find_last_publish_time(publications)) if upcoming else None
-    left = (until - _now(desk)).total_seconds() if until else 0.0
+    left = (until - _now(workspace)).total_seconds() if until else 0.0
     return GroupsView(
         size=groups.size,
         hold=groups.hold,
@@ -192,7 +196,7 @@ def groups_view(desk: Desk, run: RunRecord, manifest: Manifest) -> GroupsView | 
         next=upcoming.n if upcoming else None,
         not_before=until.replace(microsecond=0).isoformat() if until and left > 0 else None,
         seconds_left=max(0, round(left)),
-        stopped=_find_stop_reason(desk, run) if upcoming else "",
+        stopped=_find_stop_reason(workspace, run) if upcoming else "",
     )
 
 
@@ -226,9 +230,9 @@ def _find_last_publish_time(publications: Sequence[PublicationRecord]) -> str | 
     return max((one.settled_at or "" for one in _find_committed(publications)), default=None)
 
 
-def _find_stop_reason(desk: Desk, run: RunRecord) -> str:
+def _find_stop_reason(workspace: Workspace, run: RunRecord) -> str:
     """The newest word on it: someone paused, or took a part back, and nobody has let it go on since."""
-    for entry in desk.ledger.audit_log(run.run_id, limit=1, actions=GROUP_ACTIONS):
+    for entry in workspace.ledger.audit_log(run.run_id, limit=1, actions=GROUP_ACTIONS):
         when = f"{entry.actor.person}, {format_moment(entry.at)} UTC"
         if entry.action == PAUSED:
             return f"paused by {when}"
@@ -239,5 +243,5 @@ def _find_stop_reason(desk: Desk, run: RunRecord) -> str:
     return ""
 
 
-def _now(desk: Desk) -> datetime:
-    return datetime.fromisoformat(desk.ledger.now())
+def _now(workspace: Workspace) -> datetime:
+    return datetime.fromisoformat(workspace.ledger.now())

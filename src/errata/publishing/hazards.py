@@ -16,62 +16,62 @@ from errata.model.side_tables import find_side_table
 from errata.publishing.rewrite_call import build_rewrite_call
 from errata.text.numbers import plural
 from errata.views import HazardView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
-def list_open_hazards(desk: Desk, manifest: Manifest, run_id: str) -> tuple[HazardView, ...]:
+def list_open_hazards(workspace: Workspace, manifest: Manifest, run_id: str) -> tuple[HazardView, ...]:
     """What rollbacks of a run brought back and only the guard protects, each with the statement that ends it."""
     found = []
-    for hazard in desk.ledger.open_hazards(manifest.target.table):
-        rollback = desk.ledger.publication(hazard.pub_id)
-        if rollback.run_id == run_id and _list_restored_files(desk, rollback, manifest):
+    for hazard in workspace.ledger.open_hazards(manifest.target.table):
+        rollback = workspace.ledger.publication(hazard.pub_id)
+        if rollback.run_id == run_id and _list_restored_files(workspace, rollback, manifest):
             call = build_rewrite_call(manifest.target, rollback.partitions)
             found.append(HazardView(hazard.pub_id, hazard.table, rollback.partitions, hazard.opened_at, call))
     return tuple(found)
 
 
-def record_guard(desk: Desk, actor: Actor, target: TargetPin) -> None:
+def record_guard(workspace: Workspace, actor: Actor, target: TargetPin) -> None:
     """See to the guard of a table and keep which one it is: one that is made again later is another."""
-    guard, _ = desk.engines.publishing.ensure_guard(target)
-    desk.ledger.record_guard(target.table_uuid, guard, actor, target.table)
+    guard, _ = workspace.engines.publishing.ensure_guard(target)
+    workspace.ledger.record_guard(target.table_uuid, guard, actor, target.table)
 
 
-def watch_guard(desk: Desk, actor: Actor, table: str | None = None) -> None:
+def watch_guard(workspace: Workspace, actor: Actor, table: str | None = None) -> None:
     """While a hazard is open, put back a guard that was dropped, and say so: an expiry would delete live files."""
-    for hazard in desk.ledger.open_hazards(table):
-        rollback = desk.ledger.publication(hazard.pub_id)
-        manifest = desk.ledger.manifest(rollback.run_id, actor)
-        back = _list_restored_files(desk, rollback, manifest)
+    for hazard in workspace.ledger.open_hazards(table):
+        rollback = workspace.ledger.publication(hazard.pub_id)
+        manifest = workspace.ledger.manifest(rollback.run_id, actor)
+        back = _list_restored_files(workspace, rollback, manifest)
         if not back:
-            desk.ledger.close_hazard(hazard.pub_id, "the rollback brought no files back into the table", actor)
+            workspace.ledger.close_hazard(hazard.pub_id, "the rollback brought no files back into the table", actor)
             continue
         try:
-            guard = desk.engines.pins.refs(hazard.table).get(GUARD)
-            over = _find_end_reason(desk, hazard, rollback, manifest, back, guard) if guard else None
+            guard = workspace.engines.pins.refs(hazard.table).get(GUARD)
+            over = _find_end_reason(workspace, hazard, rollback, manifest, back, guard) if guard else None
         except ErrataError as error:
-            desk.narrate(f"the guard of {hazard.table} could not be looked at: {error.message}")
+            workspace.narrate(f"the guard of {hazard.table} could not be looked at: {error.message}")
             continue
         if over:
-            desk.ledger.close_hazard(hazard.pub_id, over, actor)
+            workspace.ledger.close_hazard(hazard.pub_id, over, actor)
         if guard:
             continue
-        record_guard(desk, actor, manifest.target)
-        desk.narrate(
+        record_guard(workspace, actor, manifest.target)
+        workspace.narrate(
             f"WARNING: branch {GUARD} of {hazard.table} was gone and has been put back; an expiry by another tool in "
             "between may have removed files that the rollback brought back: errata doctor looks for each of them"
         )
 
 
-def _list_restored_files(desk: Desk, rollback: PublicationRecord, manifest: Manifest) -> frozenset[str]:
+def _list_restored_files(workspace: Workspace, rollback: PublicationRecord, manifest: Manifest) -> frozenset[str]:
     """Files that a careless expiry would delete under the table: none where it was left alone, none of an append."""
     if find_side_table(manifest):
         return frozenset()
-    detail = desk.ledger.publication_detail(rollback.pub_id)
+    detail = workspace.ledger.publication_detail(rollback.pub_id)
     return frozenset(file[1] for files in detail["add"].values() for file in files)
 
 
 def _find_end_reason(
-    desk: Desk,
+    workspace: Workspace,
     hazard: HazardRecord,
     rollback: PublicationRecord,
     manifest: Manifest,
@@ -81,24 +81,26 @@ def _find_end_reason(
     """Why files that a rollback brought back are no longer in danger; None while they are."""
     target = manifest.target
     # a guard that was dropped and made again is another snapshot
-    throughout = desk.ledger.guard_at(target.table_uuid, hazard.opened_at) == guard
+    throughout = workspace.ledger.guard_at(target.table_uuid, hazard.opened_at) == guard
     gap = "" if throughout else "; the guard was missing for a time"
     undone = [
         publication.result_snapshot_id
-        for publication in desk.ledger.publications(rollback.run_id)
+        for publication in workspace.ledger.publications(rollback.run_id)
         if publication.kind == "publish" and publication.result_snapshot_id
     ]
-    live = desk.engines.targets.read_target(target.table, target.column, target.grain, rollback.partitions).expected
+    live = workspace.engines.targets.read_target(
+        target.table, target.column, target.grain, rollback.partitions
+    ).expected
     if not any(file.path in back for files in live.values() for file in files):
         return f"the files that were brought back have been rewritten{gap}"
-    if any(desk.engines.pins.snapshot_exists(rollback.table, snapshot) for snapshot in undone):
+    if any(workspace.engines.pins.snapshot_exists(rollback.table, snapshot) for snapshot in undone):
         return None
     if throughout:
         return "the publication's snapshot has expired while the guard was there"
-    count, missing = desk.engines.rows.missing_files(target, rollback.partitions)
+    count, missing = workspace.engines.rows.missing_files(target, rollback.partitions)
     if not missing:
         return f"the publication's snapshot has expired{gap}, and {plural(count, 'file')} of the partitions were found"
-    desk.narrate(
+    workspace.narrate(
         f"WARNING: {len(missing)} of {plural(count, 'file')} that main of {hazard.table} lists in "
         f"{format_ranges(target.grain, rollback.partitions)} are gone, and readers of them fail: errata "
         "doctor names them"

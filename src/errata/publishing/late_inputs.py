@@ -23,7 +23,7 @@ from errata.planning.repin import input_from_pin, needs_repin
 from errata.ports.tables import InputState
 from errata.publishing.replacement import first_line
 from errata.views import LateInputView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 LATE_INPUT_SEEN = "input.late"
 _MAX_NAMED_FILES = 5
@@ -31,51 +31,55 @@ _MAX_NAMED_FILES = 5
 
 
 def notice_late_inputs(
-    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, scope: Sequence[str], seen_by: str
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, scope: Sequence[str], seen_by: str
 ) -> tuple[LateInputView, ...]:
     """Compare the pinned inputs of these partitions with the sources of now; answers what changed, recorded once.
 
     Trouble is said and stops nothing.
     """
     try:
-        found = tuple(_find_late_inputs(desk, run, manifest, scope))
-        known = {(one.input, one.change) for one in read_late_inputs(desk, run)}
+        found = tuple(_find_late_inputs(workspace, run, manifest, scope))
+        known = {(one.input, one.change) for one in read_late_inputs(workspace, run)}
         if new := [one for one in found if (one.input, one.change) not in known]:
             told = [{key: value for key, value in to_plain(one).items() if not key.startswith("seen")} for one in new]
-            desk.ledger.note(run.run_id, actor, LATE_INPUT_SEEN, {"seen_by": seen_by, "inputs": told})
+            workspace.ledger.note(run.run_id, actor, LATE_INPUT_SEEN, {"seen_by": seen_by, "inputs": told})
     except Exception as error:  # noqa: BLE001  a source that cannot be read now was read when it was pinned
-        desk.narrate(f"the inputs of {run.run_id} were not looked at again: {first_line(error)}")
+        workspace.narrate(f"the inputs of {run.run_id} were not looked at again: {first_line(error)}")
         return ()
     return found
 
 
-def read_late_inputs(desk: Desk, run: RunRecord) -> tuple[LateInputView, ...]:
+def read_late_inputs(workspace: Workspace, run: RunRecord) -> tuple[LateInputView, ...]:
     """What was noticed so far, oldest first."""
     return tuple(
         replace(from_plain(LateInputView, one), seen_at=entry.at, seen_by=str(entry.body["seen_by"]))
-        for entry in desk.ledger.audit_log(run.run_id, actions=(LATE_INPUT_SEEN,))
+        for entry in workspace.ledger.audit_log(run.run_id, actions=(LATE_INPUT_SEEN,))
         for one in entry.body["inputs"]
     )
 
 
-def _find_late_inputs(desk: Desk, run: RunRecord, manifest: Manifest, scope: Sequence[str]) -> Iterator[LateInputView]:
+def _find_late_inputs(
+    workspace: Workspace, run: RunRecord, manifest: Manifest, scope: Sequence[str]
+) -> Iterator[LateInputView]:
     if manifest.restored is not None:  # rows of the table itself, at a snapshot that a person chose
         return
     wanted, grain = set(scope), manifest.target.grain
-    for piece in split_by_rebase(manifest, desk.ledger.rebases(run.run_id)):
+    for piece in split_by_rebase(manifest, workspace.ledger.rebases(run.run_id)):
         names = [name for name in piece.partitions if name in wanted]
         for pin in filter(needs_repin, piece.inputs) if names else ():
             asked = widen_partitions(grain, names, pin.lookback, pin.lookahead)
-            yield from (_find_late_commits if pin.kind == "table" else _find_late_files)(desk, pin, grain, asked)
+            yield from (_find_late_commits if pin.kind == "table" else _find_late_files)(workspace, pin, grain, asked)
 
 
-def _find_late_commits(desk: Desk, pin: InputPin, grain: Grain, asked: Sequence[str]) -> Iterator[LateInputView]:
-    head = desk.engines.pins.refs(pin.location).get("main")
+def _find_late_commits(
+    workspace: Workspace, pin: InputPin, grain: Grain, asked: Sequence[str]
+) -> Iterator[LateInputView]:
+    head = workspace.engines.pins.refs(pin.location).get("main")
     if head is None or head == pin.snapshot_id:
         return
-    history = desk.engines.history.commits(pin.location, pin.partition or "", grain, asked, since=pin.snapshot_id)
+    history = workspace.engines.history.commits(pin.location, pin.partition or "", grain, asked, since=pin.snapshot_id)
     if not history.complete:
-        facts = _read_input_now(desk, pin, grain, asked)
+        facts = _read_input_now(workspace, pin, grain, asked)
         now = {name: size.fingerprint for name, size in facts.partitions.items()}
         changed = (
             [name for name in asked if now.get(name) != pin.fingerprints.get(name)] if facts.whole is None else asked
@@ -101,9 +105,11 @@ def _late_commit_view(pin: InputPin, grain: Grain, asked: Sequence[str], commit:
     )
 
 
-def _find_late_files(desk: Desk, pin: InputPin, grain: Grain, asked: Sequence[str]) -> Iterator[LateInputView]:
-    then = _index_by_path(_read_pinned_files(desk, pin), asked)
-    now = _index_by_path(_read_input_now(desk, pin, grain, asked).files or {}, asked)
+def _find_late_files(
+    workspace: Workspace, pin: InputPin, grain: Grain, asked: Sequence[str]
+) -> Iterator[LateInputView]:
+    then = _index_by_path(_read_pinned_files(workspace, pin), asked)
+    now = _index_by_path(_read_input_now(workspace, pin, grain, asked).files or {}, asked)
     new = sorted(set(now) - set(then))
     missing = sorted(set(then) - set(now))
     changed = sorted(path for path in set(now) & set(then) if _state(now[path][1]) != _state(then[path][1]))
@@ -123,9 +129,9 @@ def _find_late_files(desk: Desk, pin: InputPin, grain: Grain, asked: Sequence[st
     )
 
 
-def _read_pinned_files(desk: Desk, pin: InputPin) -> Mapping[str, Sequence[SourceFile]]:
+def _read_pinned_files(workspace: Workspace, pin: InputPin) -> Mapping[str, Sequence[SourceFile]]:
     """The files of an input as they were pinned, by partition."""
-    listed = json.loads(desk.ledger.get_part(pin.files_part)) if pin.files_part else {}
+    listed = json.loads(workspace.ledger.get_part(pin.files_part)) if pin.files_part else {}
     return {name: [from_plain(SourceFile, file) for file in files] for name, files in listed.items()}
 
 
@@ -140,7 +146,7 @@ def _state(file: SourceFile) -> tuple[int, str]:
     return file.size, file.version
 
 
-def _read_input_now(desk: Desk, pin: InputPin, grain: Grain, asked: Sequence[str]) -> InputState:
+def _read_input_now(workspace: Workspace, pin: InputPin, grain: Grain, asked: Sequence[str]) -> InputState:
     # without declared columns nobody has to look into the files
     bare = replace(input_from_pin(pin), columns={}, eras=(), rows=())
-    return desk.engines.inputs.read_input(bare, grain, asked)
+    return workspace.engines.inputs.read_input(bare, grain, asked)

@@ -26,7 +26,7 @@ from errata.model.refs import (
 from errata.model.run import AttemptState, PublicationState, RunState
 from errata.publishing.preview_state import find_preview_refs
 from errata.publishing.selection import read_refs
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 S = RunState
 WHOLE_TABLE = "the table itself"
@@ -34,60 +34,66 @@ _GRACE_MS = 10 * 60 * 1000
 ENDED_STATES = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.SUPERSEDED, S.PUBLISHED})
 
 
-def retire_fences(desk: Desk, actor: Actor, run_ids: Iterable[str]) -> None:
+def retire_fences(workspace: Workspace, actor: Actor, run_ids: Iterable[str]) -> None:
     """Take the chunks of ended runs from workers whose lease and grace are over, before their branch goes."""
     for run_id in run_ids:
         # one that wakes up after a long sleep learns at its next heartbeat that it may not append any more
-        if any(attempt.state is AttemptState.RUNNING for attempt in desk.ledger.attempts(run_id)):
-            desk.ledger.reclaim_chunks(run_id, actor=actor, reason="cleanup")
+        if any(attempt.state is AttemptState.RUNNING for attempt in workspace.ledger.attempts(run_id)):
+            workspace.ledger.reclaim_chunks(run_id, actor=actor, reason="cleanup")
 
 
-def remove_run_tags(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
+def remove_run_tags(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
     """A run that is published whole needs its inputs and its base no longer; they pin much that others would expire."""
     if run.state is not S.PUBLISHED:
         return
     wanted = [(run.table, base_tag(run.run_id))]
     wanted += list(input_tags(run.run_id, manifest.inputs))
     wanted += [
-        tag for rebase in desk.ledger.rebases(run.run_id) for tag in list_rebase_tags(run.run_id, run.table, rebase)
+        tag
+        for rebase in workspace.ledger.rebases(run.run_id)
+        for tag in list_rebase_tags(run.run_id, run.table, rebase)
     ]
-    gone = [desk.engines.pins.remove(table, tag) for table, tag in wanted]
+    gone = [workspace.engines.pins.remove(table, tag) for table, tag in wanted]
     removed = [{"table": pin.table, "ref": pin.tag} for pin in gone if pin.outcome == "removed"]
     if removed:
-        desk.ledger.note(run.run_id, actor, "pins.removed", {"removed": removed})
+        workspace.ledger.note(run.run_id, actor, "pins.removed", {"removed": removed})
 
 
-def find_removable_refs(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str]], list[Mapping[str, str]]]:
+def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tuple[str, str]], list[Mapping[str, str]]]:
     """(table, ref) pairs that nothing needs, and refs that are kept with the reason."""
     if run.state not in ENDED_STATES:
         return [], []
-    if desk.ledger.open_publications(run_id=run.run_id):
+    if workspace.ledger.open_publications(run_id=run.run_id):
         return [], [_build_kept_ref(run, run_branch(run.run_id), "a publication or rollback is under way")]
-    if _has_live_attempts(desk, run):
+    if _has_live_attempts(workspace, run):
         return [], [_build_kept_ref(run, run_branch(run.run_id), "a worker may still write to it")]
-    manifest = desk.ledger.manifest(run.run_id)
+    manifest = workspace.ledger.manifest(run.run_id)
     drop = [(run.table, base_tag(run.run_id)), *input_tags(run.run_id, manifest.inputs)]
     drop += [
-        tag for rebase in desk.ledger.rebases(run.run_id) for tag in list_rebase_tags(run.run_id, run.table, rebase)
+        tag
+        for rebase in workspace.ledger.rebases(run.run_id)
+        for tag in list_rebase_tags(run.run_id, run.table, rebase)
     ]
     if manifest.target.shadow:  # goes with all its branches
         drop.append((manifest.target.shadow, WHOLE_TABLE))
     else:
         drop.append((run.table, run_branch(run.run_id)))
-        drop += [(run.table, candidate.branch) for candidate in desk.ledger.candidates(run.run_id)]
-    drop += [(table, ref) for table, ref in find_preview_refs(desk, run, manifest) if table != manifest.target.shadow]
+        drop += [(run.table, candidate.branch) for candidate in workspace.ledger.candidates(run.run_id)]
+    drop += [
+        (table, ref) for table, ref in find_preview_refs(workspace, run, manifest) if table != manifest.target.shadow
+    ]
     kept: list[Mapping[str, str]] = []
     is_undoable = False
-    for publication in desk.ledger.publications(run.run_id):
+    for publication in workspace.ledger.publications(run.run_id):
         undo = [undo_branch(publication.pub_id), pre_tag(publication.pub_id)]
-        written_anew = desk.ledger.publication_detail(publication.pub_id)["rewrite"]
+        written_anew = workspace.ledger.publication_detail(publication.pub_id)["rewrite"]
         fence = pub_tag(publication.pub_id)
         rows = [rows_branch(publication.pub_id, n + 1) for n in range(len(written_anew))]
         if publication.state is PublicationState.ABANDONED:
             # the fence must outlive any process that might still try to commit
             drop += [(run.table, ref) for ref in (*undo, *rows)]
             kept.append(_build_kept_ref(run, fence, "fence of a closed publication; its own retention ends it"))
-        elif _is_window_open(desk, publication.settled_at, manifest.rollback_window):
+        elif _is_window_open(workspace, publication.settled_at, manifest.rollback_window):
             is_undoable = True
             kept += [
                 _build_kept_ref(run, ref, f"undo until {manifest.rollback_window} after publication") for ref in undo
@@ -95,58 +101,60 @@ def find_removable_refs(desk: Desk, run: RunRecord) -> tuple[list[tuple[str, str
             drop += [(run.table, ref) for ref in (fence, *rows)]
         else:
             drop += [(run.table, ref) for ref in (*undo, fence, *rows)]
-    drop += [*_find_side_branches(desk, run, manifest), *_find_carried_branches(desk, run, manifest)]
+    drop += [*_find_side_branches(workspace, run, manifest), *_find_carried_branches(workspace, run, manifest)]
     table = quarantine_table(run.table, run.run_id)
     if not is_undoable:  # attempts that were never adopted may have left one behind, too
         drop.append((table, WHOLE_TABLE))
-    elif may_have_quarantine(manifest, list_adopted_attempts(desk, run.run_id)):
+    elif may_have_quarantine(manifest, list_adopted_attempts(workspace, run.run_id)):
         why = f"rows that were set aside, until {manifest.rollback_window} after publication"
         kept.append({"table": table, "ref": WHOLE_TABLE, "run_id": run.run_id, "why": why})
     return [(table, ref) for table, ref in drop if ref != GUARD], kept
 
 
-def _find_side_branches(desk: Desk, run: RunRecord, manifest: Manifest) -> list[tuple[str, str]]:
+def _find_side_branches(workspace: Workspace, run: RunRecord, manifest: Manifest) -> list[tuple[str, str]]:
     """Branches of tables beside the target whose rows a process that died did not get to show."""
     # whoever pays what is still owed may be writing to one of them
-    owing = {pub_id for _, pub_id, _ in desk.ledger.list_outbox(run.table)}
-    over = [one.pub_id for one in desk.ledger.publications(run.run_id) if one.pub_id not in owing]
+    owing = {pub_id for _, pub_id, _ in workspace.ledger.list_outbox(run.table)}
+    over = [one.pub_id for one in workspace.ledger.publications(run.run_id) if one.pub_id not in owing]
     beginnings = tuple(rows_branch(pub_id, 1) for pub_id in over)
     tables = [table for table in (manifest.publish.corrections, manifest.publish.versions) if table]
-    found = [(table, ref) for table in tables for ref in read_refs(desk, table) or ()]
+    found = [(table, ref) for table in tables for ref in read_refs(workspace, table) or ()]
     return [(table, ref) for table, ref in found if ref.startswith(beginnings)]
 
 
-def _find_carried_branches(desk: Desk, run: RunRecord, manifest: Manifest) -> list[tuple[str, str]]:
+def _find_carried_branches(workspace: Workspace, run: RunRecord, manifest: Manifest) -> list[tuple[str, str]]:
     """Branches with rows that were carried over: main has them by now, or nobody needs them."""
     if manifest.target.rewrite is None:
         return []
-    beginnings = tuple(rest_branch(publication.pub_id, 0)[:-1] for publication in desk.ledger.publications(run.run_id))
-    return [(run.table, ref) for ref in read_refs(desk, run.table) or () if ref.startswith(beginnings)]
+    beginnings = tuple(
+        rest_branch(publication.pub_id, 0)[:-1] for publication in workspace.ledger.publications(run.run_id)
+    )
+    return [(run.table, ref) for ref in read_refs(workspace, run.table) or () if ref.startswith(beginnings)]
 
 
-def _has_live_attempts(desk: Desk, run: RunRecord) -> bool:
+def _has_live_attempts(workspace: Workspace, run: RunRecord) -> bool:
     """An append to a dropped branch would bring it back from main: wait until no attempt can be alive any more."""
-    now = desk.ledger.now_ms()
+    now = workspace.ledger.now_ms()
     # a dead Python process does not end the wait: its JVM, or Spark on a cluster, may still be writing
     return any(
         attempt.state is not AttemptState.ADOPTED and attempt.lease_until + _GRACE_MS > now
-        for attempt in desk.ledger.attempts(run.run_id)
+        for attempt in workspace.ledger.attempts(run.run_id)
     )
 
 
-def can_roll_back(desk: Desk, run: RunRecord) -> bool:
+def can_roll_back(workspace: Workspace, run: RunRecord) -> bool:
     """Whether the rollback window of any of its publications is still open."""
-    landed = [one for one in desk.ledger.publications(run.run_id) if one.state is PublicationState.COMMITTED]
+    landed = [one for one in workspace.ledger.publications(run.run_id) if one.state is PublicationState.COMMITTED]
     if not landed:
         return False
-    window = desk.ledger.manifest(run.run_id).rollback_window
-    return any(_is_window_open(desk, one.settled_at, window) for one in landed)
+    window = workspace.ledger.manifest(run.run_id).rollback_window
+    return any(_is_window_open(workspace, one.settled_at, window) for one in landed)
 
 
-def _is_window_open(desk: Desk, settled_at: str | None, window: str) -> bool:
+def _is_window_open(workspace: Workspace, settled_at: str | None, window: str) -> bool:
     if settled_at is None:
         return True
-    return datetime.fromisoformat(settled_at) + timedelta(days=to_days(window)) > desk.now()
+    return datetime.fromisoformat(settled_at) + timedelta(days=to_days(window)) > workspace.now()
 
 
 def _build_kept_ref(run: RunRecord, ref: str, why: str) -> Mapping[str, str]:

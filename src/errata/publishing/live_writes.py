@@ -23,13 +23,19 @@ from errata.publishing.conflict import PartitionChanges, classify_changes, find_
 from errata.publishing.expected_files import build_replacement
 from errata.publishing.replacement import Replacement, first_line
 from errata.views import LiveWriteView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 LIVE_WRITE_SEEN = "conflict.seen"
 
 
 def notice_live_writes(
-    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, seen_by: str, *, known_head: str | None = None
+    workspace: Workspace,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    seen_by: str,
+    *,
+    known_head: str | None = None,
 ) -> str | None:
     """Look for live writes and record new ones; answers main's head, which need not be looked at again.
 
@@ -38,25 +44,25 @@ def notice_live_writes(
     if run.state in FINAL or run.state is RunState.PUBLISHING or is_side_table_mode(manifest.publish):
         return None
     try:
-        head = desk.engines.pins.refs(run.table).get("main")
+        head = workspace.engines.pins.refs(run.table).get("main")
         if head == known_head or head is None:
             return head
-        _record_new(desk, actor, run, seen_by, find_live_writes(desk, run, manifest, head))
+        _record_new(workspace, actor, run, seen_by, find_live_writes(workspace, run, manifest, head))
     except Exception as error:  # noqa: BLE001  metadata that cannot be read must not hide the state of the run
-        desk.narrate(f"live writes into {run.table} were not looked for: {first_line(error)}")
+        workspace.narrate(f"live writes into {run.table} were not looked for: {first_line(error)}")
         return None
     return head
 
 
-def find_live_writes(desk: Desk, run: RunRecord, manifest: Manifest, head: str) -> tuple[LiveWriteView, ...]:
+def find_live_writes(workspace: Workspace, run: RunRecord, manifest: Manifest, head: str) -> tuple[LiveWriteView, ...]:
     """Commits of others, newest first, into partitions that are still to be published; compaction is none."""
-    states, target = desk.ledger.partition_states(run.run_id), manifest.target
+    states, target = workspace.ledger.partition_states(run.run_id), manifest.target
     scope = tuple(name for name in manifest.partitions if states[name] is PartitionState.UNPUBLISHED)
-    order = build_replacement(desk, run, manifest, scope)
+    order = build_replacement(workspace, run, manifest, scope)
     if not scope or {order.rebased.get(name, order.base_snapshot_id) for name in scope} == {head}:
         return ()
-    facts = desk.engines.targets.read_target(target.table, target.column, target.grain, scope)
-    verdict = _classify_live_changes(desk, run, order, find_changed_partitions(order.expected, facts.expected))
+    facts = workspace.engines.targets.read_target(target.table, target.column, target.grain, scope)
+    verdict = _classify_live_changes(workspace, run, order, find_changed_partitions(order.expected, facts.expected))
     found: dict[str, list[str]] = {}
     commits: dict[str, Commit] = {}
     for name, written in verdict.written.items():
@@ -71,11 +77,13 @@ def find_live_writes(desk: Desk, run: RunRecord, manifest: Manifest, head: str) 
     return tuple(sorted(told, key=lambda one: one.at, reverse=True))
 
 
-def _classify_live_changes(desk: Desk, run: RunRecord, order: Replacement, changed: Sequence[str]) -> PartitionChanges:
+def _classify_live_changes(
+    workspace: Workspace, run: RunRecord, order: Replacement, changed: Sequence[str]
+) -> PartitionChanges:
     target, verdict = order.target, PartitionChanges()
-    own = frozenset(one.pub_id for one in desk.ledger.publications(run.run_id))
+    own = frozenset(one.pub_id for one in workspace.ledger.publications(run.run_id))
     for base, names in order.group_by_base(changed).items():
-        history = desk.engines.history.commits(target.table, target.column, target.grain, names, since=base)
+        history = workspace.engines.history.commits(target.table, target.column, target.grain, names, since=base)
         verdict = verdict.combine_with(classify_changes(names, history, own, shares_files=shares_files(target)))
     return verdict
 
@@ -86,27 +94,29 @@ def _live_write_view(commit: Commit, names: Sequence[str], target: TargetPin) ->
     return LiveWriteView(commit.snapshot_id, at, commit.application, commit.operation, partitions)
 
 
-def _record_new(desk: Desk, actor: Actor, run: RunRecord, seen_by: str, found: Sequence[LiveWriteView]) -> None:
+def _record_new(
+    workspace: Workspace, actor: Actor, run: RunRecord, seen_by: str, found: Sequence[LiveWriteView]
+) -> None:
     """Put on the record what was not seen before; once for each commit, whoever sees it."""
-    known = {one.snapshot_id for one in _read_recorded(desk, run)}
+    known = {one.snapshot_id for one in _read_recorded(workspace, run)}
     new = [one for one in found if one.snapshot_id not in known]
     if new:
         names = sorted({name for one in new for name in one.partitions})
         commits = [{key: value for key, value in to_plain(one).items() if not key.startswith("seen")} for one in new]
-        desk.ledger.note(
+        workspace.ledger.note(
             run.run_id, actor, LIVE_WRITE_SEEN, {"seen_by": seen_by, "partitions": names, "commits": commits}
         )
 
 
-def read_live_writes(desk: Desk, run: RunRecord) -> tuple[LiveWriteView, ...]:
+def read_live_writes(workspace: Workspace, run: RunRecord) -> tuple[LiveWriteView, ...]:
     """What was noticed of this run so far, oldest first; what a rebase has taken in is no concern any more."""
-    taken_in = {number for rebase in desk.ledger.rebase_facts(run.run_id) for number in rebase["snapshots"]}
-    return tuple(one for one in _read_recorded(desk, run) if one.snapshot_id not in taken_in)
+    taken_in = {number for rebase in workspace.ledger.rebase_facts(run.run_id) for number in rebase["snapshots"]}
+    return tuple(one for one in _read_recorded(workspace, run) if one.snapshot_id not in taken_in)
 
 
-def _read_recorded(desk: Desk, run: RunRecord) -> list[LiveWriteView]:
+def _read_recorded(workspace: Workspace, run: RunRecord) -> list[LiveWriteView]:
     return [
         replace(from_plain(LiveWriteView, commit), seen_at=entry.at, seen_by=str(entry.body["seen_by"]))
-        for entry in desk.ledger.audit_log(run.run_id, actions=(LIVE_WRITE_SEEN,))
+        for entry in workspace.ledger.audit_log(run.run_id, actions=(LIVE_WRITE_SEEN,))
         for commit in entry.body.get("commits", ())  # entries of before have only partitions
     ]

@@ -9,7 +9,7 @@ from typing import Any
 from errata.ledger import RunRecord
 from errata.model.manifest import Manifest
 from errata.publishing.selection import read_refs
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 _ACTIONS = ("dark.intended", "dark.published", "dark.withdrawn", "dark.view_dropped")
 
@@ -25,10 +25,10 @@ class Preview:
     snapshots: frozenset[str]
 
 
-def find_previews(desk: Desk, run: RunRecord) -> dict[str, Preview]:
+def find_previews(workspace: Workspace, run: RunRecord) -> dict[str, Preview]:
     """The names of a run that were intended and not withdrawn, the newest last."""
     found: dict[str, Preview] = {}
-    for entry in desk.ledger.audit_log(run.run_id, actions=_ACTIONS):
+    for entry in workspace.ledger.audit_log(run.run_id, actions=_ACTIONS):
         if entry.action in ("dark.intended", "dark.published"):
             name = str(entry.body["name"])
             before = found.pop(name, None)
@@ -39,29 +39,29 @@ def find_previews(desk: Desk, run: RunRecord) -> dict[str, Preview]:
     return found
 
 
-def find_preview_owner(desk: Desk, run: RunRecord, name: str, snapshot_id: str) -> RunRecord | None:
+def find_preview_owner(workspace: Workspace, run: RunRecord, name: str, snapshot_id: str) -> RunRecord | None:
     """The run whose candidate this name stands for, this one or another of the table; None: the name is not ours."""
-    others = [one for one in desk.ledger.runs() if one.table == run.table and one.run_id != run.run_id]
+    others = [one for one in workspace.ledger.runs() if one.table == run.table and one.run_id != run.run_id]
     for one in (run, *others):
-        if any(candidate.snapshot_id == snapshot_id for candidate in desk.ledger.candidates(one.run_id)):
-            return one if name in find_previews(desk, one) else None
+        if any(candidate.snapshot_id == snapshot_id for candidate in workspace.ledger.candidates(one.run_id)):
+            return one if name in find_previews(workspace, one) else None
     return None
 
 
-def read_newest_preview(desk: Desk, run: RunRecord) -> Mapping[str, Any] | None:
+def read_newest_preview(workspace: Workspace, run: RunRecord) -> Mapping[str, Any] | None:
     """The newest name of a run, for people."""
-    made = [one for one in find_previews(desk, run).values() if one.is_made]
+    made = [one for one in find_previews(workspace, run).values() if one.is_made]
     if not made:
         return None
     told = {key: made[-1].told[key] for key in ("name", "table", "snapshot_id", "view", "rejected")}
     return told | {"at": made[-1].at, "person": made[-1].person}
 
 
-def find_preview_refs(desk: Desk, run: RunRecord, manifest: Manifest) -> list[tuple[str, str]]:
+def find_preview_refs(workspace: Workspace, run: RunRecord, manifest: Manifest) -> list[tuple[str, str]]:
     """(table, tag) pairs that are this run's; a name that another run took over is not."""
     found: list[tuple[str, str]] = []
-    for name, one in find_previews(desk, run).items():
-        held = (read_refs(desk, one.told["table"]) or {}).get(name)
+    for name, one in find_previews(workspace, run).items():
+        held = (read_refs(workspace, one.told["table"]) or {}).get(name)
         if held is not None and held not in one.snapshots:
             continue
         found.append((one.told["table"], name))
@@ -70,10 +70,10 @@ def find_preview_refs(desk: Desk, run: RunRecord, manifest: Manifest) -> list[tu
     return found
 
 
-def find_preview_views(desk: Desk, run: RunRecord) -> list[str]:
+def find_preview_views(workspace: Workspace, run: RunRecord) -> list[str]:
     """Views of old and new that a run may have left."""
     made: set[str] = set()
-    for entry in desk.ledger.audit_log(run.run_id, actions=_ACTIONS):
+    for entry in workspace.ledger.audit_log(run.run_id, actions=_ACTIONS):
         view = str(entry.body.get("view") or "")
         if entry.action == "dark.intended" and view:
             made.add(view)

@@ -21,7 +21,7 @@ from errata.model.side_tables import find_landing_pin
 from errata.publishing.follow_up import process_outbox
 from errata.publishing.hazards import watch_guard
 from errata.publishing.replacement import close_intent
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 LEASE_SECONDS = 120.0
 _active_runs: set[str] = set()
@@ -32,7 +32,7 @@ _active_runs: set[str] = set()
 class LedgerLog:
     """The ledger as the publisher's log of intents, for one publication or rollback."""
 
-    desk: Desk
+    workspace: Workspace
     actor: Actor
     run_id: str
     kind: str
@@ -53,7 +53,7 @@ class LedgerLog:
             while not over.wait(LEASE_SECONDS / 4):
                 for publication_id in self._open:
                     with suppress(EngineError):
-                        self.desk.ledger.renew_publication(publication_id, LEASE_SECONDS)
+                        self.workspace.ledger.renew_publication(publication_id, LEASE_SECONDS)
 
         thread = threading.Thread(target=beat, name=f"lease-{self.run_id}", daemon=True)
         thread.start()
@@ -71,22 +71,22 @@ class LedgerLog:
 
     def is_recorded(self, publication_id: str) -> bool:
         """Whether it is on the record."""
-        return self.desk.ledger.has_publication(publication_id)
+        return self.workspace.ledger.has_publication(publication_id)
 
     def restore(self, publication_id: str, snapshot_id: str, detail: Mapping[str, object]) -> None:
         """Intent and outcome at once: the table has it, the ledger lost it."""
         self._open_intent({**detail, "found_on_table": True}, publication_id)
         failpoint(f"{self.kind}.after_intent")
         self.record_committed(publication_id, snapshot_id)
-        self.desk.narrate(
+        self.workspace.narrate(
             f"{publication_id} is on the table as snapshot {snapshot_id} and was not in this ledger, which was put "
             "back from an older copy; it is on the record now, and nothing was committed"
         )
 
     def _open_intent(self, detail: Mapping[str, object], found_id: str | None) -> str:
         if self.kind == "publish":
-            require_recent_head(self.desk)
-        made = self.desk.ledger.intend_publication(
+            require_recent_head(self.workspace)
+        made = self.workspace.ledger.intend_publication(
             self.run_id,
             self.kind,  # type: ignore[arg-type]
             self.partitions,
@@ -103,12 +103,12 @@ class LedgerLog:
         )
         self._open.append(made.pub_id)
         if self.owes:
-            self.desk.ledger.record_fact(self.run_id, f"owed.{made.pub_id}", self.owes, self.actor)
+            self.workspace.ledger.record_fact(self.run_id, f"owed.{made.pub_id}", self.owes, self.actor)
         return made.pub_id
 
     def update(self, publication_id: str, detail: Mapping[str, object]) -> None:
         """What the next try will do."""
-        ledger = self.desk.ledger
+        ledger = self.workspace.ledger
         if ledger.publication_detail(publication_id) != detail:
             base = str(detail.get("base_snapshot_id") or "") or None
             ledger.update_intent(publication_id, detail, actor=self.actor, base_snapshot_id=base)
@@ -116,54 +116,54 @@ class LedgerLog:
 
     def record_committed(self, publication_id: str, snapshot_id: str) -> None:
         """It landed; only rows that had to be written anew cost data files."""
-        stored = self.desk.ledger.publication_detail(publication_id)
+        stored = self.workspace.ledger.publication_detail(publication_id)
         names = [name for names in stored["rewrite"].values() for name in names]
         anew = {file[1] for name in names for file in stored["add"].get(name, ())}
-        self.desk.ledger.settle_publication(
+        self.workspace.ledger.settle_publication(
             publication_id,
             "committed",
             actor=self.actor,
             snapshot_id=snapshot_id,
             data_files_written=len(anew) + len(stored.get("carried", ())) + stored.get("data_files", 0),
         )
-        try_export_head(self.desk)
+        try_export_head(self.workspace)
 
     def record_abandoned(self, publication_id: str, reason: str) -> None:
         """It did not land, and no longer can."""
-        self.desk.ledger.settle_publication(publication_id, "abandoned", actor=self.actor, body={"why": reason})
+        self.workspace.ledger.settle_publication(publication_id, "abandoned", actor=self.actor, body={"why": reason})
 
 
-def recover_open_intents(desk: Desk, actor: Actor, table: str | None = None) -> None:
+def recover_open_intents(workspace: Workspace, actor: Actor, table: str | None = None) -> None:
     """Close the open intents of a table that nobody works on any more, and see to the guard."""
-    for publication in desk.ledger.open_publications(table=table):
-        if not _is_orphaned(desk, publication):
+    for publication in workspace.ledger.open_publications(table=table):
+        if not _is_orphaned(workspace, publication):
             continue
-        manifest = desk.ledger.manifest(publication.run_id, actor)
+        manifest = workspace.ledger.manifest(publication.run_id, actor)
         log = LedgerLog(
-            desk, actor, publication.run_id, publication.kind, publication.table, publication.partitions, "", {}
+            workspace, actor, publication.run_id, publication.kind, publication.table, publication.partitions, "", {}
         )
         try:
             landed = close_intent(
                 find_landing_pin(manifest),
                 publication.pub_id,
                 publication.partitions,
-                desk.engines.publishing,
+                workspace.engines.publishing,
                 log,
                 reason="its process ended before the commit; closed behind a fence",
-                intent=desk.ledger.publication_detail(publication.pub_id),
+                intent=workspace.ledger.publication_detail(publication.pub_id),
             )
         except NotFound as gone:  # while its table is not there nobody can tell, and other tables go on
-            desk.narrate(f"WARNING: {publication.kind} {publication.pub_id} was left open: {gone.message}")
+            workspace.narrate(f"WARNING: {publication.kind} {publication.pub_id} was left open: {gone.message}")
             continue
         outcome = f"had landed as snapshot {landed}" if landed else "had not landed; main is as it was before"
-        desk.narrate(f"{publication.kind} {publication.pub_id} was left open: it {outcome}")
-    for warning in process_outbox(desk, actor, table):
-        desk.narrate(f"WARNING: {warning}")
-    watch_guard(desk, actor, table)
+        workspace.narrate(f"{publication.kind} {publication.pub_id} was left open: it {outcome}")
+    for warning in process_outbox(workspace, actor, table):
+        workspace.narrate(f"WARNING: {warning}")
+    watch_guard(workspace, actor, table)
 
 
-def _is_orphaned(desk: Desk, publication: PublicationRecord) -> bool:
-    if publication.lease_until <= desk.ledger.now_ms():
+def _is_orphaned(workspace: Workspace, publication: PublicationRecord) -> bool:
+    if publication.lease_until <= workspace.ledger.now_ms():
         return True
     if publication.owner == current_owner() and publication.run_id not in _active_runs:
         return True

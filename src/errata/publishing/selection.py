@@ -10,7 +10,7 @@ from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.partition import format_ranges, parse_list, parse_partition, sort_oldest_first
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
 def select_partitions(manifest: Manifest, partitions: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -34,19 +34,19 @@ def select_partitions(manifest: Manifest, partitions: str | Sequence[str] | None
 
 
 @contextmanager
-def audit_conflicts(desk: Desk, actor: Actor, run: RunRecord, action: str) -> Iterator[None]:
+def audit_conflicts(workspace: Workspace, actor: Actor, run: RunRecord, action: str) -> Iterator[None]:
     """A conflict is audited before it is raised, and its hint names the product."""
     try:
         yield
     except PublishConflict as error:
         error.hint = (error.hint or "").replace("PRODUCT", run.product)
-        desk.ledger.record_refusal(run.run_id, actor, action, error.message, {"conflict": True})
+        workspace.ledger.record_refusal(run.run_id, actor, action, error.message, {"conflict": True})
         raise
 
 
-def read_refs(desk: Desk, table: str) -> Mapping[str, str] | None:
+def read_refs(workspace: Workspace, table: str) -> Mapping[str, str] | None:
     """Branches and tags of a table; None when there is no such table (a shadow is made late and dropped early)."""
     try:
-        return desk.engines.pins.refs(table)
+        return workspace.engines.pins.refs(table)
     except NotFound:
         return None

@@ -35,107 +35,114 @@ from errata.publishing.replacement import (
     first_line,
     require_open,
 )
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
 def publish_to_side_table(
-    desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, scope: tuple[str, ...], log: LedgerLog
+    workspace: Workspace,
+    run: RunRecord,
+    manifest: Manifest,
+    candidate: CandidateRecord,
+    scope: tuple[str, ...],
+    log: LedgerLog,
 ) -> ReplacementResult:
     """One append to the table of corrections or of versions."""
     order = replace(
-        build_replacement(desk, run, manifest, scope), properties={"errata.candidate-digest": candidate.digest}
+        build_replacement(workspace, run, manifest, scope), properties={"errata.candidate-digest": candidate.digest}
     )
-    desk.engines.writer.create(manifest.publish.creates)
+    workspace.engines.writer.create(manifest.publish.creates)
     make = _build_corrections if manifest.publish.mode == "corrections" else _build_versions
-    return _append_rows(desk, order, make(desk, run, manifest, candidate, scope), log)
+    return _append_rows(workspace, order, make(workspace, run, manifest, candidate, scope), log)
 
 
 def roll_back_side_table(
-    desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...], reason: str, log: LedgerLog
+    workspace: Workspace, run: RunRecord, manifest: Manifest, scope: tuple[str, ...], reason: str, log: LedgerLog
 ) -> ReplacementResult:
     """The reverse corrections; of versions nothing but what is accepted goes back."""
-    order = replace(build_replacement(desk, run, manifest, scope), kind="rollback")
+    order = replace(build_replacement(workspace, run, manifest, scope), kind="rollback")
     if manifest.publish.mode != "corrections":
-        return _record_version_rollback(desk, order, manifest, log)
-    publications = find_origins(desk, run, scope)
+        return _record_version_rollback(workspace, order, manifest, log)
+    publications = find_origins(workspace, run, scope)
 
     def stage(publication_id: str, branch: str) -> Mapping[str, Any]:
-        stamp = Stamp(run.run_id, publication_id, reason, _now(desk))
+        stamp = Stamp(run.run_id, publication_id, reason, _now(workspace))
         table = manifest.publish.corrections or ""
-        desk.engines.writer.reversals((table, branch), manifest.target.key, publications, stamp)
+        workspace.engines.writer.reversals((table, branch), manifest.target.key, publications, stamp)
         return {}
 
-    return _append_rows(desk, order, SideTableRows(manifest.publish.corrections or "", stage, adds_up=True), log)
+    return _append_rows(workspace, order, SideTableRows(manifest.publish.corrections or "", stage, adds_up=True), log)
 
 
-def _append_rows(desk: Desk, order: Replacement, rows: SideTableRows, log: LedgerLog) -> ReplacementResult:
-    engines = desk.engines
+def _append_rows(workspace: Workspace, order: Replacement, rows: SideTableRows, log: LedgerLog) -> ReplacementResult:
+    engines = workspace.engines
     return append_to_side_table(order, rows, engines.publishing, engines.beside, engines.content, log)
 
 
 def _build_corrections(
-    desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, scope: tuple[str, ...]
+    workspace: Workspace, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, scope: tuple[str, ...]
 ) -> SideTableRows:
     table, target = manifest.publish.corrections or "", manifest.target
 
     def stage(publication_id: str, branch: str) -> Mapping[str, Any]:
-        desk.engines.writer.corrections(
+        workspace.engines.writer.corrections(
             (table, branch),
             target,
             (target.table, target.base_snapshot_id),
             (target.staging.table, candidate.snapshot_id or ""),
             scope,
             content_columns(manifest),
-            Stamp(run.run_id, publication_id, manifest.reason, _now(desk)),
-            _find_earlier_corrections(desk, run.table, scope),
+            Stamp(run.run_id, publication_id, manifest.reason, _now(workspace)),
+            _find_earlier_corrections(workspace, run.table, scope),
         )
         return {}
 
     return SideTableRows(table, stage, adds_up=True)
 
 
-def _find_earlier_corrections(desk: Desk, table: str, scope: tuple[str, ...]) -> EarlierCorrections | None:
+def _find_earlier_corrections(workspace: Workspace, table: str, scope: tuple[str, ...]) -> EarlierCorrections | None:
     """Corrections that an accepted run told of these partitions while it left the target as it was."""
-    accepted = desk.ledger.accepted(table, scope)
+    accepted = workspace.ledger.accepted(table, scope)
     origins = {name: record.origin_pub_id or "" for name, record in accepted.items() if record.run_id is not None}
-    is_beside = {pub_id: _wrote_corrections(desk, pub_id) for pub_id in set(origins.values())}
+    is_beside = {pub_id: _wrote_corrections(workspace, pub_id) for pub_id in set(origins.values())}
     held = tuple(name for name, pub_id in origins.items() if is_beside[pub_id])
-    return EarlierCorrections(held, desk.ledger.committed_publications(table)) if held else None
+    return EarlierCorrections(held, workspace.ledger.committed_publications(table)) if held else None
 
 
-def _wrote_corrections(desk: Desk, pub_id: str) -> bool:
-    publish = desk.ledger.manifest(desk.ledger.publication(pub_id).run_id).publish
+def _wrote_corrections(workspace: Workspace, pub_id: str) -> bool:
+    publish = workspace.ledger.manifest(workspace.ledger.publication(pub_id).run_id).publish
     return publish.mode == "corrections"
 
 
 def _build_versions(
-    desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, scope: tuple[str, ...]
+    workspace: Workspace, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, scope: tuple[str, ...]
 ) -> SideTableRows:
     table = manifest.publish.versions or ""
 
     def stage(_publication_id: str, branch: str) -> Mapping[str, Any]:
         # nobody else gets one meanwhile: the partitions are locked
-        numbers = _assign_version_numbers(desk, run.table, table, manifest.target, scope)
+        numbers = _assign_version_numbers(workspace, run.table, table, manifest.target, scope)
         snapshot = candidate.snapshot_id or ""
-        desk.engines.writer.versions((table, branch), manifest.target, snapshot, numbers, run.run_id)
+        workspace.engines.writer.versions((table, branch), manifest.target, snapshot, numbers, run.run_id)
         return {"versions": numbers}
 
     return SideTableRows(table, stage)
 
 
 def _assign_version_numbers(
-    desk: Desk, table: str, versions: str, target: TargetPin, scope: Sequence[str]
+    workspace: Workspace, table: str, versions: str, target: TargetPin, scope: Sequence[str]
 ) -> dict[str, int]:
     """One more than any the partition has had, by the ledger and by the table, which remembers what a ledger put back
     from a copy does not."""
-    before = desk.ledger.count_publications(table, scope)
-    there = desk.engines.writer.newest_versions(versions, target, scope)
+    before = workspace.ledger.count_publications(table, scope)
+    there = workspace.engines.writer.newest_versions(versions, target, scope)
     return {name: max(before.get(name, 0), there.get(name, 0)) + 1 for name in scope}
 
 
-def _record_version_rollback(desk: Desk, order: Replacement, manifest: Manifest, log: LedgerLog) -> ReplacementResult:
+def _record_version_rollback(
+    workspace: Workspace, order: Replacement, manifest: Manifest, log: LedgerLog
+) -> ReplacementResult:
     """A ledger entry alone: rows stay, and the view follows what is accepted."""
-    head = desk.engines.beside.head(manifest.publish.versions or "")
+    head = workspace.engines.beside.head(manifest.publish.versions or "")
     publication_id = log.open_intent(build_intent_detail(order, Examination("", (), ())))
     failpoint("rollback.after_intent")
     log.record_committed(publication_id, head)
@@ -143,8 +150,8 @@ def _record_version_rollback(desk: Desk, order: Replacement, manifest: Manifest,
     return ReplacementResult(publication_id, head, "", 0, 0, (), 0)
 
 
-def _now(desk: Desk) -> str:
-    return desk.now().isoformat()
+def _now(workspace: Workspace) -> str:
+    return workspace.now().isoformat()
 
 
 _DIGEST_PROPERTY = "errata.candidate-digest"

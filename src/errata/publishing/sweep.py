@@ -15,47 +15,49 @@ from errata.model.refs import GUARD, PREFIX, run_branch
 from errata.publishing.leftovers import ENDED_STATES, WHOLE_TABLE, can_roll_back, find_removable_refs, retire_fences
 from errata.publishing.replacement import first_line
 from errata.publishing.selection import read_refs
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 Leftovers = Mapping[str, Mapping[str, str]]
 """Table → ref → the finished run that it belongs to."""
 
 
-def sweep_refs(desk: Desk, actor: Actor, table: str) -> None:
+def sweep_refs(workspace: Workspace, actor: Actor, table: str) -> None:
     """Remove what finished runs left behind on this table; trouble is reported and never fails the command."""
     try:
-        leftovers = find_leftovers(desk, table)
-        retire_fences(desk, actor, {run_id for refs in leftovers.values() for run_id in refs.values()})
+        leftovers = find_leftovers(workspace, table)
+        retire_fences(workspace, actor, {run_id for refs in leftovers.values() for run_id in refs.values()})
         removed: dict[str, list[dict[str, str]]] = {}
         for place, refs in leftovers.items():
-            for ref in desk.engines.pins.drop(place, tuple(refs)):
+            for ref in workspace.engines.pins.drop(place, tuple(refs)):
                 removed.setdefault(refs[ref], []).append({"table": place, "ref": ref})
         for run_id, gone in removed.items():
-            desk.ledger.note(run_id, actor, "refs.swept", {"removed": gone})
+            workspace.ledger.note(run_id, actor, "refs.swept", {"removed": gone})
     except Exception as error:  # noqa: BLE001  housekeeping never fails the command that does it
-        desk.narrate(f"refs of finished runs on {table} were not removed: {first_line(error)}; next: errata cleanup")
+        workspace.narrate(
+            f"refs of finished runs on {table} were not removed: {first_line(error)}; next: errata cleanup"
+        )
 
 
-def find_leftovers(desk: Desk, table: str) -> Leftovers:
+def find_leftovers(workspace: Workspace, table: str) -> Leftovers:
     """What finished runs with a ref on this table left behind, here and on the other tables that they read or wrote."""
-    present = read_refs(desk, table) or {}
+    present = read_refs(workspace, table) or {}
     own = [ref for ref in present if _is_ours(ref)]
     found: dict[str, dict[str, str]] = {}
-    for run in desk.ledger.runs(states=ENDED_STATES) if own else ():
+    for run in workspace.ledger.runs(states=ENDED_STATES) if own else ():
         # most ended runs have no ref left, and nothing more is read of those
-        if not any(_belongs_to(ref, run) for ref in own) or can_roll_back(desk, run):
+        if not any(_belongs_to(ref, run) for ref in own) or can_roll_back(workspace, run):
             continue
-        for place, ref in find_removable_refs(desk, run)[0]:
+        for place, ref in find_removable_refs(workspace, run)[0]:
             if ref != WHOLE_TABLE:
                 found.setdefault(place, {})[ref] = run.run_id
-    there = {place: present if place == table else read_refs(desk, place) or {} for place in found}
+    there = {place: present if place == table else read_refs(workspace, place) or {} for place in found}
     kept = {place: {ref: run for ref, run in refs.items() if ref in there[place]} for place, refs in found.items()}
     return {place: refs for place, refs in kept.items() if refs}
 
 
-def find_unknown_refs(desk: Desk, refs: Iterable[str]) -> tuple[str, ...]:
+def find_unknown_refs(workspace: Workspace, refs: Iterable[str]) -> tuple[str, ...]:
     """Refs with our prefix of runs that are not in this ledger: another ledger's, or of a time that it has lost."""
-    runs = desk.ledger.runs()
+    runs = workspace.ledger.runs()
     return tuple(sorted(ref for ref in refs if _is_ours(ref) and not any(_belongs_to(ref, run) for run in runs)))
 
 

@@ -329,8 +329,10 @@ def _render_verification(told: _CoverData) -> Markup:
                 ("Run manifest", el("code", told.run["manifest_digest"])),
                 (
                     "Audit",
-                    f"from this run's first entry to entry {format_exact(head['seq'])}, "
-                    f"{format_moment(head['at'])} UTC",
+                    (
+                        f"from this run's first entry to entry {format_exact(head['seq'])}, "
+                        f"{format_moment(head['at'])} UTC"
+                    ),
                 ),
                 ("Signed head", el("code", head["hash"])),
                 ("Ledger", el("code", told.run["ledger_id"])),

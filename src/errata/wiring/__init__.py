@@ -19,7 +19,7 @@ from errata.model.product import Project
 from errata.ports.hooks import ProgressListener
 from errata.text.escape import escape_text
 from errata.wiring.engines import ProjectEngines
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +41,7 @@ def open_project(
     ledger = Ledger.open(loaded.ledger, redact=loaded.redact, wrapping=_build_key_loader(loaded))
     engines = ProjectEngines(loaded, ledger, spark)
     say = narrate or _print_line
-    desk = Desk(
+    workspace = Workspace(
         loaded,
         ledger,
         engines,
@@ -50,7 +50,7 @@ def open_project(
         progress=progress or _NoProgress,
     )
 
-    return Client(desk, _Tools(desk, engines))
+    return Client(workspace, _Tools(workspace, engines))
 
 
 def _build_key_loader(project: Project) -> Callable[[], bytes] | None:
@@ -72,23 +72,23 @@ def _build_key_loader(project: Project) -> Callable[[], bytes] | None:
 class _Tools:
     """Questions about the project itself."""
 
-    desk: Desk
+    workspace: Workspace
     engines: ProjectEngines
 
     def doctor(self, *, deep: bool) -> tuple[DoctorCheck, ...]:
         """Java, jars, catalogs, ledger, guards."""
         from errata.wiring.doctor import run_checks
 
-        return run_checks(self.desk, self.engines, deep=deep)
+        return run_checks(self.workspace, self.engines, deep=deep)
 
     def check(self) -> tuple[FileProblem, ...]:
         """The project files against the transforms and the tables."""
         from errata.project.check import check_project
         from errata.wiring.rule_check import find_ref_problems, find_rule_problems
 
-        found = check_project(self.desk.project, self.engines.tables)
+        found = check_project(self.workspace.project, self.engines.tables)
         said = {(problem.file, problem.key) for problem in found}
-        project, tables = self.desk.project, self.engines.tables
+        project, tables = self.workspace.project, self.engines.tables
         more = (*find_ref_problems(project, self.engines.pins), *find_rule_problems(project, tables))
         return (*found, *(problem for problem in more if (problem.file, problem.key) not in said))
 

@@ -20,7 +20,7 @@ from errata.text.secrets import hide_passwords
 
 if TYPE_CHECKING:
     from errata.wiring.engines import ProjectEngines
-    from errata.workspace import Desk
+    from errata.workspace import Workspace
 
 _MAX_SHOWN = 3
 _CATALOG_HINT = "check catalogs and storage in errata.yaml, and that the catalog can be reached from here"
@@ -28,21 +28,21 @@ _MAX_SHOWN = 3
 """Refs of other ledgers that are named."""
 
 
-def run_checks(desk: Desk, engines: ProjectEngines, *, deep: bool = False) -> tuple[DoctorCheck, ...]:
+def run_checks(workspace: Workspace, engines: ProjectEngines, *, deep: bool = False) -> tuple[DoctorCheck, ...]:
     """Every check, whatever the others found.
 
     ``deep`` starts a JVM to ask the catalogs from Java as well, and tries branches and tags on a throw-away table.
     """
-    project = desk.project
+    project = workspace.project
     # drivers quote addresses, and these may hold a password
     return tuple(
         replace(check, found=hide_passwords(project.redact(check.found)), hint=project.redact(check.hint))
-        for check in _iterate_checks(desk, engines, deep=deep)
+        for check in _iterate_checks(workspace, engines, deep=deep)
     )
 
 
-def _iterate_checks(desk: Desk, engines: ProjectEngines, *, deep: bool) -> Iterator[DoctorCheck]:
-    project, ledger = desk.project, desk.ledger
+def _iterate_checks(workspace: Workspace, engines: ProjectEngines, *, deep: bool) -> Iterator[DoctorCheck]:
+    project, ledger = workspace.project, workspace.ledger
     yield _check_java()
     yield _check_spark()
     for group in find_required_groups(project):
@@ -64,7 +64,7 @@ def _iterate_checks(desk: Desk, engines: ProjectEngines, *, deep: bool) -> Itera
         yield _try_check(f"table {table}", partial(_describe_table, engines, table), "errata check")
         yield from _check_main(ledger, engines, table)
     for table in _list_tables(project):
-        yield _try_check(f"refs {table}", partial(_describe_leftover_refs, desk, table), "errata cleanup")
+        yield _try_check(f"refs {table}", partial(_describe_leftover_refs, workspace, table), "errata cleanup")
     for hazard in ledger.open_hazards():
         yield from _check_hazard(ledger, engines, hazard)
 
@@ -205,13 +205,13 @@ def _list_tables(project: Project) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*(product.target.table for product in products), *read]))
 
 
-def _describe_leftover_refs(desk: Desk, table: str) -> str:
+def _describe_leftover_refs(workspace: Workspace, table: str) -> str:
     """What ended runs left on a table, and what is not this ledger's; nothing is removed here."""
     from errata.publishing.sweep import find_leftovers, find_unknown_refs
 
-    own = [ref for ref in desk.engines.pins.refs(table) if ref.startswith(PREFIX)]
-    left = find_leftovers(desk, table).get(table, {})
-    unknown = find_unknown_refs(desk, own)
+    own = [ref for ref in workspace.engines.pins.refs(table) if ref.startswith(PREFIX)]
+    left = find_leftovers(workspace, table).get(table, {})
+    unknown = find_unknown_refs(workspace, own)
     told = [f"{len(own)} of Errata"]
     if left:
         told.append(f"{len(left)} of finished runs: the next command that writes to it removes them, or errata cleanup")

@@ -33,7 +33,7 @@ from errata.ports.compute import ChunkWork, StagedOutput
 from errata.ports.hooks import ProgressListener
 from errata.worker.ledger_wait import retry_ledger_call
 from errata.worker.retry import error_policy
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 LEASE_SECONDS = float(os.environ.get("ERRATA_LEASE_SECONDS", "60"))
 """How long a worker may be silent; it speaks four times as often."""
@@ -45,7 +45,7 @@ _WORKER_ERRORS = (StorageRefused, WorkerDied)
 class RunJob:
     """What all chunks of a run share."""
 
-    desk: Desk
+    workspace: Workspace
     actor: Actor
     run: RunRecord
     manifest: Manifest
@@ -65,7 +65,7 @@ def build_chunk_work(job: RunJob, attempt: AttemptRecord) -> ChunkWork:
 
 
 def _find_earlier_snapshots(job: RunJob) -> dict[str, str]:
-    chunks = job.desk.ledger.chunks(job.run.run_id)
+    chunks = job.workspace.ledger.chunks(job.run.run_id)
     done = [chunk for chunk in chunks if chunk.state is ChunkState.DONE]
     return {name: chunk.snapshot_id or "" for chunk in done for name in chunk.partitions}
 
@@ -79,7 +79,7 @@ def attempt_chunk(job: RunJob, attempt: AttemptRecord, work: ChunkWork) -> None:
         with heart:
             _stage_and_adopt(job, attempt, work)
     except AttemptLost as lost:
-        job.desk.narrate(f"chunk {work.chunk.chunk_id}: {lost.message}")
+        job.workspace.narrate(f"chunk {work.chunk.chunk_id}: {lost.message}")
     except ErrataError as error:
         _record_failure(job, attempt, error, was_taken=heart.was_taken)
     finally:
@@ -87,7 +87,7 @@ def attempt_chunk(job: RunJob, attempt: AttemptRecord, work: ChunkWork) -> None:
 
 
 def _stage_and_adopt(job: RunJob, attempt: AttemptRecord, work: ChunkWork) -> None:
-    engine, started = job.desk.engines.chunks, time.monotonic()
+    engine, started = job.workspace.engines.chunks, time.monotonic()
     try:
         staged = _stage_chunk(job, work)
         cost = engine.cost(work)
@@ -98,7 +98,7 @@ def _stage_and_adopt(job: RunJob, attempt: AttemptRecord, work: ChunkWork) -> No
     seconds = time.monotonic() - started
 
     def adopt() -> None:
-        job.desk.ledger.adopt(
+        job.workspace.ledger.adopt(
             attempt,
             snapshot_id=staged.snapshot_id,
             rows=staged.rows,
@@ -109,13 +109,13 @@ def _stage_and_adopt(job: RunJob, attempt: AttemptRecord, work: ChunkWork) -> No
             cost=cost,
         )
 
-    retry_ledger_call(adopt, job.desk.narrate)
+    retry_ledger_call(adopt, job.workspace.narrate)
     failpoint("stage.after_adopt")
     job.progress.advance(len(work.chunk.partitions), staged.rows)
 
 
 def _record_failure(job: RunJob, attempt: AttemptRecord, error: ErrataError, *, was_taken: bool) -> None:
-    ledger, actor = job.desk.ledger, job.actor
+    ledger, actor = job.workspace.ledger, job.actor
     if job.stop.is_set() or isinstance(error, StorageRefused):
         # not the chunk's fault
         reason = error.code if isinstance(error, StorageRefused) else "interrupted"
@@ -133,20 +133,20 @@ def _record_failure(job: RunJob, attempt: AttemptRecord, error: ErrataError, *, 
                     fate=error_policy(error, job.attempts),
                     lost_worker=lost_worker,
                 ),
-                job.desk.narrate,
+                job.workspace.narrate,
             )
             told = f"; {fate.why}" if fate.why else f"; again in {fate.wait_seconds:.0f} s" if fate.wait_seconds else ""
-            job.desk.narrate(f"chunk {attempt.chunk_id} failed: {error.message}{told}")
+            job.workspace.narrate(f"chunk {attempt.chunk_id} failed: {error.message}{told}")
         except AttemptLost as lost:
             # its jobs were stopped because another worker has the chunk now
             why = "its jobs were stopped" if was_taken else lost.message
-            job.desk.narrate(f"chunk {attempt.chunk_id} belongs to another worker now: {why}")
+            job.workspace.narrate(f"chunk {attempt.chunk_id} belongs to another worker now: {why}")
     if isinstance(error, _WORKER_ERRORS) and not job.stop.is_set():
         raise error
 
 
 def _stage_chunk(job: RunJob, work: ChunkWork) -> StagedOutput:
-    chunks, staging, target = job.desk.engines.chunks, job.desk.engines.staging, job.manifest.target
+    chunks, staging, target = job.workspace.engines.chunks, job.workspace.engines.staging, job.manifest.target
     chunks.check_sources(work)
     try:
         chunks.append(work)
@@ -201,11 +201,11 @@ class _Heartbeat:
     def _send_heartbeats(self) -> None:
         while not self._over.wait(LEASE_SECONDS / 4):
             try:
-                if self._job.desk.ledger.heartbeat(self._attempt, LEASE_SECONDS):
+                if self._job.workspace.ledger.heartbeat(self._attempt, LEASE_SECONDS):
                     continue
             except EngineError:
                 # the ledger does not answer: the lease may run out, and then the ledger itself refuses the result
                 continue
             self.was_taken = True
-            self._job.desk.engines.chunks.cancel(self._work)
+            self._job.workspace.engines.chunks.cancel(self._work)
             return

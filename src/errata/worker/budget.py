@@ -15,7 +15,7 @@ from errata.model.run import AttemptState, RunState
 from errata.planning.estimate import compute_usd, count_busy_seconds, count_worker_cores
 from errata.views import CostView
 from errata.worker.attempt import RunJob
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
 def core_seconds(attempts: Iterable[AttemptRecord], cores: int, now: str) -> float:
@@ -28,14 +28,14 @@ def core_seconds(attempts: Iterable[AttemptRecord], cores: int, now: str) -> flo
 
 
 def cost_view(
-    desk: Desk, manifest: Manifest, attempts: Sequence[AttemptRecord], facts: Mapping[str, Mapping[str, Any]]
+    workspace: Workspace, manifest: Manifest, attempts: Sequence[AttemptRecord], facts: Mapping[str, Mapping[str, Any]]
 ) -> CostView | None:
     """Estimate and actual side by side; None before anything was computed."""
     if not attempts:
         return None
-    now = desk.ledger.now()
-    product = desk.project.products.get(manifest.product)
-    cores = count_worker_cores(desk.project, product) if product else 1
+    now = workspace.ledger.now()
+    product = workspace.project.products.get(manifest.product)
+    cores = count_worker_cores(workspace.project, product) if product else 1
     spent = core_seconds(attempts, cores, now)
     adopted = [attempt for attempt in attempts if attempt.state is AttemptState.ADOPTED]
     spans = [(_to_timestamp(a.started_at), _to_timestamp(a.ended_at or now)) for a in attempts]
@@ -44,7 +44,7 @@ def cost_view(
     return CostView(
         seconds=round(count_busy_seconds(spans)),
         core_seconds=round(spent),
-        usd=compute_usd(desk.project.core_hour_usd, spent),
+        usd=compute_usd(workspace.project.core_hour_usd, spent),
         estimated_seconds=(
             int(refined.get("seconds_low", planned.seconds_low)),
             int(refined.get("seconds_high", planned.seconds_high)),
@@ -74,10 +74,10 @@ def stop_at_cap(job: RunJob) -> None:
 
     A plan that set the rule aside goes on.
     """
-    cap, price = job.manifest.limits.max_usd, job.desk.project.core_hour_usd
+    cap, price = job.manifest.limits.max_usd, job.workspace.project.core_hour_usd
     if cap is None or any(override.rule == "cost" for override in job.manifest.overrides):
         return
-    ledger, run_id = job.desk.ledger, job.run.run_id
+    ledger, run_id = job.workspace.ledger, job.run.run_id
     if Decimal(price) <= 0:
         raise CostCapReached(
             f"run {run_id} was stopped; its plan allows {cap} USD, and at a price of {price} USD per core-hour "
@@ -85,7 +85,7 @@ def stop_at_cap(job: RunJob) -> None:
             state="what was computed is kept; main is unchanged",
             hint=f"set price.core_hour_usd in errata.yaml again, then: errata run {run_id}",
         )
-    cores = count_worker_cores(job.desk.project, job.desk.product(job.manifest.product))
+    cores = count_worker_cores(job.workspace.project, job.workspace.product(job.manifest.product))
     spent = compute_usd(price, core_seconds(ledger.attempts(run_id), cores, ledger.now()))
     if Decimal(spent) < Decimal(cap) or not ledger.counts(run_id).pending:
         return

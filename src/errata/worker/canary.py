@@ -22,7 +22,7 @@ from errata.planning.estimate import count_worker_cores, refine_estimate
 from errata.planning.repack import ChunkTiming
 from errata.views import ValidateView
 from errata.worker.attempt import RunJob
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 CANARY_FACT = "canary"
 REJECTED_FACT = "canary.rejected"
@@ -34,25 +34,25 @@ def judge_canary(job: RunJob) -> bool:
         return _judge_computed_canary(job)
     except StateRefused:
         # paused or ended by someone meanwhile, or judged by another worker: whoever asked looks again
-        ledger, run_id = job.desk.ledger, job.run.run_id
+        ledger, run_id = job.workspace.ledger, job.run.run_id
         if ledger.run(run_id).state is RunState.RUNNING and CANARY_FACT not in ledger.facts(run_id):
             raise
         return True
 
 
 def _judge_computed_canary(job: RunJob) -> bool:
-    desk, run = job.desk, job.run
-    chunks = desk.ledger.chunks(run.run_id)
+    workspace, run = job.workspace, job.run
+    chunks = workspace.ledger.chunks(run.run_id)
     canary = [chunk for chunk in chunks if chunk.wave == 0]
     if not canary or any(chunk.state is not ChunkState.DONE for chunk in canary):
         return False
-    if CANARY_FACT in desk.ledger.facts(run.run_id):
+    if CANARY_FACT in workspace.ledger.facts(run.run_id):
         return False
     names = {name for chunk in canary for name in chunk.partitions}
     part = _narrow_manifest(job.manifest, names)
-    candidate = assemble_candidate(desk, job.actor, run, part, canary)
-    measurements = measure_candidate(desk, job.actor, run, part, candidate)
-    verdict = judge_candidate(part, measurements, describe_candidate(desk, part, candidate))
+    candidate = assemble_candidate(workspace, job.actor, run, part, canary)
+    measurements = measure_candidate(workspace, job.actor, run, part, candidate)
+    verdict = judge_candidate(part, measurements, describe_candidate(workspace, part, candidate))
     if any(problem.level == "block" for problem in verdict.problems):
         _reject_run(job, verdict, candidate, len(measurements))
     warned = sorted({problem.name for problem in verdict.problems})
@@ -67,11 +67,11 @@ def _judge_computed_canary(job: RunJob) -> bool:
         "usd": estimate.usd,
         "basis": estimate.basis,
     }
-    _, already = desk.ledger.record_fact(run.run_id, CANARY_FACT, fact, job.actor)
+    _, already = workspace.ledger.record_fact(run.run_id, CANARY_FACT, fact, job.actor)
     if not already:
-        desk.ledger.abandon_candidate(run.run_id, candidate.n, job.actor, "the canary passed")
+        workspace.ledger.abandon_candidate(run.run_id, candidate.n, job.actor, "the canary passed")
         told = f" with warnings on {', '.join(warned)}" if warned else ""
-        desk.narrate(
+        workspace.narrate(
             f"canary of {len(names)} partitions passed {len(verdict.checks)} checks{told}; the whole run will take "
             f"{estimate.seconds_low:,}-{estimate.seconds_high:,} s ({estimate.basis})"
         )
@@ -90,41 +90,41 @@ def _narrow_manifest(manifest: Manifest, names: set[str]) -> Manifest:
 
 def _reject_run(job: RunJob, verdict: Verdict, candidate: CandidateRecord, measured_count: int) -> None:
     """End the run. The verdict is recorded first, so that every later worker can repeat it."""
-    desk, run_id = job.desk, job.run.run_id
+    workspace, run_id = job.workspace, job.run.run_id
     fact = {
         "snapshot_id": candidate.snapshot_id or "",
         "candidate": candidate.branch,
         "checks": [to_plain(check) for check in verdict.checks],
         "measured": measured_count,
     }
-    desk.ledger.record_fact(run_id, REJECTED_FACT, fact, job.actor)
+    workspace.ledger.record_fact(run_id, REJECTED_FACT, fact, job.actor)
     body = {"canary": [to_plain(problem) for problem in verdict.problems[:50]]}
     try:
-        desk.ledger.move(run_id, RunState.REJECTED, actor=job.actor, action="canary.rejected", body=body)
+        workspace.ledger.move(run_id, RunState.REJECTED, actor=job.actor, action="canary.rejected", body=body)
     except StateRefused:
         # another worker judged it at the same moment and said so first
-        if desk.ledger.run(run_id).state is not RunState.REJECTED:
+        if workspace.ledger.run(run_id).state is not RunState.REJECTED:
             raise
-    refuse_rejected_canary(desk, desk.ledger.run(run_id))
+    refuse_rejected_canary(workspace, workspace.ledger.run(run_id))
 
 
-def refuse_rejected_canary(desk: Desk, run: RunRecord) -> None:
+def refuse_rejected_canary(workspace: Workspace, run: RunRecord) -> None:
     """Raise if the canary ended this run, in every worker alike, with the verdict as ``errata validate`` gives it."""
-    rejected = desk.ledger.facts(run.run_id).get(REJECTED_FACT)
+    rejected = workspace.ledger.facts(run.run_id).get(REJECTED_FACT)
     # a canary that was the whole run may have been judged again by the gate, whose verdict counts then
-    if run.state is not RunState.REJECTED or rejected is None or desk.ledger.latest_verdict(run.run_id):
+    if run.state is not RunState.REJECTED or rejected is None or workspace.ledger.latest_verdict(run.run_id):
         return
-    counts = desk.ledger.counts(run.run_id)
+    counts = workspace.ledger.counts(run.run_id)
     first = next(check for check in rejected["checks"] if check["level"] == "block")
     raise ValidationRejected(
         f"the canary did not pass: {first['partition'] or 'the candidate'}: {first['name']}: {first['message']}",
         state=f"{counts.done} of {counts.total} chunks are staged, nothing else was computed; main is unchanged",
         hint=f'errata diff {run.run_id}\nerrata plan {run.product} … --supersede {run.run_id} --reason "…"',
-        validation=_validate_view(desk, run, rejected),
+        validation=_validate_view(workspace, run, rejected),
     )
 
 
-def _validate_view(desk: Desk, run: RunRecord, rejected: Mapping[str, Any]) -> ValidateView:
+def _validate_view(workspace: Workspace, run: RunRecord, rejected: Mapping[str, Any]) -> ValidateView:
     return ValidateView(
         run_id=run.run_id,
         state=run.state.value,
@@ -134,12 +134,12 @@ def _validate_view(desk: Desk, run: RunRecord, rejected: Mapping[str, Any]) -> V
         candidate=rejected["candidate"],
         checks=tuple(rejected["checks"]),
         measured=rejected["measured"],
-        single_user=desk.project.single_user,
+        single_user=workspace.project.single_user,
     )
 
 
 def _refine_estimate(job: RunJob, done: list[ChunkRecord], left: list[ChunkRecord]) -> Estimate:
-    project, product = job.desk.project, job.desk.product(job.manifest.product)
+    project, product = job.workspace.project, job.workspace.product(job.manifest.product)
     rest = [Chunk(chunk.chunk_id, chunk.partitions, chunk.rows, chunk.bytes) for chunk in left]
     cores = count_worker_cores(project, product)
     return refine_estimate(job.manifest.estimate, measure_done_chunks(job, done), rest, cores, project.core_hour_usd)
@@ -149,7 +149,7 @@ def measure_done_chunks(job: RunJob, chunks: list[ChunkRecord]) -> list[ChunkTim
     """What done chunks took, newest last."""
     started = {
         (a.chunk_id, a.fence): datetime.fromisoformat(a.started_at).timestamp()
-        for a in job.desk.ledger.attempts(job.run.run_id)
+        for a in job.workspace.ledger.attempts(job.run.run_id)
     }
     found = [
         ChunkTiming(c.bytes, c.seconds, c.rows, len(c.partitions), started.get((c.chunk_id, c.fence), 0.0))

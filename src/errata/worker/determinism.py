@@ -32,7 +32,7 @@ def choose_samples(chunks: Sequence[Chunk], count: int) -> tuple[Chunk, ...]:
 
 def check_determinism(job: RunJob) -> None:
     """Compare; raises ``Nondeterministic`` and fails the run when the same chunk gave different rows."""
-    wanted, known = job.manifest.prove_determinism, job.desk.ledger.facts(job.run.run_id)
+    wanted, known = job.manifest.prove_determinism, job.workspace.ledger.facts(job.run.run_id)
     if REFUTED in known:
         # a second proof may pass by chance, and would prove nothing
         _fail_run(job, known[REFUTED]["partitions"])
@@ -43,18 +43,18 @@ def check_determinism(job: RunJob) -> None:
     chosen = job.manifest.chunks[:1] if reads_itself else choose_samples(job.manifest.chunks, wanted)
     proven: dict[str, str] = {}
     for chunk in chosen:
-        job.desk.narrate(
+        job.workspace.narrate(
             f"proving determinism on {format_ranges(job.manifest.target.grain, chunk.partitions)}, computed twice"
         )
         name = f"{job.run.run_id}/{chunk.chunk_id}/proof"
         work = ChunkWork(job.run.run_id, job.manifest, job.run.manifest_digest, chunk, name, job.parts)
-        first, second = (job.desk.engines.chunks.digests(work, tasks) for tasks in PARALLELISM)
+        first, second = (job.workspace.engines.chunks.digests(work, tasks) for tasks in PARALLELISM)
         if different := _find_differences(first, second):
             fact = {"chunk": chunk.chunk_id, "partitions": different}
-            job.desk.ledger.record_fact(job.run.run_id, REFUTED, fact, job.actor)
+            job.workspace.ledger.record_fact(job.run.run_id, REFUTED, fact, job.actor)
             _fail_run(job, different)
         proven[chunk.chunk_id] = digest_of(dict(first))
-    job.desk.ledger.record_fact(
+    job.workspace.ledger.record_fact(
         job.run.run_id, DETERMINISM, {"chunks": proven, "parallelism": list(PARALLELISM)}, job.actor
     )
 
@@ -64,7 +64,7 @@ def _find_differences(first: Mapping[str, str], second: Mapping[str, str]) -> li
 
 
 def _fail_run(job: RunJob, partitions: list[str]) -> None:
-    ledger, run_id, body = job.desk.ledger, job.run.run_id, {"nondeterministic": partitions[:50]}
+    ledger, run_id, body = job.workspace.ledger, job.run.run_id, {"nondeterministic": partitions[:50]}
     try:
         ledger.move(run_id, RunState.FAILED, actor=job.actor, action="determinism.refuted", body=body)
     except StateRefused:

@@ -61,10 +61,10 @@ def work_until_done(
     def changed(reading: Reading) -> None:
         limits = {"slow_above": reading.signal.slow_above, "pause_above": reading.signal.pause_above}
         body = {"signal": reading.signal.name, "reading": None if reading.value is None else str(reading.value)}
-        job.desk.ledger.note(job.run.run_id, job.actor, f"throttle.{reading.level.value}", body | limits)
-        job.desk.narrate(f"{_LEVEL_TEXT[reading.level]}: {reading.told}")
+        job.workspace.ledger.note(job.run.run_id, job.actor, f"throttle.{reading.level.value}", body | limits)
+        job.workspace.narrate(f"{_LEVEL_TEXT[reading.level]}: {reading.told}")
 
-    probe = job.desk.engines.probes.read
+    probe = job.workspace.engines.probes.read
     with (
         HealthMonitor(health, probe, changed) as watch,
         ThreadPoolExecutor(max_workers=parallel, thread_name_prefix="chunk") as pool,
@@ -76,7 +76,7 @@ def work_until_done(
             job.stop.set()
             for future, work in loop.flying.items():
                 if not future.cancel():
-                    job.desk.engines.chunks.cancel(work)
+                    job.workspace.engines.chunks.cancel(work)
             raise
 
 
@@ -105,12 +105,12 @@ def _submit_attempt(loop: _LoopState, pool: ThreadPoolExecutor, attempt: Attempt
     except BaseException:
         # no heart beats for it yet: given back at once instead of when its lease is over
         with suppress(ErrataError):
-            loop.job.desk.ledger.release(attempt, actor=loop.job.actor)
+            loop.job.workspace.ledger.release(attempt, actor=loop.job.actor)
         raise
 
 
 def _retry_ledger(loop: _LoopState, act: Callable[[], T]) -> T:
-    return retry_ledger_call(act, loop.job.desk.narrate)
+    return retry_ledger_call(act, loop.job.workspace.narrate)
 
 
 def _collect_finished(loop: _LoopState) -> None:
@@ -140,7 +140,7 @@ def _claim_chunk(loop: _LoopState) -> AttemptRecord | None:
         _narrate_once(loop, f"holding: {held.reason}")
         # nothing starts, but chunks of dead workers meet their fate: they count as in flight and would hold for ever
         most = 0
-    return loop.job.desk.ledger.claim(
+    return loop.job.workspace.ledger.claim(
         loop.job.run.run_id,
         loop.owner,
         lease_seconds=LEASE_SECONDS,
@@ -168,20 +168,20 @@ def _find_throttle_wait(loop: _LoopState) -> ThrottleWait | None:
         return ThrottleWait(reading.told)
     if loop.throttle == Throttle():
         return None
-    return check_throttle(loop.throttle, loop.job.desk.ledger.pace(loop.job.run.run_id))
+    return check_throttle(loop.throttle, loop.job.workspace.ledger.pace(loop.job.run.run_id))
 
 
 def _narrate_once(loop: _LoopState, text: str) -> None:
     if text != loop.said:
         loop.said = text
-        loop.job.desk.narrate(text)
+        loop.job.workspace.narrate(text)
 
 
 def _is_finished(loop: _LoopState) -> bool:
     """Whether an idle worker may leave; a finished canary is judged first."""
     if loop.max_chunks is not None and loop.taken >= loop.max_chunks:
         return True
-    ledger, run_id = loop.job.desk.ledger, loop.job.run.run_id
+    ledger, run_id = loop.job.workspace.ledger, loop.job.run.run_id
     state, counts = _retry_ledger(loop, lambda: (ledger.run(run_id).state, ledger.counts(run_id)))
     if state is RunState.PAUSED:
         _narrate_once(loop, f"the run is paused; errata resume {run_id}")
@@ -200,7 +200,7 @@ def _is_finished(loop: _LoopState) -> bool:
 
 def is_blocked(job: RunJob) -> bool:
     """Whether what waits stands behind a chunk that only a person can put back in line."""
-    chunks = job.desk.ledger.chunks(job.run.run_id)
+    chunks = job.workspace.ledger.chunks(job.run.run_id)
     behind_all = job.manifest.order == "sequential"
     stuck = (ChunkState.FAILED, ChunkState.QUARANTINED)
     return any(chunk.state in stuck and (behind_all or chunk.wave == 0) for chunk in chunks)

@@ -18,12 +18,12 @@ RESIZE_AFTER_CHUNKS = (2, 6, 18, 54, 162)
 
 def resize_waiting(job: RunJob) -> None:
     """Look, and pack anew what waits if it is far from its target."""
-    desk, run_id = job.desk, job.run.run_id
-    if desk.project.chunk_bytes is not None or any(pin.own for pin in job.manifest.inputs):
+    workspace, run_id = job.workspace, job.run.run_id
+    if workspace.project.chunk_bytes is not None or any(pin.own for pin in job.manifest.inputs):
         return
-    if desk.ledger.counts(run_id).done not in RESIZE_AFTER_CHUNKS:
+    if workspace.ledger.counts(run_id).done not in RESIZE_AFTER_CHUNKS:
         return
-    chunks = desk.ledger.chunks(run_id)
+    chunks = workspace.ledger.chunks(run_id)
     done = [chunk for chunk in chunks if chunk.state is ChunkState.DONE]
     waiting = [
         Chunk(chunk.chunk_id, chunk.partitions, chunk.rows, chunk.bytes, chunk.wave)
@@ -31,14 +31,14 @@ def resize_waiting(job: RunJob) -> None:
         # pieces of a chunk that took its worker with it stay as small as they are
         if chunk.state is ChunkState.PENDING and chunk.fence == 0 and chunk.wave != 0 and not chunk.losses
     ]
-    product = desk.product(job.manifest.product)
+    product = workspace.product(job.manifest.product)
     packed = resize_chunks(
         waiting,
         measure_done_chunks(job, done),
-        seconds=desk.project.chunk_seconds,
-        cores=count_worker_cores(desk.project, product),
+        seconds=workspace.project.chunk_seconds,
+        cores=count_worker_cores(workspace.project, product),
     )
     if packed is not None:
-        why = f"towards {desk.project.chunk_seconds} s a chunk, from what {len(done)} took"
-        if desk.ledger.repack(run_id, packed, job.actor, why):
-            desk.narrate(f"{len(waiting)} waiting chunks packed into {len(packed)}, {why}")
+        why = f"towards {workspace.project.chunk_seconds} s a chunk, from what {len(done)} took"
+        if workspace.ledger.repack(run_id, packed, job.actor, why):
+            workspace.narrate(f"{len(waiting)} waiting chunks packed into {len(packed)}, {why}")

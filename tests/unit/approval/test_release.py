@@ -29,9 +29,9 @@ def make(tmp_path: Path) -> Iterator[Make]:
     made: list[Office] = []
 
     def _make(*arguments: Any, **options: Any) -> Office:
-        desk = office(tmp_path, *arguments, **options)
-        made.append(desk)
-        return desk
+        workspace = office(tmp_path, *arguments, **options)
+        made.append(workspace)
+        return workspace
 
     yield _make
     for one in made:
@@ -41,26 +41,28 @@ def make(tmp_path: Path) -> Iterator[Make]:
 @pytest.fixture
 def ready(make: Make) -> Office:
     """An approved run whose gate passed and found nothing."""
-    desk = make()
-    desk.approve("bo")
-    desk.judged(OK)
-    return desk
+    workspace = make()
+    workspace.approve("bo")
+    workspace.judged(OK)
+    return workspace
 
 
-def signed(desk: Office, person: str = "bo", **options: Any) -> Any:
-    return desk.client.release(desk.run.run_id, digest=digest(desk), as_=person, **options)
+def signed(workspace: Office, person: str = "bo", **options: Any) -> Any:
+    return workspace.client.release(workspace.run.run_id, digest=digest(workspace), as_=person, **options)
 
 
-def digest(desk: Office) -> str:
-    found = desk.client.show(desk.run.run_id).release_digest
+def digest(workspace: Office) -> str:
+    found = workspace.client.show(workspace.run.run_id).release_digest
     assert found is not None
     return found
 
 
-def warranted(desk: Office, person: str, **options: Any) -> Authorization:
-    single = desk.desk.project.single_user
-    run = desk.ledger.run(desk.run.run_id)
-    return authorize_publication(desk.desk, Actor(person, "u", "h", single), run, desk.manifest, **options)
+def warranted(workspace: Office, person: str, **options: Any) -> Authorization:
+    single = workspace.workspace.project.single_user
+    run = workspace.ledger.run(workspace.run.run_id)
+    return authorize_publication(
+        workspace.workspace, Actor(person, "u", "h", single), run, workspace.manifest, **options
+    )
 
 
 class TestRelease:
@@ -94,26 +96,26 @@ class TestRelease:
 
     def test_it_is_a_person_s_decision_and_not_the_requester_s(self, make: Make):
         """A service account, the requester and someone without the role are refused."""
-        desk = make(requester="cy")
-        desk.approve("bo")
-        desk.judged(OK)
+        workspace = make(requester="cy")
+        workspace.approve("bo")
+        workspace.judged(OK)
         with pytest.raises(PermissionRefused, match="airflow is a service account") as refused:
-            signed(desk, "airflow")
+            signed(workspace, "airflow")
         assert refused.value.hint == "ask bo or cy or dana"
         with pytest.raises(ApprovalRefused, match="other than the requester, found cy"):
-            signed(desk, "cy")
+            signed(workspace, "cy")
         with pytest.raises(PermissionRefused, match="expected the role publisher"):
-            signed(desk, "ana")
+            signed(workspace, "ana")
 
     def test_only_what_passed_its_gate_is_released(self, make: Make):
         """Before a verdict, and after a rejection, there is nothing to sign."""
-        desk = make()
+        workspace = make()
         with pytest.raises(StateRefused, match="expected a validated run, found planned"):
-            desk.client.release(desk.run.run_id, as_="bo")
-        desk.judged(WARNED, passed=False)
+            workspace.client.release(workspace.run.run_id, as_="bo")
+        workspace.judged(WARNED, passed=False)
         with pytest.raises(StateRefused, match="found rejected"):
-            desk.client.release(desk.run.run_id, as_="bo")
-        assert desk.client.show(desk.run.run_id).release_digest is None
+            workspace.client.release(workspace.run.run_id, as_="bo")
+        assert workspace.client.show(workspace.run.run_id).release_digest is None
 
 
 class TestWarrant:
@@ -151,15 +153,15 @@ class TestWarrant:
     @pytest.mark.parametrize(
         "change, why",
         [
-            (lambda desk: (desk.candidate(), desk.verdict(OK)), "there is a new candidate"),
-            (lambda desk: desk.verdict(OK, OK), "the candidate was judged again"),
-            (lambda desk: desk.verdict(OK), "the candidate was judged again"),
+            (lambda workspace: (workspace.candidate(), workspace.verdict(OK)), "there is a new candidate"),
+            (lambda workspace: workspace.verdict(OK, OK), "the candidate was judged again"),
+            (lambda workspace: workspace.verdict(OK), "the candidate was judged again"),
             (
-                lambda desk: (
-                    desk.ledger.accept_warning(
-                        desk.run.run_id, "moved", "known", "bo", Actor("bo", "u", "h"), "f" * 64
+                lambda workspace: (
+                    workspace.ledger.accept_warning(
+                        workspace.run.run_id, "moved", "known", "bo", Actor("bo", "u", "h"), "f" * 64
                     ),
-                    desk.verdict(WARNED | {"accepted_by": "bo"}),
+                    workspace.verdict(WARNED | {"accepted_by": "bo"}),
                 ),
                 "the accepted warnings are others",
             ),
@@ -242,15 +244,15 @@ class TestWarrant:
 
     def test_whoever_accepted_a_warning_must_still_be_allowed_to(self, make: Make):
         """An acceptance by someone who may no longer give it does not carry a publication."""
-        desk = make()
-        desk.approve("cy")
-        desk.judged(OK)
-        desk.ledger.accept_warning(desk.run.run_id, "moved", "known", "bo", Actor("bo", "u", "h"), "f" * 64)
-        desk.verdict(WARNED | {"accepted_by": "bo"})
-        assert warranted(desk, "dana").release.person == "dana"
-        desk.staff(bo=None)
+        workspace = make()
+        workspace.approve("cy")
+        workspace.judged(OK)
+        workspace.ledger.accept_warning(workspace.run.run_id, "moved", "known", "bo", Actor("bo", "u", "h"), "f" * 64)
+        workspace.verdict(WARNED | {"accepted_by": "bo"})
+        assert warranted(workspace, "dana").release.person == "dana"
+        workspace.staff(bo=None)
         with pytest.raises(ApprovalRefused, match="moved was accepted by bo, who may no longer do so"):
-            warranted(desk, "cy")
+            warranted(workspace, "cy")
 
     def test_the_candidate_must_hold_what_was_judged(self, ready: Office):
         """A file more, and neither a release nor breaking the glass helps."""
@@ -275,10 +277,10 @@ class TestByItself:
     """``publish: {manual: false}``."""
 
     def ready(self, make: Make, *checks: Any) -> Office:
-        desk = make(manual=False)
-        desk.approve("bo")
-        desk.judged(*checks)
-        return desk
+        workspace = make(manual=False)
+        workspace.approve("bo")
+        workspace.judged(*checks)
+        return workspace
 
     def test_a_clean_gate_lets_a_service_account_publish(self, make: Make):
         """No person; the record says that it was the gate."""
@@ -287,37 +289,41 @@ class TestByItself:
 
     def test_a_warning_needs_a_person_though_it_was_accepted(self, make: Make):
         """Clean means that nothing was found."""
-        desk = self.ready(make, OK, WARNED | {"accepted_by": "bo"})
+        workspace = self.ready(make, OK, WARNED | {"accepted_by": "bo"})
         with pytest.raises(ApprovalRefused, match="does not publish by itself, because the gate warned"):
-            warranted(desk, "airflow")
-        signed(desk, "bo")
-        assert warranted(desk, "airflow").release.person == "bo"
+            warranted(workspace, "airflow")
+        signed(workspace, "bo")
+        assert warranted(workspace, "airflow").release.person == "bo"
 
     def test_the_gate_is_judged_at_publication(self, make: Make):
         """Clean yesterday, warned today: yesterday's automatic release is void."""
-        desk = self.ready(make, OK)
-        warranted(desk, "airflow")
-        desk.verdict(OK, WARNED | {"accepted_by": "bo"})
+        workspace = self.ready(make, OK)
+        warranted(workspace, "airflow")
+        workspace.verdict(OK, WARNED | {"accepted_by": "bo"})
         with pytest.raises(ApprovalRefused, match=r"judged again.*the gate warned"):
-            warranted(desk, "airflow")
+            warranted(workspace, "airflow")
 
     def test_a_product_that_wants_people_again_gets_them(self, make: Make):
         """Sealed as automatic, but the product file of now says otherwise: the stricter of the two counts."""
-        desk = self.ready(make, OK)
-        warranted(desk, "airflow")
-        project = desk.desk.project
+        workspace = self.ready(make, OK)
+        warranted(workspace, "airflow")
+        project = workspace.workspace.project
         stricter = {name: replace(product, manual=True) for name, product in project.products.items()}
-        desk.use(replace(project, products=stricter))
+        workspace.use(replace(project, products=stricter))
         with pytest.raises(ApprovalRefused, match="the product now wants a person"):
-            warranted(desk, "airflow")
+            warranted(workspace, "airflow")
 
     def test_a_run_goes_on_when_whoever_acts_may_publish(self, make: Make):
         """A service and a publisher do; the requester and someone without the role leave it to others."""
-        desk = self.ready(make, OK)
-        goes = {name: desk.client.publishes_itself(desk.run.run_id, as_=name) for name in ("airflow", "bo", "ana")}
+        workspace = self.ready(make, OK)
+        goes = {
+            name: workspace.client.publishes_itself(workspace.run.run_id, as_=name) for name in ("airflow", "bo", "ana")
+        }
         assert goes == {"airflow": True, "bo": True, "ana": False}
-        assert desk.said == [f"not published by itself: ana is no publisher; next: errata publish {desk.run.run_id}"]
-        found = warranted(desk, "bo", by_itself=True)
+        assert workspace.said == [
+            f"not published by itself: ana is no publisher; next: errata publish {workspace.run.run_id}"
+        ]
+        found = warranted(workspace, "bo", by_itself=True)
         assert found.release.kind == "automatic", "nobody looked, so nobody released"
 
     def test_a_manual_product_is_refused_before_any_work(self, ready: Office):
@@ -334,25 +340,25 @@ class TestBreakGlass:
 
     def test_it_stands_for_release_and_approvals(self, make: Make):
         """The requester alone, with an approval that no longer counts."""
-        desk = make(requester="dana", rules=ApprovalRules(valid="1d"))
-        desk.approve("bo")
-        desk.judged(OK)
-        with desk.later(days=2):
-            found = warranted(desk, "dana", break_glass="regulator waits")
+        workspace = make(requester="dana", rules=ApprovalRules(valid="1d"))
+        workspace.approve("bo")
+        workspace.judged(OK)
+        with workspace.later(days=2):
+            found = warranted(workspace, "dana", break_glass="regulator waits")
         assert found.release.break_glass == "regulator waits"
-        assert desk.actions()[-3:] == ["break_glass.publish", "run.released", "alarm.rung"]
-        assert desk.bell.heard[0]["deed"] == "publish"
-        shown = desk.client.show(desk.run.run_id).break_glass
+        assert workspace.actions()[-3:] == ["break_glass.publish", "run.released", "alarm.rung"]
+        assert workspace.bell.heard[0]["deed"] == "publish"
+        shown = workspace.client.show(workspace.run.run_id).break_glass
         assert (shown.person, shown.why, shown.deed) == ("dana", "regulator waits", "publish")
 
     def test_it_never_stands_for_the_gate(self, make: Make):
         """What the gate blocked is not published by anyone."""
-        desk = make()
-        desk.approve("bo")
-        desk.judged(OK | {"level": "block"}, passed=False)
+        workspace = make()
+        workspace.approve("bo")
+        workspace.judged(OK | {"level": "block"}, passed=False)
         with pytest.raises(StateRefused, match="found rejected"):
-            warranted(desk, "dana", break_glass="now")
-        assert desk.bell.heard == []
+            warranted(workspace, "dana", break_glass="now")
+        assert workspace.bell.heard == []
 
     def test_it_needs_the_role(self, ready: Office):
         """A publisher without it is refused before anything is looked at."""
@@ -362,12 +368,12 @@ class TestBreakGlass:
 
 def test_in_single_user_mode_one_person_releases_and_every_record_says_so(make: Make):
     """The requester may; the view, the row of the intent and the audit tell."""
-    desk = make(single_user=True)
-    desk.approve("ana")
-    desk.judged(OK)
-    view = signed(desk, "ana")
+    workspace = make(single_user=True)
+    workspace.approve("ana")
+    workspace.judged(OK)
+    view = signed(workspace, "ana")
     assert view.single_user
-    assert warranted(desk, "ana").told["single_user"]
+    assert warranted(workspace, "ana").told["single_user"]
 
 
 def test_nobody_publishes_what_they_have_not_seen(ready: Office):

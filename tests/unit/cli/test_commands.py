@@ -17,7 +17,7 @@ from errata.cli.app.session import CliEnvironment
 from errata.cli.main import build_app, main
 from errata.errors import ApprovalRefused
 from unit.cli import samples
-from unit.cli.desk import FakeClient, errata
+from unit.cli.sample_client import FakeClient, errata
 
 RUN, DIGEST = samples.RUN, samples.DIGEST
 PLAIN = (

@@ -7,7 +7,7 @@ import pytest
 from errata import errors
 from errata.cli.app.failure import error_to_data
 from unit.cli import samples
-from unit.cli.desk import FakeClient, errata
+from unit.cli.sample_client import FakeClient, errata
 
 RUN = samples.RUN
 

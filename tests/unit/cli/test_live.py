@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unit.cli.desk import errata
+from unit.cli.sample_client import errata
 
 
 @pytest.mark.parametrize("script, code", [("exit 7", 7), ("kill -9 $$", 137), ("true", 0)])

@@ -23,7 +23,7 @@ from errata.model.groups import build_hold_error
 from errata.text import numbers as human
 from errata.views import LateInputView, LiveWriteView, PartitionView, RunsView
 from unit.cli import samples
-from unit.cli.desk import FakeClient, errata
+from unit.cli.sample_client import FakeClient, errata
 
 GOLDENS = Path(__file__).parent / "goldens"
 RUN, DIGEST = samples.RUN, samples.DIGEST

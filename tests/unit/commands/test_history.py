@@ -20,7 +20,7 @@ TABLE, PRODUCT = "lake.fin.daily_revenue", "fin.daily_revenue"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Office]:
+def workspace(tmp_path: Path) -> Iterator[Office]:
     made = office(tmp_path)
     yield made
     made.ledger.close()
@@ -30,18 +30,18 @@ def at(text: str, **ahead: float) -> str:
     return (datetime.fromisoformat(text) + timedelta(**ahead)).isoformat()
 
 
-def test_what_was_accepted_at_a_time_is_told_by_deed(desk: Office):
+def test_what_was_accepted_at_a_time_is_told_by_deed(workspace: Office):
     """Nothing before the first publication; then one span; after a rollback of one day, two."""
-    run = desk.run.run_id
-    desk.judged()
-    first = publish(desk.ledger, run, DAYS)
-    back = roll_back(desk.ledger, run, DAYS[:1])
+    run = workspace.run.run_id
+    workspace.judged()
+    first = publish(workspace.ledger, run, DAYS)
+    back = roll_back(workspace.ledger, run, DAYS[:1])
     assert first.settled_at is not None
     assert back.settled_at is not None
-    assert desk.client.runs(accepted_at=at(first.settled_at, seconds=-1)).accepted == ()
-    (whole,) = desk.client.runs(TABLE, accepted_at=first.settled_at).accepted
+    assert workspace.client.runs(accepted_at=at(first.settled_at, seconds=-1)).accepted == ()
+    (whole,) = workspace.client.runs(TABLE, accepted_at=first.settled_at).accepted
     assert (whole.partitions, whole.run_id, whole.action, whole.person) == (DAYS, run, "published", "bo")
-    now = desk.client.runs(PRODUCT, accepted_at=at(back.settled_at, days=1)).accepted
+    now = workspace.client.runs(PRODUCT, accepted_at=at(back.settled_at, days=1)).accepted
     assert [(span.partitions, span.run_id, span.action) for span in now] == [
         (DAYS[:1], None, "rolled_back"),
         (DAYS[1:], run, "published"),
@@ -49,31 +49,31 @@ def test_what_was_accepted_at_a_time_is_told_by_deed(desk: Office):
     assert now[1].publication_id == first.pub_id
 
 
-def test_runs_are_found_by_state_product_person_and_time(desk: Office):
+def test_runs_are_found_by_state_product_person_and_time(workspace: Office):
     """Each filter alone finds the run or leaves it out; what nobody knows is an error."""
-    run, planned = desk.run.run_id, desk.run.planned_at
+    run, planned = workspace.run.run_id, workspace.run.planned_at
     fits = [{}, {"states": ["planned"]}, {"person": "Ana"}, {"since": planned}, {"what": TABLE}, {"what": PRODUCT}]
     for options in fits:
-        assert [line.run_id for line in desk.client.runs(**options).runs] == [run], options  # type: ignore[arg-type]
+        assert [line.run_id for line in workspace.client.runs(**options).runs] == [run], options  # type: ignore[arg-type]
     for options in ({"states": ["published"]}, {"person": "bo"}, {"since": at(planned, seconds=1)}):
-        assert desk.client.runs(**options).runs == (), options  # type: ignore[arg-type]
+        assert workspace.client.runs(**options).runs == (), options  # type: ignore[arg-type]
     with pytest.raises(NotFound, match="no product or table"):
-        desk.client.runs("fin.daily")
+        workspace.client.runs("fin.daily")
     with pytest.raises(UsageError, match="did you mean published"):
-        desk.client.runs(states=["publishd"])
+        workspace.client.runs(states=["publishd"])
 
 
 @pytest.mark.parametrize("options", [{"accepted_at": "2026-02-20"}, {"since": "yesterday"}])
-def test_a_time_has_a_zone(desk: Office, options: dict[str, str]):
+def test_a_time_has_a_zone(workspace: Office, options: dict[str, str]):
     """A day alone would be its beginning to one reader and its end to the next."""
     with pytest.raises(UsageError, match="with its zone"):
-        desk.client.runs(**options)  # type: ignore[arg-type]
+        workspace.client.runs(**options)  # type: ignore[arg-type]
 
 
-def test_what_was_true_takes_no_other_filter(desk: Office):
+def test_what_was_true_takes_no_other_filter(workspace: Office):
     """A state of now says nothing about then."""
     with pytest.raises(UsageError, match="--accepted-at"):
-        desk.client.runs(accepted_at="2026-02-20T18:30Z", states=["published"])
+        workspace.client.runs(accepted_at="2026-02-20T18:30Z", states=["published"])
 
 
 def commit(snapshot: str, operation: str, parent: str | None, **summary: str) -> Commit:
@@ -91,13 +91,13 @@ def commit(snapshot: str, operation: str, parent: str | None, **summary: str) ->
         (commit("5", "delete", "4", **{"errata.run": "bf-1"}), "5"),
     ],
 )
-def test_an_overwrite_by_two_commits_is_taken_out_whole(desk: Office, first: Commit, restored: str):
+def test_an_overwrite_by_two_commits_is_taken_out_whole(workspace: Office, first: Commit, restored: str):
     """Between a job's delete and its append the partition is empty: that is not what was there before the job."""
     commits = (commit("6", "append", "5"), first, commit("4", "append", "3"))
-    desk.desk.engines.history = SimpleNamespace(  # type: ignore[misc,assignment]
+    workspace.workspace.engines.history = SimpleNamespace(  # type: ignore[misc,assignment]
         commits=lambda *_: History(commits, complete=True)
     )
-    assert f"--restore {restored} " in desk.client.history(PRODUCT, DAYS[0]).next
+    assert f"--restore {restored} " in workspace.client.history(PRODUCT, DAYS[0]).next
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,9 @@ def test_an_overwrite_by_two_commits_is_taken_out_whole(desk: Office, first: Com
         (commit("5", "overwrite", "4", **{"errata.run": "bf-1", "errata.publication": "bf-1-p1"}), ""),
     ],
 )
-def test_the_newest_write_of_another_job_is_what_a_restore_would_take_out(desk: Office, newest: Commit, next_: str):
+def test_the_newest_write_of_another_job_is_what_a_restore_would_take_out(
+    workspace: Office, newest: Commit, next_: str
+):
     """Compaction in between changes nothing; what we published ourselves is rolled back instead."""
     commits = (commit("6", "replace", "5"), newest)
     asked: list[object] = []
@@ -117,26 +119,26 @@ def test_the_newest_write_of_another_job_is_what_a_restore_would_take_out(desk: 
         asked.extend(arguments)
         return History(commits, complete=True)
 
-    desk.desk.engines.history = SimpleNamespace(commits=read)  # type: ignore[misc,assignment]
-    view = desk.client.history(PRODUCT, DAYS[0], most=5)
+    workspace.workspace.engines.history = SimpleNamespace(commits=read)  # type: ignore[misc,assignment]
+    view = workspace.client.history(PRODUCT, DAYS[0], most=5)
     assert (asked[0], asked[-2:]) == (TABLE, [(DAYS[0],), 5])
     assert view.commits[0].writer == "compaction"
     assert (view.commits[1].added_rows, view.commits[1].removed_rows) == (3, 2)
     assert next_ in view.next
     assert bool(view.next) == bool(next_)
     with pytest.raises(NotFound, match="not a governed table"):
-        desk.client.history("lake.other", DAYS[0])
+        workspace.client.history("lake.other", DAYS[0])
 
 
-def test_a_rollback_is_told_by_what_its_commit_says(desk: Office):
+def test_a_rollback_is_told_by_what_its_commit_says(workspace: Office):
     """By its kind, whatever its id looks like."""
     ours = [
         commit(name, "overwrite", "4", **{"errata.run": "bf-1", "errata.publication": "bf-1-p1", "errata.kind": kind})
         for name, kind in (("6", "rollback"), ("5", "publish"))
     ]
     found = History(tuple(ours), complete=True)
-    desk.desk.engines.history = SimpleNamespace(commits=lambda *_: found)  # type: ignore[misc,assignment]
-    view = desk.client.history(PRODUCT, DAYS[0])
+    workspace.workspace.engines.history = SimpleNamespace(commits=lambda *_: found)  # type: ignore[misc,assignment]
+    view = workspace.client.history(PRODUCT, DAYS[0])
     assert [one.kind for one in view.commits] == ["rollback", "publish"]
     told = "\n".join(render_commits(view, 80))
     assert told.count("errata rollback of bf-1") == 1

@@ -16,7 +16,7 @@ from errata.model.partition import Grain
 from errata.model.product import Input, Person, Product, Project, Role, Target, Transform
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.request import Request
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
 class Stop(Exception):
@@ -44,10 +44,12 @@ def test_the_target_is_read_before_any_input(tmp_path: Path) -> None:
     people = {"ana": Person("ana", (Role.REQUESTER,))}
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         project = Project("x", str(tmp_path), "", {}, {"p": product}, people=people)
-        desk = Desk(project, ledger, engines, lambda: datetime(2026, 1, 1, tzinfo=UTC), print, lambda *_: None)  # type: ignore[arg-type,return-value]
+        workspace = Workspace(
+            project, ledger, engines, lambda: datetime(2026, 1, 1, tzinfo=UTC), print, lambda *_: None
+        )  # type: ignore[arg-type,return-value]
         request = Request("p", "reason", "ana", partitions="2026-01-01")
         with pytest.raises(Stop):
-            make_plan(desk, Actor("ana", "u", "h"), request, dry_run=True)
+            make_plan(workspace, Actor("ana", "u", "h"), request, dry_run=True)
     assert seen == ["target", "raw"]
 
 
@@ -79,10 +81,12 @@ def test_own_output_is_known_from_the_target_and_never_read_again(tmp_path: Path
     people = {"ana": Person("ana", (Role.REQUESTER,))}
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         project = Project("x", str(tmp_path), "", {}, {"p": product}, people=people)
-        desk = Desk(project, ledger, engines, lambda: datetime(2026, 1, 1, tzinfo=UTC), print, lambda *_: None)  # type: ignore[arg-type,return-value]
+        workspace = Workspace(
+            project, ledger, engines, lambda: datetime(2026, 1, 1, tzinfo=UTC), print, lambda *_: None
+        )  # type: ignore[arg-type,return-value]
         with pytest.raises(Stop):
             make_plan(
-                desk, Actor("ana", "u", "h"), Request("p", "reason", "ana", partitions="2026-01-01"), dry_run=True
+                workspace, Actor("ana", "u", "h"), Request("p", "reason", "ana", partitions="2026-01-01"), dry_run=True
             )
     assert seen == ["raw"]
 

@@ -91,7 +91,7 @@ class Place:
         newest, run = self.house.ledger.latest_candidate(self.run), self.house.ledger.run(self.run)
         assert newest is not None
         manifest = self.house.ledger.manifest(self.run)
-        update_previews(self.house.desk, ANA, run, manifest, newest, passed=passed)
+        update_previews(self.house.workspace, ANA, run, manifest, newest, passed=passed)
 
 
 @pytest.fixture
@@ -105,8 +105,8 @@ def place(tmp_path: Path) -> Iterator[Place]:
     )
     house.ledger.manifest = lambda *_: sealed  # type: ignore[method-assign]
     tags, views = Tags(), Views()
-    house.desk.engines.pins, house.desk.engines.writer = tags, views  # type: ignore[misc,assignment]
-    house.desk.engines.suppressions = SimpleNamespace(watermark=lambda _: "")  # type: ignore[misc,assignment]
+    house.workspace.engines.pins, house.workspace.engines.writer = tags, views  # type: ignore[misc,assignment]
+    house.workspace.engines.suppressions = SimpleNamespace(watermark=lambda _: "")  # type: ignore[misc,assignment]
     house.approve("bo")
     house.judged()
     yield Place(house, tags, views)
@@ -125,7 +125,7 @@ def test_a_candidate_is_readable_by_name_and_main_stays(place: Place):
     assert place.dark().already
     assert place.house.actions() == before
     assert [action for action in before if action.startswith("dark.")] == ["dark.intended", "dark.published"]
-    shown = read_newest_preview(place.house.desk, place.house.run)
+    shown = read_newest_preview(place.house.workspace, place.house.run)
     assert shown is not None
     assert (shown["name"], shown["person"]) == (name, "bo")
 
@@ -169,7 +169,7 @@ def test_who_may_not_publish_may_not_name_a_candidate_either(place: Place):
     """The requester is told to ask another, everyone else to ask a publisher."""
     with pytest.raises(PermissionRefused):
         place.dark("ana")
-    people = place.house.desk.project.people
+    people = place.house.workspace.project.people
     place.house.staff(ana=replace(people["ana"], roles=people["bo"].roles))
     with pytest.raises(ApprovalRefused, match="someone other than the requester"):
         place.dark("ana")
@@ -202,7 +202,7 @@ def test_the_name_goes_with_the_candidate_when_that_is_made_anew(place: Place):
     assert place.tags.held[TABLE][made.name] == "902"
     assert made.view in place.views.made
     assert place.dark(compare=True).already
-    assert find_preview_refs(place.house.desk, place.house.run, place.house.manifest) == [
+    assert find_preview_refs(place.house.workspace, place.house.run, place.house.manifest) == [
         (TABLE, made.name), (TABLE, f"{made.name}_before"),
     ]  # fmt: skip
 
@@ -224,20 +224,20 @@ def test_a_name_that_says_otherwise_than_the_gate_is_withdrawn(place: Place, pas
     place.judged_again(passed=passed)
     assert place.tags.held[TABLE] == {"main": "800"}
     assert place.views.made == {}
-    assert read_newest_preview(place.house.desk, place.house.run) is None
-    assert find_preview_views(place.house.desk, place.house.run) == []
+    assert read_newest_preview(place.house.workspace, place.house.run) is None
+    assert find_preview_views(place.house.workspace, place.house.run) == []
     assert any(made.name in line for line in place.house.said)
 
 
 def test_cleanup_takes_names_and_views_but_not_what_another_run_took_over(place: Place):
     """By what the name stands for now: its snapshot is ours, or it is someone else's."""
-    desk, run = place.house.desk, place.house.run
+    workspace, run = place.house.workspace, place.house.run
     place.dark(name="preview", compare=True)
-    assert find_preview_refs(desk, run, place.house.manifest) == [(TABLE, "preview"), (TABLE, "preview_before")]
-    assert find_preview_views(desk, run) == ["lake.fin.errata_compare_daily_revenue_preview"]
+    assert find_preview_refs(workspace, run, place.house.manifest) == [(TABLE, "preview"), (TABLE, "preview_before")]
+    assert find_preview_views(workspace, run) == ["lake.fin.errata_compare_daily_revenue_preview"]
     place.tags.held[TABLE]["preview"] = "7777"
-    assert find_preview_refs(desk, run, place.house.manifest) == []
-    assert find_preview_owner(desk, run, "preview", "7777") is None
+    assert find_preview_refs(workspace, run, place.house.manifest) == []
+    assert find_preview_owner(workspace, run, "preview", "7777") is None
 
 
 def test_a_name_may_be_taken_over_by_another_run_which_is_said_to_both(place: Place, tmp_path: Path):
@@ -246,20 +246,20 @@ def test_a_name_may_be_taken_over_by_another_run_which_is_said_to_both(place: Pl
     other = office(tmp_path, requester="cy")
     sealed = replace(other.manifest, target=replace(other.manifest.target, base_snapshot_id="800"))
     other.ledger.manifest = lambda *_: sealed  # type: ignore[method-assign]
-    other.use(replace(place.house.desk.project))
-    other.desk = replace(other.desk, engines=place.house.desk.engines)
+    other.use(replace(place.house.workspace.project))
+    other.workspace = replace(other.workspace, engines=place.house.workspace.engines)
     for state in (RunState.APPROVED, RunState.RUNNING, RunState.STAGED):
         other.ledger.move(other.run.run_id, state, actor=ANA)
     made = other.ledger.intend_candidate(other.run.run_id, "d" * 64, ANA)
     other.ledger.record_candidate(other.run.run_id, made.n, None, "1901", ANA, {"rows": {}})
     other.verdict(OK)
-    view = publish_preview(other.desk, BO, other.run.run_id, "preview", compare=True, rejected=False)
+    view = publish_preview(other.workspace, BO, other.run.run_id, "preview", compare=True, rejected=False)
     assert view.warnings == (f"preview stood for the candidate of {place.run} until now",)
     assert place.tags.held[TABLE]["preview"] == "1901"
-    assert read_newest_preview(place.house.desk, place.house.run) is None
-    assert find_preview_refs(place.house.desk, place.house.run, place.house.manifest) == []
-    assert find_preview_views(place.house.desk, place.house.run) == []
-    assert find_preview_views(other.desk, other.run) == ["lake.fin.errata_compare_daily_revenue_preview"]
+    assert read_newest_preview(place.house.workspace, place.house.run) is None
+    assert find_preview_refs(place.house.workspace, place.house.run, place.house.manifest) == []
+    assert find_preview_views(place.house.workspace, place.house.run) == []
+    assert find_preview_views(other.workspace, other.run) == ["lake.fin.errata_compare_daily_revenue_preview"]
     other.ledger.close()
 
 
@@ -282,9 +282,9 @@ def test_an_error_at_any_boundary_leaves_a_state_from_which_the_command_goes_on(
 
     with arm(point, fail), pytest.raises(EngineError, match="raised here"):
         place.dark(compare=True)
-    names = {ref for _, ref in find_preview_refs(place.house.desk, place.house.run, place.house.manifest)}
+    names = {ref for _, ref in find_preview_refs(place.house.workspace, place.house.run, place.house.manifest)}
     assert set(place.tags.held[TABLE]) - {"main"} <= names
-    assert set(place.views.made) <= set(find_preview_views(place.house.desk, place.house.run))
+    assert set(place.views.made) <= set(find_preview_views(place.house.workspace, place.house.run))
     view = place.dark(compare=True)
     assert (view.already, view.warnings, list(place.views.made)) == (False, (), [view.view])
     assert place.dark(compare=True).already
@@ -292,7 +292,7 @@ def test_an_error_at_any_boundary_leaves_a_state_from_which_the_command_goes_on(
 
 def test_erased_subjects_are_looked_for_before_anyone_can_read_the_candidate(place: Place):
     """The list moved on since the gate: judge again first."""
-    place.house.desk.engines.suppressions = SimpleNamespace(watermark=lambda _: "42")  # type: ignore[misc,assignment]
+    place.house.workspace.engines.suppressions = SimpleNamespace(watermark=lambda _: "42")  # type: ignore[misc,assignment]
     with pytest.raises(StateRefused, match="the list of suppressed subjects has moved"):
         place.dark()
     assert place.tags.held[TABLE] == {"main": "800"}

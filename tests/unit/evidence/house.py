@@ -33,7 +33,7 @@ from errata.model.product import Comparison, Person, Product, Project, Role
 from errata.model.product.project import EvidenceSettings
 from errata.model.run import RunState
 from errata.model.table import DataFile
-from errata.workspace import Desk
+from errata.workspace import Workspace
 from unit.planning.worlds import PRODUCT, PROJECT, ask, plan
 
 S = RunState
@@ -83,7 +83,7 @@ class House:
 
     root: Path
     ledger: Ledger
-    desk: Desk
+    workspace: Workspace
     key: SigningKey
     measurer: Measurer
     made: int = 0
@@ -107,12 +107,12 @@ class House:
         measurer = Measurer()
         outside = SimpleNamespace(outside=lambda *_: OutsideScope(28))
         engines = SimpleNamespace(measurer=measurer, outside=outside)
-        desk = Desk(project, ledger, engines, lambda: datetime.now(UTC), lambda _: None, lambda *_: None)  # type: ignore[arg-type,return-value]
-        return cls(root, ledger, desk, load_signing_key("errata.key", root), measurer)
+        workspace = Workspace(project, ledger, engines, lambda: datetime.now(UTC), lambda _: None, lambda *_: None)  # type: ignore[arg-type,return-value]
+        return cls(root, ledger, workspace, load_signing_key("errata.key", root), measurer)
 
     @property
     def project(self) -> Project:
-        return self.desk.project
+        return self.workspace.project
 
     @property
     def product(self) -> Product:
@@ -123,7 +123,7 @@ class House:
         return (self.root / "errata.key.pub").read_bytes()
 
     def actor(self, person: str) -> Actor:
-        return Actor(person, f"{person}-os", "desk-7", self.project.single_user)
+        return Actor(person, f"{person}-os", "workspace-7", self.project.single_user)
 
     def planned(self, reason: str = "FX rates inverted", days: Sequence[str] = DAYS, **more: Any) -> str:
         asked = ask(reason=reason, partitions=list(days), requester=self.ledger.alias("ana"), **more)
@@ -247,7 +247,7 @@ class House:
         )  # fmt: skip
 
     def release(self, run_id: str, person: str, break_glass: str) -> dict[str, Any]:
-        found = load_judged_candidate(self.desk, self.ledger.run(run_id))
+        found = load_judged_candidate(self.workspace, self.ledger.run(run_id))
         assert found is not None
         record, _ = self.ledger.record_release(
             run_id, found.subject.content, candidate_n=found.candidate.n, person=person, kind="publish",
@@ -279,7 +279,7 @@ class House:
         return self.exported(run_id, with_diff=with_diff)[1]
 
     def exported(self, run_id: str, *, with_diff: bool = True) -> tuple[EvidenceView, bytes]:
-        return export_evidence(self.desk, self.actor("bo"), run_id, with_diff=with_diff)
+        return export_evidence(self.workspace, self.actor("bo"), run_id, with_diff=with_diff)
 
     def cases(self) -> dict[str, str]:
         """A run in every state there is, all in one ledger, so that each meets entries of the others."""

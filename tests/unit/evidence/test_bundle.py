@@ -92,7 +92,7 @@ def test_modes_beside_the_target_have_other_files_than_the_candidate(new_house: 
     house = new_house()
     beside = {"corrections": "lake.fin.corrections", "versions": "lake.fin.versions", "view": "lake.fin.current"}
     product = replace(house.product, publish=Publish(mode=mode, **({} if mode == "replace_partitions" else beside)))
-    house.desk = replace(house.desk, project=replace(house.project, products={product.name: product}))
+    house.workspace = replace(house.workspace, project=replace(house.project, products={product.name: product}))
     run_id = house.judged()
     assert house.plans[run_id].publish.mode == mode
     house.written_anew = True
@@ -159,7 +159,7 @@ def test_entries_of_an_older_release_are_whole_or_vouched_for(new_house: NewHous
     assert shapes[-2:] == [{"seq", "hash"}, {"seq", "run", "content_sha256"}]
 
     def edit(entries: list[dict[str, str]]) -> None:
-        entries[3]["whole"] = entries[3]["whole"].replace("desk-7", "desk-8")
+        entries[3]["whole"] = entries[3]["whole"].replace("workspace-7", "workspace-8")
 
     assert not verify(with_lines(bundle, house.key, edit), [house.public]).ok
 
@@ -256,7 +256,7 @@ def test_a_broken_audit_gives_no_evidence(new_house: NewHouse):
 def test_without_a_key_there_is_no_evidence(new_house: NewHouse):
     """There is no default key, and no unsigned bundle."""
     house = new_house()
-    house.desk = replace(house.desk, project=replace(house.project, evidence=EvidenceSettings()))
+    house.workspace = replace(house.workspace, project=replace(house.project, evidence=EvidenceSettings()))
     with pytest.raises(KeyRefused):
         house.export(house.planned())
 
@@ -381,7 +381,7 @@ def test_groups_holds_and_names_are_on_the_cover(new_house: NewHouse):
     """In how many steps readers got it, who did not wait and why, and under which name it could be read before."""
     house = new_house()
     product = replace(house.product, publish=Publish(groups=Groups(1, "30min")))
-    house.desk = replace(house.desk, project=replace(house.project, products={product.name: product}))
+    house.workspace = replace(house.workspace, project=replace(house.project, products={product.name: product}))
     run_id, bo = house.judged(), house.actor("bo")
     house.ledger.note(run_id, bo, "dark.published", {"name": "preview", "snapshot_id": "1", "view": None})
     told = {"n": [1], "of": 2, "hold": "30min", "hold_seconds": 1800, "early": True}

@@ -28,23 +28,23 @@ def here(tmp_path: Path) -> Office:
     made = office(tmp_path)
     (tmp_path / "worm").mkdir()
     generate_key_pair(tmp_path / "signing")
-    made.use(replace(made.desk.project, evidence=EvidenceSettings("signing", str(tmp_path / "worm"), 3600)))
+    made.use(replace(made.workspace.project, evidence=EvidenceSettings("signing", str(tmp_path / "worm"), 3600)))
     return made
 
 
 def settings(here: Office, **changed: object) -> None:
-    here.use(replace(here.desk.project, evidence=replace(here.desk.project.evidence, **changed)))
+    here.use(replace(here.workspace.project, evidence=replace(here.workspace.project.evidence, **changed)))
 
 
 def published(here: Office, kind: str = "publish") -> None:
     if kind == "publish" and here.state == "planned":
         here.judged()
-    log = LedgerLog(here.desk, BO, here.run.run_id, kind, "lake.fin.daily_revenue", DAYS, "because", {})
+    log = LedgerLog(here.workspace, BO, here.run.run_id, kind, "lake.fin.daily_revenue", DAYS, "because", {})
     log.record_committed(log.open_intent(DETAIL), f"s-{kind}")
 
 
 def heads(here: Office) -> list[int]:
-    return [one.head.seq for one in read_heads(Path(here.desk.project.root) / "worm", None)]
+    return [one.head.seq for one in read_heads(Path(here.workspace.project.root) / "worm", None)]
 
 
 def entries(here: Office) -> int:
@@ -80,27 +80,27 @@ def test_without_a_place_nothing_is_exported_and_nothing_is_asked(tmp_path: Path
 )
 def test_an_export_that_fails_is_told_and_takes_nothing_back(here: Office, broken: dict[str, str], says: str):
     """What was published stays published; the head comes with the next export."""
-    good = here.desk.project.evidence
+    good = here.workspace.project.evidence
     settings(here, **broken)
     published(here)
     assert here.state == "published"
     (said,) = here.said
     assert says in said
     assert "errata audit head" in said
-    here.use(replace(here.desk.project, evidence=good))
-    lag = measure_lag(here.desk.project, here.ledger)
+    here.use(replace(here.workspace.project, evidence=good))
+    lag = measure_lag(here.workspace.project, here.ledger)
     assert (lag.newest, lag.behind, lag.late) == (0, entries(here), False)
     here.client.audit_head()
     assert heads(here) == [entries(here)]
-    assert measure_lag(here.desk.project, here.ledger).behind == 0
+    assert measure_lag(here.workspace.project, here.ledger).behind == 0
 
 
 def test_the_lag_is_bounded_because_the_next_publication_is_refused(here: Office):
     """Longer than ``max_lag`` without a head nothing more is published; a rollback still is."""
     here.judged()
-    log = LedgerLog(here.desk, BO, here.run.run_id, "publish", "lake.fin.daily_revenue", DAYS[:1], "because", {})
+    log = LedgerLog(here.workspace, BO, here.run.run_id, "publish", "lake.fin.daily_revenue", DAYS[:1], "because", {})
     settings(here, key="nowhere")
-    log = replace(log, desk=here.desk)
+    log = replace(log, workspace=here.workspace)
     log.record_committed(log.open_intent(DETAIL), "s1")
     rest = replace(log, partitions=DAYS[1:])
     with here.later(hours=2):
@@ -114,7 +114,7 @@ def test_the_lag_is_bounded_because_the_next_publication_is_refused(here: Office
         back = replace(log, kind="rollback")
         back.record_abandoned(back.open_intent(DETAIL), "only asked whether it may")
         settings(here, key="signing")
-        replace(rest, desk=here.desk).open_intent(DETAIL)
+        replace(rest, workspace=here.workspace).open_intent(DETAIL)
         assert heads(here) == [entries(here) - 1]
 
 
@@ -165,8 +165,8 @@ def test_a_ledger_that_was_made_anew_is_found_by_its_id(here: Office, tmp_path: 
     here.client.audit_head()
     here.ledger.close()
     new = Ledger.open(f"sqlite:///{tmp_path}/anew.db")
-    here.desk = replace(here.desk, ledger=new)
-    here.use(here.desk.project)
+    here.workspace = replace(here.workspace, ledger=new)
+    here.use(here.workspace.project)
     view = here.client.audit_verify()
     assert not view.ok
     assert "made anew" in (view.reason or "")
@@ -177,8 +177,10 @@ def test_heads_of_other_projects_may_share_the_directory(here: Office, tmp_path:
     here.client.audit_head()
     (tmp_path / "other").mkdir()
     other = office(tmp_path / "other")
-    other.desk = replace(other.desk, ledger=Ledger.open(f"sqlite:///{tmp_path}/other/own.db"))
-    other.use(replace(other.desk.project, name="clv", evidence=here.desk.project.evidence, root=str(tmp_path)))
+    other.workspace = replace(other.workspace, ledger=Ledger.open(f"sqlite:///{tmp_path}/other/own.db"))
+    other.use(
+        replace(other.workspace.project, name="clv", evidence=here.workspace.project.evidence, root=str(tmp_path))
+    )
     (foreign,) = other.client.audit_head().files
     view = here.client.audit_verify()
     assert view.ok
@@ -206,7 +208,7 @@ def test_a_rebuilt_log_stops_publication_before_anyone_asks(here: Office, tmp_pa
     with sqlite3.connect(tmp_path / "ledger.db") as raw:
         raw.execute("DROP TRIGGER audit_no_update")
         raw.execute("UPDATE audit SET hash = ? WHERE seq = 1", ("0f" * 32,))
-    log = LedgerLog(here.desk, BO, here.run.run_id, "publish", "lake.fin.daily_revenue", DAYS, "because", {})
+    log = LedgerLog(here.workspace, BO, here.run.run_id, "publish", "lake.fin.daily_revenue", DAYS, "because", {})
     with pytest.raises(AuditBroken, match="cut, rebuilt or forked"):
         log.open_intent(DETAIL)
     with pytest.raises(AuditBroken, match="cut, rebuilt or forked"):

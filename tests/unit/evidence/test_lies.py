@@ -198,7 +198,7 @@ def hide_well(entries: list[Any]) -> None:
 
 def edit(entries: list[Any]) -> None:
     at = own(entries)[1]
-    entries[at]["content"] = entries[at]["content"].replace("desk-7", "desk-8", 1)
+    entries[at]["content"] = entries[at]["content"].replace("workspace-7", "workspace-8", 1)
 
 
 def cut(entries: list[Any]) -> list[Any]:

@@ -34,16 +34,18 @@ def test_a_change_that_was_overtaken_is_made_on_what_the_other_left(tmp_path: Pa
     """The second change is a fact of its own and counts, instead of vanishing behind the first."""
     made = office(tmp_path)
     sealed = replace(made.manifest, compare=(Comparison("gross", "sum(gross)", warn="5%"),))
-    product = replace(made.desk.product("fin.daily_revenue"), compare=(Comparison("gross", "sum(gross)", warn="9%"),))
+    product = replace(
+        made.workspace.product("fin.daily_revenue"), compare=(Comparison("gross", "sum(gross)", warn="9%"),)
+    )
     theirs = {"person": "dana", "rules": {"compare": [{"name": "gross", "metric": "sum(gross)", "warn": "7%"}]}}
-    desk = replace(
-        made.desk,
-        project=replace(made.desk.project, products={product.name: product}),
+    workspace = replace(
+        made.workspace,
+        project=replace(made.workspace.project, products={product.name: product}),
         ledger=Overtaken(made.ledger, theirs),  # type: ignore[arg-type]
     )
-    after = change_thresholds(desk, BO, made.run, sealed, "known campaign")
+    after = change_thresholds(workspace, BO, made.run, sealed, "known campaign")
     assert after.compare[0].warn == "9%"
-    kept = read_threshold_changes(made.desk, made.run)
+    kept = read_threshold_changes(made.workspace, made.run)
     assert [(one["person"], one["rules"]["compare"][0]["warn"]) for one in kept] == [("dana", "7%"), ("bo", "9%")]
     assert kept[1]["changes"] == [{"name": "gross", "before": {"warn": "7%"}, "after": {"warn": "9%"}}]
     made.ledger.close()

@@ -19,5 +19,5 @@ def test_a_verdict_rests_on_the_acceptance_of_its_own_findings(tmp_path: Path):
     for why, findings in (("known campaign", found), ("the other numbers, too", "f" * 64)):
         made.ledger.accept_warning(made.run.run_id, "moved", why, "bo", BO, findings)
     made.judged({**WARNED, "accepted_by": "bo"})
-    assert [one.why for one in find_verdict_acceptances(made.desk, made.run)] == ["known campaign"]
+    assert [one.why for one in find_verdict_acceptances(made.workspace, made.run)] == ["known campaign"]
     made.ledger.close()

@@ -10,8 +10,8 @@ from errata.model.audit import Actor
 from errata.model.manifest import Chunk
 from errata.model.run import RunState
 
-ANA = Actor("ana", "ana-os", "desk")
-BO = Actor("bo", "bo-os", "desk")
+ANA = Actor("ana", "ana-os", "workspace")
+BO = Actor("bo", "bo-os", "workspace")
 TABLE = "lake.fin.daily_revenue"
 DAYS = ("2026-01-01", "2026-01-02", "2026-01-03")
 ALIVE = Owner("w1", "elsewhere", 1, "boot/ns/1")

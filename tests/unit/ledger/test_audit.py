@@ -120,7 +120,7 @@ def test_an_entry_is_hashed_as_documented(ledger: Ledger):
     name = {handle: pseudonym for pseudonym, handle in ledger.people().items()}
     told = {
         "at": entry.at,
-        "actor": {"person": name["ana"], "os_user": name["ana-os"], "host": "desk", "single_user": False},
+        "actor": {"person": name["ana"], "os_user": name["ana-os"], "host": "workspace", "single_user": False},
         "action": "note",
         "run_id": None,
         "body": {"a": ["x"], "b": 1},

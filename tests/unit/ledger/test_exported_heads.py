@@ -150,7 +150,7 @@ def test_every_cut_tail_is_found_with_the_head_of_the_ledger_set_back(forger: Fo
 
 def test_a_log_that_was_written_anew_from_the_start_is_found(forger: Forger):
     """Other people, other deeds, as many entries."""
-    anew = [replace(one, actor=Actor("eve", "eve", "desk"), body={}) for one in forger.true]
+    anew = [replace(one, actor=Actor("eve", "eve", "workspace"), body={}) for one in forger.true]
     found = forger.check(rehashed(anew))
     assert (found.ok, found.first_bad) == (False, 1)
 

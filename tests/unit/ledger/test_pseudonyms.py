@@ -21,7 +21,7 @@ from unit.ledger.shell import Shell, refused
 from unit.ledger.steps import ANA, BO, DAYS, TABLE, plan, publish, run_in, settle
 
 WORDS = "I know the campaign, Quirrell told me"
-WHO = Actor("quirrell-q", "quirrell-os", "desk")
+WHO = Actor("quirrell-q", "quirrell-os", "workspace")
 
 
 def decided(ledger: Ledger) -> None:
@@ -111,7 +111,7 @@ def test_no_byte_of_an_erased_person_is_left_in_the_file(ledger: Ledger, url: st
         return sum(file.read_bytes().count(word.encode()) for file in path.parent.glob(f"{path.name}*"))
 
     for number in range(40):  # names move between pages as the table grows
-        ledger.note(None, Actor(f"{WHO.person}-{number}", "", "desk"), "note", {"note": f"{WORDS} {number}"})
+        ledger.note(None, Actor(f"{WHO.person}-{number}", "", "workspace"), "note", {"note": f"{WORDS} {number}"})
     decided(ledger)
     secret = ledger._read(lambda conn: _secret(conn, WHO.person))
     assert found(WHO.os_user)
@@ -282,8 +282,8 @@ def test_as_stored_shows_what_is_hashed(ledger: Ledger):
 def test_an_account_that_nobody_else_used_is_named_when_its_person_is_erased(ledger: Ledger):
     """It is a name of its own, and often says who it was; one that others share says nothing about one of them."""
     decided(ledger)
-    ledger.note(None, Actor(WHO.person, "shared", "desk"), "noted")
-    ledger.note(None, Actor("ana", "shared", "desk"), "noted")
+    ledger.note(None, Actor(WHO.person, "shared", "workspace"), "noted")
+    ledger.note(None, Actor("ana", "shared", "workspace"), "noted")
     done = ledger.erase_person(WHO.person, "asked for it", ANA)
     assert done.accounts == (WHO.os_user,)
     assert ledger.erase_person(WHO.os_user, "asked for it", ANA).accounts == ()

@@ -22,7 +22,7 @@ BALANCE = Reconciliation("gross", "raw", "sum(amnt)", "sum(gross)")
 LINES = {"checks[0]": 20, "checks[1]": 22, "checks[1].expression": 23, "reconcile[0]": 30}
 
 
-def _desk(describe: Any) -> Any:
+def _workspace(describe: Any) -> Any:
     project = SimpleNamespace(redact=lambda text: text)
     return SimpleNamespace(project=project, engines=SimpleNamespace(tables=SimpleNamespace(describe=describe)))
 
@@ -46,7 +46,7 @@ def test_all_flaws_are_told_at_once_by_file_and_line() -> None:
     raw = input_pin("raw", "lake.raw.tx", "business_date", "date")
     run = manifest(checks=CHECKS, reconcile=(BALANCE,), inputs=(raw,))
     with pytest.raises(ProjectFileError) as refusal:
-        refuse_flawed_rules(_desk(_describe), _product(), run)
+        refuse_flawed_rules(_workspace(_describe), _product(), run)
     title, odd, gross = refusal.value.message.splitlines()
     assert title == "the plan was refused: 2 rules of fin.daily_revenue cannot be measured"
     assert odd.startswith("  products/p.yaml:23: checks[1].expression: check odd: expression ")
@@ -62,4 +62,4 @@ def test_all_flaws_are_told_at_once_by_file_and_line() -> None:
 def test_an_input_that_cannot_be_described_is_not_held_against_its_rules() -> None:
     """Files are not opened and a missing table is reported elsewhere: only what is known is judged."""
     raw = input_pin("raw", "lake.raw.tx", "business_date", "date")
-    refuse_flawed_rules(_desk(_gone), _product(), manifest(reconcile=(BALANCE,), inputs=(raw,)))
+    refuse_flawed_rules(_workspace(_gone), _product(), manifest(reconcile=(BALANCE,), inputs=(raw,)))

@@ -27,95 +27,108 @@ from support.office import ANA, DAYS, FILES, Office, office
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Office]:
+def workspace(tmp_path: Path) -> Iterator[Office]:
     made = office(tmp_path)
-    made.desk.engines.suppressions = FakeSuppressions()  # type: ignore[misc]
+    made.workspace.engines.suppressions = FakeSuppressions()  # type: ignore[misc]
     made.judged()
     yield made
     made.ledger.close()
 
 
-def fake(desk: Office) -> FakeSuppressions:
-    found = desk.desk.engines.suppressions
+def fake(workspace: Office) -> FakeSuppressions:
+    found = workspace.workspace.engines.suppressions
     assert isinstance(found, FakeSuppressions)
     return found
 
 
-def newest(desk: Office) -> CandidateRecord:
-    found = desk.ledger.latest_candidate(desk.run.run_id)
+def newest(workspace: Office) -> CandidateRecord:
+    found = workspace.ledger.latest_candidate(workspace.run.run_id)
     assert found is not None
     return found
 
 
-def judge(desk: Office) -> None:
-    check_candidate_erasure(desk.desk, ANA, desk.run, desk.manifest, newest(desk))
+def judge(workspace: Office) -> None:
+    check_candidate_erasure(workspace.workspace, ANA, workspace.run, workspace.manifest, newest(workspace))
 
 
-def require(desk: Office) -> str:
-    return require_erasure_check(desk.desk, ANA, desk.run, newest(desk))
+def require(workspace: Office) -> str:
+    return require_erasure_check(workspace.workspace, ANA, workspace.run, newest(workspace))
 
 
-def undo(desk: Office, *, rewrite: bool = False) -> Replacement:
+def undo(workspace: Office, *, rewrite: bool = False) -> Replacement:
     return Replacement(
-        kind="rollback", run_id=desk.run.run_id, manifest_digest="", target=desk.manifest.target, partitions=DAYS,
+        kind="rollback", run_id=workspace.run.run_id, manifest_digest="", target=workspace.manifest.target,
+        partitions=DAYS,
         expected={}, base_snapshot_id=None, add=group_by_partition(FILES, DAYS), add_from=() if rewrite else ("77",),
         undo_days=30, keep_refs={}, content_columns=(), rewrite={"88": DAYS[:1]} if rewrite else {},
     )  # fmt: skip
 
 
-def test_without_a_list_nothing_is_asked_and_nothing_is_kept(desk: Office):
+def test_without_a_list_nothing_is_asked_and_nothing_is_kept(workspace: Office):
     """No fact, no question about rows, no word in the publication."""
-    judge(desk)
-    assert watermark_fields(require(desk)) == {}
-    assert watermark_fields(require_clean_rollback(desk.desk, ANA, desk.run, desk.manifest, undo(desk))) == {}
-    assert fake(desk).asked == []
-    assert not [name for name in desk.ledger.facts(desk.run.run_id) if name.startswith("unsuppressed")]
+    judge(workspace)
+    assert watermark_fields(require(workspace)) == {}
+    assert (
+        watermark_fields(
+            require_clean_rollback(workspace.workspace, ANA, workspace.run, workspace.manifest, undo(workspace))
+        )
+        == {}
+    )
+    assert fake(workspace).asked == []
+    assert not [name for name in workspace.ledger.facts(workspace.run.run_id) if name.startswith("unsuppressed")]
 
 
-def test_a_candidate_counts_for_the_watermark_at_which_it_was_judged(desk: Office):
+def test_a_candidate_counts_for_the_watermark_at_which_it_was_judged(workspace: Office):
     """A list that grew voids it until it is judged again; another candidate needs its own judgement."""
-    fake(desk).suppress("ann")
-    judge(desk)
-    assert watermark_fields(require(desk)) == {"watermark": "1"}
-    fake(desk).suppress("ben")
+    fake(workspace).suppress("ann")
+    judge(workspace)
+    assert watermark_fields(require(workspace)) == {"watermark": "1"}
+    fake(workspace).suppress("ben")
     with pytest.raises(StateRefused, match="assemble and validate again") as refused:
-        require(desk)
-    assert refused.value.hint == f"errata validate {desk.run.run_id}"
-    assert desk.actions()[-1] == "refused"
-    judge(desk)
-    assert require(desk) == "2"
-    desk.candidate()
+        require(workspace)
+    assert refused.value.hint == f"errata validate {workspace.run.run_id}"
+    assert workspace.actions()[-1] == "refused"
+    judge(workspace)
+    assert require(workspace) == "2"
+    workspace.candidate()
     with pytest.raises(StateRefused):
-        require(desk)
+        require(workspace)
 
 
-def test_a_candidate_with_someone_on_the_list_is_never_judged_free(desk: Office):
+def test_a_candidate_with_someone_on_the_list_is_never_judged_free(workspace: Office):
     """The refusal names the partitions; asking again refuses again."""
-    fake(desk).suppress("ann", DAYS[1])
+    fake(workspace).suppress("ann", DAYS[1])
     for _ in range(2):
         with pytest.raises(StateRefused, match=f"suppressed subjects in {DAYS[1]}"):
-            judge(desk)
+            judge(workspace)
     with pytest.raises(StateRefused):
-        require(desk)
+        require(workspace)
 
 
 @pytest.mark.parametrize("rewrite", [False, True])
-def test_what_would_return_is_asked_about_by_snapshot(desk: Office, rewrite: bool):
+def test_what_would_return_is_asked_about_by_snapshot(workspace: Office, rewrite: bool):
     """Files that are put back, and rows that would be written anew, alike."""
-    fake(desk).suppress("ann", DAYS[0])
+    fake(workspace).suppress("ann", DAYS[0])
     with pytest.raises(StateRefused, match=f"bring back rows of suppressed subjects in {DAYS[0]}"):
-        require_clean_rollback(desk.desk, ANA, desk.run, desk.manifest, undo(desk, rewrite=rewrite))
-    assert fake(desk).asked == [{"88": DAYS[:1]}] if rewrite else [{"77": DAYS}]
-    fake(desk).where["ann"] = ()
-    assert require_clean_rollback(desk.desk, ANA, desk.run, desk.manifest, undo(desk, rewrite=rewrite)) == "1"
+        require_clean_rollback(
+            workspace.workspace, ANA, workspace.run, workspace.manifest, undo(workspace, rewrite=rewrite)
+        )
+    assert fake(workspace).asked == [{"88": DAYS[:1]}] if rewrite else [{"77": DAYS}]
+    fake(workspace).where["ann"] = ()
+    assert (
+        require_clean_rollback(
+            workspace.workspace, ANA, workspace.run, workspace.manifest, undo(workspace, rewrite=rewrite)
+        )
+        == "1"
+    )
 
 
 def test_an_earlier_version_that_holds_someone_on_the_list_is_not_shown_again(tmp_path: Path):
     """A rollback of versions moves no file and still brings rows back; below the first version there is none."""
     place = office(tmp_path, publish=Publish("version", versions="lake.fin.v"))
     listed = FakeSuppressions()
-    place.desk.engines.suppressions = listed  # type: ignore[misc]
-    place.desk.engines.beside = SimpleNamespace(head=lambda table: f"head of {table}")  # type: ignore[misc]
+    place.workspace.engines.suppressions = listed  # type: ignore[misc]
+    place.workspace.engines.beside = SimpleNamespace(head=lambda table: f"head of {table}")  # type: ignore[misc]
     place.judged()
     earlier = place.ledger.record_run(
         "bf-earlier", canonical_bytes({"format": "errata.manifest/1"}), product=place.run.product,
@@ -135,7 +148,7 @@ def test_an_earlier_version_that_holds_someone_on_the_list_is_not_shown_again(tm
     assert listed.asked == [{"head of lake.fin.v": [DAYS[0]]}]
     assert place.state == "published"
     listed.where["ann"] = ()
-    assert require_clean_versions(place.desk, ANA, place.run, place.manifest, DAYS) == "1"
-    assert require_clean_versions(place.desk, ANA, place.run, place.manifest, DAYS[1:]) == "1"
+    assert require_clean_versions(place.workspace, ANA, place.run, place.manifest, DAYS) == "1"
+    assert require_clean_versions(place.workspace, ANA, place.run, place.manifest, DAYS[1:]) == "1"
     assert len(listed.asked) == 2
     place.ledger.close()

@@ -12,13 +12,13 @@ from errata.errors import RunExpired
 from errata.model.audit import Actor
 from errata.publishing.follow_up import process_outbox
 
-ANA = Actor("ana", "ana-os", "desk")
+ANA = Actor("ana", "ana-os", "workspace")
 DAY = "2026-01-01"
 
 
 @dataclass
 class World:
-    """A desk of stubs: one committed publication and its debt."""
+    """A workspace of stubs: one committed publication and its debt."""
 
     owed: dict[str, Any]
     later: dict[str, Any] | None = None  # what its rollback owes
@@ -32,7 +32,7 @@ class World:
     paid: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def desk(self) -> Any:
+    def workspace(self) -> Any:
         def publication(pub_id: str) -> SimpleNamespace:
             return SimpleNamespace(
                 pub_id=pub_id, run_id="bf-1", table="lake.t", partitions=(DAY,), reason="why",
@@ -87,16 +87,16 @@ class World:
 def test_correction_rows_are_written_and_the_debt_is_struck_out() -> None:
     """The table is made first, by the statement of the plan."""
     world = World({"corrections": "lake.c"})
-    assert process_outbox(world.desk, ANA) == ()
+    assert process_outbox(world.workspace, ANA) == ()
     assert world.done == ["create 1", "corrections from 1", "land"]
     assert world.paid == {"done.bf-1-p1": {"corrections": {"table": "lake.c", "snapshot_id": "900"}}}
-    assert process_outbox(world.desk, ANA) == ()
+    assert process_outbox(world.workspace, ANA) == ()
 
 
 def test_rows_that_have_landed_are_not_written_again() -> None:
     """A process died between the commit and the record of it."""
     world = World({"corrections": "lake.c"}, landed="900")
-    process_outbox(world.desk, ANA)
+    process_outbox(world.workspace, ANA)
     assert world.done == ["create 1"]
     assert world.paid["done.bf-1-p1"]["corrections"]["snapshot_id"] == "900"
 
@@ -104,7 +104,7 @@ def test_rows_that_have_landed_are_not_written_again() -> None:
 def test_what_fails_stays_owed_and_is_told_in_one_line() -> None:
     """The publication stands, so nothing is raised."""
     world = World({"corrections": "lake.c"}, broken=True)
-    (warning,) = process_outbox(world.desk, ANA)
+    (warning,) = process_outbox(world.workspace, ANA)
     assert "no space left; the next command on the table does it" in warning
     assert "Java" not in warning
     assert world.paid == {}
@@ -113,7 +113,7 @@ def test_what_fails_stays_owed_and_is_told_in_one_line() -> None:
 def test_old_rows_come_from_the_undo_set_when_the_snapshot_before_has_expired() -> None:
     """It is kept for the whole window; files with deletes cannot be read by it, and then the debt is closed as lost."""
     world = World({"corrections": "lake.c"}, base_is_there=False)
-    process_outbox(world.desk, ANA)
+    process_outbox(world.workspace, ANA)
     assert "corrections from 7" in world.done
 
 
@@ -121,16 +121,16 @@ def test_old_rows_come_from_the_undo_set_when_the_snapshot_before_has_expired() 
 def test_corrections_that_can_never_be_told_are_closed_and_said(gone: dict[str, Any]) -> None:
     """What was before, or what came after, has expired: the debt ends, and whoever runs the command hears of it."""
     lost = World({"corrections": "lake.c"}, **gone)
-    (warning,) = process_outbox(lost.desk, ANA)
+    (warning,) = process_outbox(lost.workspace, ANA)
     assert warning.startswith("bf-1-p1 landed without its corrections: ")
     assert lost.paid["done.bf-1-p1"]["corrections"]["lost"] in warning
-    assert process_outbox(lost.desk, ANA) == ()
+    assert process_outbox(lost.workspace, ANA) == ()
 
 
 def test_a_rollback_owes_the_reverse_of_what_was_told() -> None:
     """By the publications that brought in what it took out."""
     world = World({"corrections": "lake.c", "reverses": {"bf-1-p1": [DAY]}})
-    process_outbox(world.desk, ANA)
+    process_outbox(world.workspace, ANA)
     assert f"reverse {{'bf-1-p1': ['{DAY}']}}" in world.done
 
 
@@ -138,11 +138,11 @@ def test_a_reversal_waits_for_the_rows_that_it_takes_back() -> None:
     """Made before them it would find nothing, and the corrections would stand for ever once they land."""
     back = {"corrections": "lake.c", "reverses": {"bf-1-p1": [DAY]}}
     world = World({"corrections": "lake.c"}, later=back, broken=True)
-    warnings = process_outbox(world.desk, ANA)
+    warnings = process_outbox(world.workspace, ANA)
     assert "the corrections of bf-1-p1 come first" in warnings[1]
     assert (world.paid, [one for one in world.done if "reverse" in one]) == ({}, [])
     world.broken = False
-    assert process_outbox(world.desk, ANA) == ()
+    assert process_outbox(world.workspace, ANA) == ()
     assert [one for one in world.done if "create" not in one] == [
         "corrections from 1", "land", f"reverse {{'bf-1-p1': ['{DAY}']}}", "land",
     ]  # fmt: skip
@@ -151,5 +151,5 @@ def test_a_reversal_waits_for_the_rows_that_it_takes_back() -> None:
 def test_a_view_is_replaced_until_it_shows_what_is_accepted_now() -> None:
     """Another publication landed between the look at the ledger and the replacement."""
     world = World({"view": "lake.view"}, accepted=[{DAY: 1}, {DAY: 2}, {DAY: 2}])
-    process_outbox(world.desk, ANA)
+    process_outbox(world.workspace, ANA)
     assert world.done == ["show lake.view 0", "show lake.view 1"]

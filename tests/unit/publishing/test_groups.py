@@ -68,7 +68,7 @@ def publish(place: Office, *, person: str = "bo", named: tuple[str, ...] = (), e
     run = ledger.run(place.run.run_id)
     states = ledger.partition_states(run.run_id)
     scope = select_group(place.manifest, named or DAYS, states, named=bool(named))
-    turn = require_group_ready(place.desk, actor, run, place.manifest, scope, early)
+    turn = require_group_ready(place.workspace, actor, run, place.manifest, scope, early)
     made = ledger.intend_publication(
         run.run_id, "publish", scope, table=run.table, person=person, reason="", detail={"add": list(scope)},
         lease_seconds=60, actor=actor, release=turn,
@@ -78,12 +78,12 @@ def publish(place: Office, *, person: str = "bo", named: tuple[str, ...] = (), e
     return PublishView(
         run_id=run.run_id, state=after.state.value, already=False, publication_id=made.pub_id,
         snapshot_id=f"s{made.n}", partitions=scope, data_files_written=0, removed_files=0, added_files=0, compacted=(),
-        live_commits=0, seconds=0.0, undo_until="", groups=groups_view(place.desk, after, place.manifest),
+        live_commits=0, seconds=0.0, undo_until="", groups=groups_view(place.workspace, after, place.manifest),
     )  # fmt: skip
 
 
 def groups(place: Office) -> GroupsView:
-    found = groups_view(place.desk, place.ledger.run(place.run.run_id), place.manifest)
+    found = groups_view(place.workspace, place.ledger.run(place.run.run_id), place.manifest)
     assert found is not None
     return found
 
@@ -97,7 +97,7 @@ def roll_back(place: Office, *days: str) -> None:
 
 
 def stepped(place: Office, once: Callable[[], PublishView], *, holds: bool = True) -> PublishView:
-    return stepping.publish_by_group(place.desk, BO, place.run.run_id, once, holds=holds)
+    return stepping.publish_by_group(place.workspace, BO, place.run.run_id, once, holds=holds)
 
 
 @contextmanager
@@ -115,7 +115,7 @@ def sleeping(
 
     shown: list[str] = []
     progress = SimpleNamespace(advance=lambda *_: None, show=lambda _, told: shown.append(told), close=lambda: None)
-    place.desk = replace(place.desk, progress=lambda *_: progress)  # type: ignore[arg-type,return-value]
+    place.workspace = replace(place.workspace, progress=lambda *_: progress)  # type: ignore[arg-type,return-value]
     monkeypatch.setattr(stepping, "sleep", sleep)
     monkeypatch.setattr(stepping, "POLL_SECONDS", poll)
     yield clock
@@ -164,8 +164,8 @@ class TestTurn:
         whole = replace(place.manifest, publish=Publish())
         states = place.ledger.partition_states(place.run.run_id)
         assert select_group(whole, DAYS, states, named=False) == DAYS
-        assert require_group_ready(place.desk, BO, place.run, whole, DAYS, None) == {}
-        assert groups_view(place.desk, place.run, whole) is None
+        assert require_group_ready(place.workspace, BO, place.run, whole, DAYS, None) == {}
+        assert groups_view(place.workspace, place.run, whole) is None
 
 
 class TestEarly:
@@ -189,10 +189,10 @@ class TestEarly:
     def test_going_early_lifts_the_hold_and_nothing_else(self, make: Make):
         """Neither a pause nor a failing signal is lifted with it; where no hold is, nothing is recorded."""
         place = make(health=(LAG,))
-        place.desk.engines.probes = SimpleNamespace(read=lambda _: Decimal(5))  # type: ignore[misc]
+        place.workspace.engines.probes = SimpleNamespace(read=lambda _: Decimal(5))  # type: ignore[misc]
         publish(place, early="no hold yet")
         assert "hold.skipped" not in place.actions()
-        place.desk.engines.probes = SimpleNamespace(read=lambda _: Decimal(950))  # type: ignore[misc]
+        place.workspace.engines.probes = SimpleNamespace(read=lambda _: Decimal(950))  # type: ignore[misc]
         with pytest.raises(StateRefused, match="lag is 950, above 900"):
             publish(place, early="now")
         place.client.pause(place.run.run_id, as_="ana")
@@ -253,7 +253,7 @@ class TestStopped:
                 raise EngineError("no answer")
             return Decimal(reading)
 
-        place.desk.engines.probes = SimpleNamespace(read=read)  # type: ignore[misc]
+        place.workspace.engines.probes = SimpleNamespace(read=read)  # type: ignore[misc]
         with pytest.raises(StateRefused, match=said):
             publish(place)
         assert place.actions()[-1] == "refused"
@@ -336,7 +336,7 @@ class TestWait:
         """That is what the hold is for."""
         place = make(health=(replace(LAG, every_seconds=0),))
         readings = iter([5, 5])
-        place.desk.engines.probes = SimpleNamespace(read=lambda _: Decimal(next(readings, 950)))  # type: ignore[misc]
+        place.workspace.engines.probes = SimpleNamespace(read=lambda _: Decimal(next(readings, 950)))  # type: ignore[misc]
         with (
             sleeping(place, monkeypatch, lambda _: time.sleep(0.02), poll=2.0),
             pytest.raises(StateRefused, match="lag is 950"),
@@ -363,7 +363,7 @@ class TestWait:
         publish(place)
         with pytest.raises(PermissionRefused):
             stepping.publish_by_group(
-                place.desk, Actor("ana", "u", "h"), place.run.run_id, lambda: publish(place), holds=True
+                place.workspace, Actor("ana", "u", "h"), place.run.run_id, lambda: publish(place), holds=True
             )
 
     def test_waiting_with_named_partitions_is_refused(self, make: Make):

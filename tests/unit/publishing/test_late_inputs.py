@@ -60,7 +60,7 @@ class Place:
 
     def notice(self, pin: InputPin, scope: Sequence[str] = DAYS, seen_by: str = "publish") -> list[str]:
         sealed = replace(self.house.manifest, inputs=(pin,))
-        found = notice_late_inputs(self.house.desk, ANA, self.house.run, sealed, scope, seen_by)
+        found = notice_late_inputs(self.house.workspace, ANA, self.house.run, sealed, scope, seen_by)
         return [one.text("day") for one in found]
 
     def files_pin(self, **pinned: tuple[SourceFile, ...]) -> InputPin:
@@ -71,13 +71,13 @@ class Place:
 
     @property
     def recorded(self) -> list[LateInputView]:
-        return list(read_late_inputs(self.house.desk, self.house.run))
+        return list(read_late_inputs(self.house.workspace, self.house.run))
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
     house, source = office(tmp_path), Source()
-    house.desk.engines.pins = house.desk.engines.history = house.desk.engines.inputs = source  # type: ignore[misc,assignment]
+    house.workspace.engines.pins = house.workspace.engines.history = house.workspace.engines.inputs = source  # type: ignore[misc,assignment]
     yield Place(house, source)
     house.ledger.close()
 

@@ -61,7 +61,7 @@ class Place:
 def place(tmp_path: Path) -> Iterator[Place]:
     house, table = office(tmp_path), Table()
     for port in ("pins", "targets", "history"):
-        setattr(house.desk.engines, port, table)
+        setattr(house.workspace.engines, port, table)
     yield Place(house, table)
     house.ledger.close()
 

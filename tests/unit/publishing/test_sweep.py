@@ -73,17 +73,17 @@ class Place:
 
     def days_later(self, days: int) -> None:
         now = datetime.now(UTC) + timedelta(days=days)
-        self.house.desk = replace(self.house.desk, now=lambda: now)
+        self.house.workspace = replace(self.house.workspace, now=lambda: now)
 
     def sweep(self) -> None:
-        sweep_refs(self.house.desk, ANA, TABLE)
+        sweep_refs(self.house.workspace, ANA, TABLE)
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
     house = office(tmp_path, chunks=(Chunk("c1", DAYS, 1, 1),))
     refs = Refs({})
-    house.desk.engines.pins = refs  # type: ignore[misc,assignment]
+    house.workspace.engines.pins = refs  # type: ignore[misc,assignment]
     yield Place(house, refs)
     house.ledger.close()
 
@@ -125,8 +125,8 @@ def test_refs_of_another_ledger_are_reported_and_never_removed(place: Place):
     """A run that is not in this ledger may be another ledger's, which still needs its refs."""
     place.there(run_branch(place.run))
     place.house.ledger.move(place.run, RunState.CANCELLED, actor=ANA)
-    assert find_unknown_refs(place.house.desk, place.refs.held[TABLE]) == (FOREIGN,)
-    assert find_leftovers(place.house.desk, TABLE) == {TABLE: {run_branch(place.run): place.run}}
+    assert find_unknown_refs(place.house.workspace, place.refs.held[TABLE]) == (FOREIGN,)
+    assert find_leftovers(place.house.workspace, TABLE) == {TABLE: {run_branch(place.run): place.run}}
     place.sweep()
     assert FOREIGN in place.refs.held[TABLE]
 
@@ -160,7 +160,7 @@ def test_a_dead_worker_process_does_not_end_the_wait_for_its_branch(place: Place
     place.there(run_branch(place.run))
     _claimed(place)
     with place.house.later(seconds=seconds):
-        drop, kept = find_removable_refs(place.house.desk, place.house.ledger.run(place.run))
+        drop, kept = find_removable_refs(place.house.workspace, place.house.ledger.run(place.run))
         assert [item["why"] for item in kept] == (["a worker may still write to it"] if waits else [])
         assert ((TABLE, run_branch(place.run)) in drop) == (not waits)
         place.sweep()
@@ -186,6 +186,6 @@ def test_a_table_without_refs_of_ended_runs_costs_one_look(tmp_path: Path):
     ended = SimpleNamespace(run_id="bf-1", table=TABLE)
     ledger = SimpleNamespace(runs=lambda states: asked.append("runs") or (ended,))
     pins = SimpleNamespace(refs=lambda table: asked.append(table) or {"main": "1", GUARD: "2", FOREIGN: "3"})
-    desk = SimpleNamespace(ledger=ledger, engines=SimpleNamespace(pins=pins))
-    assert find_leftovers(desk, TABLE) == {}  # type: ignore[arg-type]
+    workspace = SimpleNamespace(ledger=ledger, engines=SimpleNamespace(pins=pins))
+    assert find_leftovers(workspace, TABLE) == {}  # type: ignore[arg-type]
     assert asked == [TABLE, "runs"]

@@ -96,7 +96,7 @@ def _distributions() -> dict[str, Distribution]:
         "booked_by": Distribution(
             "text",
             Profile(2_160_000, 14, distinct=3, top=(TopValue("batch", 2_100_000), TopValue("manual", 59_986))),
-            Profile(2_160_005, 0, distinct=3, top=(TopValue("batch", 2_100_900), TopValue("desk-7", 59_105))),
+            Profile(2_160_005, 0, distinct=3, top=(TopValue("batch", 2_100_900), TopValue("workspace-7", 59_105))),
         ),
         "account_id": Distribution("other", Profile(2_160_000, 0), Profile(2_160_005, 0)),
     }  # fmt: skip
@@ -110,7 +110,7 @@ def _sample() -> tuple[SampleRow, ...]:
         SampleRow("2026-01-17", "changed", key("2026-01-17", "EUR"), {"revenue_usd": "1204.11", "fx_rate": "1.0913"},
                   {"revenue_usd": "1021.76", "fx_rate": "0.9260"}),
         SampleRow("2026-01-17", "changed", key("2026-01-17", "GBP"), {"revenue_usd": "88.20", "booked_by": None},
-                  {"revenue_usd": "54.03", "booked_by": "desk-7"}),
+                  {"revenue_usd": "54.03", "booked_by": "workspace-7"}),
         SampleRow("2026-01-18", "added", key("2026-01-18", "CHF"), {},
                   {"revenue_usd": "7.00", "fx_rate": "1.1201", "booked_by": "batch"}),
     )  # fmt: skip

@@ -24,7 +24,7 @@ from errata.worker import loop as looping
 from errata.worker.attempt import RunJob
 from errata.worker.loop import work_until_done
 
-ANA = Actor("ana", "ana-os", "desk")
+ANA = Actor("ana", "ana-os", "workspace")
 RUN = "bf-1"
 DAYS = tuple(f"2026-01-0{n}" for n in range(1, 5))
 ELSEWHERE = Owner("w9", "elsewhere", 1, "boot/ns/1")
@@ -53,7 +53,7 @@ class Engine:
 
 
 class Small:
-    """A run of four days, a day a chunk, and a desk to work on it."""
+    """A run of four days, a day a chunk, and a workspace to work on it."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger, self.engine, self.said = ledger, Engine(), list[str]()
@@ -73,12 +73,12 @@ class Small:
 
     def job(self) -> RunJob:
         engines = SimpleNamespace(chunks=self.engine, staging=self.engine, probes=SimpleNamespace(read=None))
-        desk = SimpleNamespace(
+        workspace = SimpleNamespace(
             ledger=self.ledger, engines=engines, narrate=self.said.append, project=self.project, product=lambda _: None
         )
         progress = SimpleNamespace(show=lambda *_: None, advance=lambda *_: None)
         run: Any = self.ledger.run(RUN)
-        return RunJob(desk, ANA, run, self.manifest, {}, progress, 5)  # type: ignore[arg-type]
+        return RunJob(workspace, ANA, run, self.manifest, {}, progress, 5)  # type: ignore[arg-type]
 
     def work(self, seconds: float = 20.0, **options: Any) -> None:
         """Work on the run; a loop that does not end fails the test."""

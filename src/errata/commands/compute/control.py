@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from errata.approval.permissions import require_role
 from errata.commands.plan.approve import S
 from errata.errors import StateRefused
 from errata.model.audit import Actor
@@ -9,50 +10,52 @@ from errata.model.product import Role
 from errata.model.run import RunState
 from errata.publishing.groups import set_groups_running
 from errata.views import StateView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
-def pause(desk: Desk, actor: Actor, run_id: str) -> StateView:
+def pause(workspace: Workspace, actor: Actor, run_id: str) -> StateView:
     """No new chunk is claimed, and no further group published; what is under way finishes."""
-    return set_groups_running(desk, actor, run_id, going=False) or _move_run(
-        desk, actor, run_id, S.PAUSED, {S.RUNNING}, "pause"
+    return set_groups_running(workspace, actor, run_id, going=False) or _move_run(
+        workspace, actor, run_id, S.PAUSED, {S.RUNNING}, "pause"
     )
 
 
-def resume(desk: Desk, actor: Actor, run_id: str) -> StateView:
+def resume(workspace: Workspace, actor: Actor, run_id: str) -> StateView:
     """Chunks may be claimed again, and groups published."""
-    return set_groups_running(desk, actor, run_id, going=True) or _move_run(
-        desk, actor, run_id, S.RUNNING, {S.PAUSED}, "resume"
+    return set_groups_running(workspace, actor, run_id, going=True) or _move_run(
+        workspace, actor, run_id, S.RUNNING, {S.PAUSED}, "resume"
     )
 
 
-def cancel(desk: Desk, actor: Actor, run_id: str, *, now: bool = False) -> StateView:
+def cancel(workspace: Workspace, actor: Actor, run_id: str, *, now: bool = False) -> StateView:
     """The run ends; what was staged is swept by ``errata cleanup``; main was never touched.
 
     Chunks in flight finish; with ``now`` they are taken from their workers, which stop their Spark jobs at the next
     heartbeat.
     """
     ends = {S.PLANNED, S.APPROVED, S.RUNNING, S.PAUSED, S.FAILED, S.STAGED, S.REJECTED, S.VALIDATED}
-    view = _move_run(desk, actor, run_id, S.CANCELLED, ends, "cancel")
+    view = _move_run(workspace, actor, run_id, S.CANCELLED, ends, "cancel")
     if now:
-        desk.ledger.reclaim_chunks(view.run_id, actor=actor, reason="cancelled")
+        workspace.ledger.reclaim_chunks(view.run_id, actor=actor, reason="cancelled")
     return view
 
 
-def _move_run(desk: Desk, actor: Actor, run_id: str, to: RunState, start: set[RunState], action: str) -> StateView:
-    run = desk.ledger.run(run_id)
-    desk.require_role(actor, (Role.OPERATOR,), action, run.run_id)
+def _move_run(
+    workspace: Workspace, actor: Actor, run_id: str, to: RunState, start: set[RunState], action: str
+) -> StateView:
+    run = workspace.ledger.run(run_id)
+    require_role(workspace, actor, (Role.OPERATOR,), action, run.run_id)
     if run.state is to:
         return StateView(run.run_id, run.state.value, already=True)
-    moved = desk.ledger.move(run.run_id, to, actor=actor, expect=start)
+    moved = workspace.ledger.move(run.run_id, to, actor=actor, expect=start)
     return StateView(moved.run_id, moved.state.value)
 
 
-def retry(desk: Desk, actor: Actor, run_id: str, chunk: str | None) -> StateView:
+def retry(workspace: Workspace, actor: Actor, run_id: str, chunk: str | None) -> StateView:
     """Failed chunks may be claimed again."""
-    run = desk.ledger.run(run_id)
-    desk.require_role(actor, (Role.OPERATOR,), "retry", run.run_id)
-    again = desk.ledger.retry(run.run_id, chunk, actor)
+    run = workspace.ledger.run(run_id)
+    require_role(workspace, actor, (Role.OPERATOR,), "retry", run.run_id)
+    again = workspace.ledger.retry(run.run_id, chunk, actor)
     if not again and run.state is not S.FAILED:
         raise StateRefused(
             f"retry of {run.run_id} was refused; it has no failed chunk",
@@ -60,5 +63,5 @@ def retry(desk: Desk, actor: Actor, run_id: str, chunk: str | None) -> StateView
             hint=f"errata status {run.run_id}",
         )
     if run.state is S.FAILED:
-        run = desk.ledger.move(run.run_id, S.RUNNING, actor=actor, action="run.retried")
+        run = workspace.ledger.move(run.run_id, S.RUNNING, actor=actor, action="run.retried")
     return StateView(run.run_id, run.state.value)

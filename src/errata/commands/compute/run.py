@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 
 from errata.approval.break_glass import raise_alarm
+from errata.approval.permissions import require_role
 from errata.approval.quorum import require_approvals
 from errata.canonical import to_plain
 from errata.commands.plan.show import counts_view, failures_view
@@ -35,7 +36,7 @@ from errata.worker.canary import refuse_rejected_canary
 from errata.worker.determinism import check_determinism
 from errata.worker.ledger_wait import retry_ledger_call
 from errata.worker.loop import is_blocked, work_until_done
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 S = RunState
 KEEP_DAYS = 45
@@ -45,30 +46,36 @@ _COMPUTED_STATES = frozenset(
 
 
 def run_chunks(
-    desk: Desk, actor: Actor, run_id: str, *, parallel: int, max_chunks: int | None, owner_name: str | None = None
+    workspace: Workspace,
+    actor: Actor,
+    run_id: str,
+    *,
+    parallel: int,
+    max_chunks: int | None,
+    owner_name: str | None = None,
 ) -> RunView:
     """Work on the run until no chunk is left to take; safe to start again, anywhere, any number of times."""
     started = time.monotonic()
-    run = desk.ledger.run(run_id)
-    desk.require_role(actor, (Role.OPERATOR,), "run", run.run_id)
-    recover_open_intents(desk, actor, run.table)
-    run = desk.ledger.run(run.run_id)
-    manifest = desk.ledger.manifest(run.run_id, actor)
-    refuse_rejected_canary(desk, run)
+    run = workspace.ledger.run(run_id)
+    require_role(workspace, actor, (Role.OPERATOR,), "run", run.run_id)
+    recover_open_intents(workspace, actor, run.table)
+    run = workspace.ledger.run(run.run_id)
+    manifest = workspace.ledger.manifest(run.run_id, actor)
+    refuse_rejected_canary(workspace, run)
     if run.state in _COMPUTED_STATES:
-        return _run_view(desk, run, already=True, started=started)
+        return _run_view(workspace, run, already=True, started=started)
     if run.state is S.APPROVED:  # before anyone is held off for it
-        require_approvals(desk, actor, run, manifest, "run")
-    with freeze_partitions(desk, actor, run, manifest) as just_now:
+        require_approvals(workspace, actor, run, manifest, "run")
+    with freeze_partitions(workspace, actor, run, manifest) as just_now:
         if just_now:
-            refuse_live_writes(desk, actor, run, manifest)
+            refuse_live_writes(workspace, actor, run, manifest)
         if run.state is not S.RUNNING:
-            run = _start_run(desk, actor, run, manifest)
-        return _join_run(desk, actor, run, manifest, parallel, max_chunks, owner_name, started)
+            run = _start_run(workspace, actor, run, manifest)
+        return _join_run(workspace, actor, run, manifest, parallel, max_chunks, owner_name, started)
 
 
 def _join_run(
-    desk: Desk,
+    workspace: Workspace,
     actor: Actor,
     run: RunRecord,
     manifest: Manifest,
@@ -78,26 +85,35 @@ def _join_run(
     started: float,
 ) -> RunView:
     failpoint("run.after_start")
-    rebases = desk.ledger.rebases(run.run_id)
-    _require_pins(desk, actor, run, manifest, rebases)
-    tag_newest_rebase(desk, actor, run)
-    _prepare_branch(desk, actor, run, manifest)
-    sweep_refs(desk, actor, run.table)
-    progress = desk.progress(run.run_id, len(manifest.partitions), manifest.target.grain.value)
+    rebases = workspace.ledger.rebases(run.run_id)
+    _require_pins(workspace, actor, run, manifest, rebases)
+    tag_newest_rebase(workspace, actor, run)
+    _prepare_branch(workspace, actor, run, manifest)
+    sweep_refs(workspace, actor, run.table)
+    progress = workspace.progress(run.run_id, len(manifest.partitions), manifest.target.grain.value)
     job = RunJob(
-        desk, actor, run, manifest, _read_parts(desk, manifest, rebases), progress, desk.project.attempts, rebases
+        workspace,
+        actor,
+        run,
+        manifest,
+        _read_parts(workspace, manifest, rebases),
+        progress,
+        workspace.project.attempts,
+        rebases,
     )
-    chunks = desk.ledger.chunks(run.run_id)
+    chunks = workspace.ledger.chunks(run.run_id)
     done = {chunk.chunk_id for chunk in chunks if chunk.state is ChunkState.DONE}
     if staged := [name for name, chunk_id in map_partitions_to_chunks(chunks).items() if chunk_id in done]:
         progress.advance(len(staged), 0)
-    product = desk.project.products.get(manifest.product)
-    throttle = (product.throttle if product else None) or desk.project.throttle
-    desk.engines.hold_to(throttle)
-    health = (*desk.project.health, *(product.health if product else ()))
+    product = workspace.project.products.get(manifest.product)
+    throttle = (product.throttle if product else None) or workspace.project.throttle
+    workspace.engines.hold_to(throttle)
+    health = (*workspace.project.health, *(product.health if product else ()))
     if throttle != Throttle() or health:
         signals = [signal.name for signal in health]
-        desk.ledger.note(run.run_id, actor, "throttle.applied", {"throttle": to_plain(throttle), "signals": signals})
+        workspace.ledger.note(
+            run.run_id, actor, "throttle.applied", {"throttle": to_plain(throttle), "signals": signals}
+        )
     try:
         check_determinism(job)
         owner = current_owner(owner_name)
@@ -107,30 +123,34 @@ def _join_run(
     return _finish_run(job, started)
 
 
-def _start_run(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> RunRecord:
+def _start_run(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> RunRecord:
     """Approved to running, if the approvals still count today; another worker may have been faster."""
     if run.state is S.APPROVED:
-        require_approvals(desk, actor, run, manifest, "run")
-        raise_alarm(desk, actor, run)
+        require_approvals(workspace, actor, run, manifest, "run")
+        raise_alarm(workspace, actor, run)
     try:
-        return desk.ledger.move(run.run_id, S.RUNNING, actor=actor, expect={S.APPROVED})
+        return workspace.ledger.move(run.run_id, S.RUNNING, actor=actor, expect={S.APPROVED})
     except StateRefused:
-        run = desk.ledger.run(run.run_id)
+        run = workspace.ledger.run(run.run_id)
         if run.state is not S.RUNNING:
             raise
         return run
 
 
-def _require_pins(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, rebases: tuple[Rebase, ...]) -> None:
+def _require_pins(
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, rebases: tuple[Rebase, ...]
+) -> None:
     """What expired since it was pinned makes the run expired; it is never resolved anew in silence."""
     pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
     pinned = [(pin.location, pin.snapshot_id) for pin in pins if pin.kind == "table" and pin.snapshot_id]
     bases = [manifest.target.base_snapshot_id, *(rebase.base_snapshot_id for rebase in rebases)]
     pinned += [(manifest.target.table, base) for base in bases if base]
-    gone = [(table, snapshot) for table, snapshot in pinned if not desk.engines.pins.snapshot_exists(table, snapshot)]
+    gone = [
+        (table, snapshot) for table, snapshot in pinned if not workspace.engines.pins.snapshot_exists(table, snapshot)
+    ]
     if gone:
         told = ", ".join(f"{table} @ {snapshot}" for table, snapshot in gone)
-        desk.ledger.move(run.run_id, S.EXPIRED, actor=actor, body={"gone": told})
+        workspace.ledger.move(run.run_id, S.EXPIRED, actor=actor, body={"gone": told})
         raise RunExpired(
             f"run {run.run_id} has expired: {told} was pinned and is gone",
             state="main is unchanged",
@@ -138,47 +158,47 @@ def _require_pins(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, 
         )
 
 
-def _prepare_branch(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
+def _prepare_branch(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
     target = manifest.target
-    if run_branch(run.run_id) not in (read_refs(desk, target.staging.table) or ()):
+    if run_branch(run.run_id) not in (read_refs(workspace, target.staging.table) or ()):
         intended = {"branch": run_branch(run.run_id), "table": target.staging.table}
-        desk.ledger.note(run.run_id, actor, "refs.intended", intended)
-    guard = desk.engines.staging.prepare(target, run.run_id, KEEP_DAYS)
+        workspace.ledger.note(run.run_id, actor, "refs.intended", intended)
+    guard = workspace.engines.staging.prepare(target, run.run_id, KEEP_DAYS)
     failpoint("run.after_branch")
-    if desk.ledger.guard(target.table_uuid) != guard:
-        desk.ledger.record_guard(target.table_uuid, guard, actor, target.table)
+    if workspace.ledger.guard(target.table_uuid) != guard:
+        workspace.ledger.record_guard(target.table_uuid, guard, actor, target.table)
 
 
-def _read_parts(desk: Desk, manifest: Manifest, rebases: tuple[Rebase, ...]) -> dict[str, bytes]:
+def _read_parts(workspace: Workspace, manifest: Manifest, rebases: tuple[Rebase, ...]) -> dict[str, bytes]:
     """The code and the pinned file lists, by digest."""
     pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
     digests = [manifest.code.zip_digest, *(pin.files_part for pin in pins if pin.files_part)]
-    return {digest: desk.ledger.get_part(digest) for digest in digests}
+    return {digest: workspace.ledger.get_part(digest) for digest in digests}
 
 
 def _record_end_state(job: RunJob) -> tuple[RunRecord, ChunkCounts]:
     """Staged, failed, or left as it is for others."""
-    desk, actor = job.desk, job.actor
-    run = desk.ledger.run(job.run.run_id)
-    counts = desk.ledger.counts(run.run_id)
+    workspace, actor = job.workspace, job.actor
+    run = workspace.ledger.run(job.run.run_id)
+    counts = workspace.ledger.counts(run.run_id)
     try:
         if run.state is S.RUNNING and counts.done == counts.total:
             failpoint("run.before_staged")
-            run = desk.ledger.move(run.run_id, S.STAGED, actor=actor, body={"rows": counts.rows})
+            run = workspace.ledger.move(run.run_id, S.STAGED, actor=actor, body={"rows": counts.rows})
         elif run.state is S.RUNNING and not counts.running and (not counts.pending or is_blocked(job)):
             body = {"failed": counts.failed + counts.quarantined}
-            run = desk.ledger.move(run.run_id, S.FAILED, actor=actor, body=body)
+            run = workspace.ledger.move(run.run_id, S.FAILED, actor=actor, body=body)
     except StateRefused:
         # another worker finished at the same moment and said so first
-        run = desk.ledger.run(run.run_id)
+        run = workspace.ledger.run(run.run_id)
     return run, counts
 
 
 def _finish_run(job: RunJob, started: float) -> RunView:
-    desk = job.desk
-    run, counts = retry_ledger_call(lambda: _record_end_state(job), desk.narrate)
-    refuse_rejected_canary(desk, run)
-    view = _run_view(desk, run, already=False, started=started)
+    workspace = job.workspace
+    run, counts = retry_ledger_call(lambda: _record_end_state(job), workspace.narrate)
+    refuse_rejected_canary(workspace, run)
+    view = _run_view(workspace, run, already=False, started=started)
     if run.state is S.FAILED:
         first = view.failures[0] if view.failures else {}
         raise RunFailed(
@@ -191,8 +211,8 @@ def _finish_run(job: RunJob, started: float) -> RunView:
     return view
 
 
-def _run_view(desk: Desk, run: RunRecord, *, already: bool, started: float) -> RunView:
-    counts = desk.ledger.counts(run.run_id)
+def _run_view(workspace: Workspace, run: RunRecord, *, already: bool, started: float) -> RunView:
+    counts = workspace.ledger.counts(run.run_id)
     return RunView(
         run.run_id,
         run.state.value,
@@ -201,6 +221,6 @@ def _run_view(desk: Desk, run: RunRecord, *, already: bool, started: float) -> R
         counts.recomputed,
         counts.rows,
         round(time.monotonic() - started, 3),
-        str(desk.engines.log),
-        failures_view(desk.ledger.chunks(run.run_id)),
+        str(workspace.engines.log),
+        failures_view(workspace.ledger.chunks(run.run_id)),
     )

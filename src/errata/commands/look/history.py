@@ -15,46 +15,46 @@ from errata.model.product import Product
 from errata.model.run import RunState
 from errata.model.table import Commit
 from errata.views import AcceptedSpan, CommitsView, CommitView, RunsView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 MAX_COMMITS = 20
 
 
 def list_runs(
-    desk: Desk, what: str | None, states: Collection[str], person: str | None, since: datetime | None
+    workspace: Workspace, what: str | None, states: Collection[str], person: str | None, since: datetime | None
 ) -> RunsView:
     """Runs that fit, newest first."""
     wanted = {_parse_state(name) for name in states} or None
-    table = _resolve_table(desk, what)
+    table = _resolve_table(workspace, what)
     found = [
         run
-        for run in desk.ledger.runs(states=wanted)
+        for run in workspace.ledger.runs(states=wanted)
         if (table is None or table in (run.table, run.product))
-        and (person is None or desk.project.is_same_person(run.planned_by, person))
+        and (person is None or workspace.project.is_same_person(run.planned_by, person))
         and (since is None or datetime.fromisoformat(run.planned_at) >= since)
     ]
-    return RunsView(run_lines(desk, found))
+    return RunsView(run_lines(workspace, found))
 
 
-def find_current_runs(desk: Desk, moment: datetime, what: str | None) -> RunsView:
+def find_current_runs(workspace: Workspace, moment: datetime, what: str | None) -> RunsView:
     """Which run was the truth in each partition at that time; partitions of one deed stand together."""
-    table = _resolve_table(desk, what)
-    tables = {run.table for run in desk.ledger.runs() if table in (run.table, run.product)} if table else None
-    rows = [row for row in desk.ledger.accepted_at(moment) if tables is None or row.table in tables]
+    table = _resolve_table(workspace, what)
+    tables = {run.table for run in workspace.ledger.runs() if table in (run.table, run.product)} if table else None
+    rows = [row for row in workspace.ledger.accepted_at(moment) if tables is None or row.table in tables]
     by_deed: dict[tuple[str, str, str | None], list[AcceptanceRecord]] = {}
     for row in rows:
         by_deed.setdefault((row.table, row.pub_id, row.run_id), []).append(row)
-    spans = [_build_span(desk, deed) for deed in by_deed.values()]
+    spans = [_build_span(workspace, deed) for deed in by_deed.values()]
     spans.sort(key=lambda span: (span.table, span.partitions[0], span.at))
     told = moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return RunsView(accepted_at=told, accepted=tuple(spans))
 
 
-def _build_span(desk: Desk, rows: list[AcceptanceRecord]) -> AcceptedSpan:
+def _build_span(workspace: Workspace, rows: list[AcceptanceRecord]) -> AcceptedSpan:
     first = rows[0]
-    publication = desk.ledger.publication(first.pub_id)
-    run = desk.ledger.run(publication.run_id)
-    grain = desk.ledger.manifest(run.run_id).target.grain
+    publication = workspace.ledger.publication(first.pub_id)
+    run = workspace.ledger.run(publication.run_id)
+    grain = workspace.ledger.manifest(run.run_id).target.grain
     return AcceptedSpan(
         product=run.product, table=first.table, grain=grain.value,
         partitions=sort_oldest_first(grain, [row.partition for row in rows]), run_id=first.run_id, action=first.action,
@@ -62,14 +62,14 @@ def _build_span(desk: Desk, rows: list[AcceptanceRecord]) -> AcceptedSpan:
     )  # fmt: skip
 
 
-def list_commits(desk: Desk, table: str, partition: str, most: int = MAX_COMMITS) -> CommitsView:
+def list_commits(workspace: Workspace, table: str, partition: str, most: int = MAX_COMMITS) -> CommitsView:
     """Who wrote to a partition, newest first, with the snapshot that stood right before each."""
-    product = find_governed_product(desk, table)
+    product = find_governed_product(workspace, table)
     target = product.target
     name = parse_partition(target.grain, partition)
-    history = desk.engines.history.commits(target.table, target.column, target.grain, (name,), most)
-    accepted = desk.ledger.accepted(target.table, (name,)).get(name)
-    truth = desk.ledger.publication(accepted.pub_id).result_snapshot_id if accepted else None
+    history = workspace.engines.history.commits(target.table, target.column, target.grain, (name,), most)
+    accepted = workspace.ledger.accepted(target.table, (name,)).get(name)
+    truth = workspace.ledger.publication(accepted.pub_id).result_snapshot_id if accepted else None
     shown = tuple(replace(_commit_view(one, name), accepted=one.snapshot_id == truth) for one in history.commits)
     return CommitsView(
         target.table, product.name, name, shown, history.complete, _suggest_restore(product.name, name, shown)
@@ -122,12 +122,12 @@ def _parse_state(name: str) -> RunState:
     return RunState(text)
 
 
-def _resolve_table(desk: Desk, what: str | None) -> str | None:
+def _resolve_table(workspace: Workspace, what: str | None) -> str | None:
     """A product or table as asked for; one that the project and the ledger both do not know is an error."""
     if what is None:
         return None
-    known = {name for run in desk.ledger.runs() for name in (run.product, run.table)}
-    known |= {name for one in desk.project.products.values() for name in (one.name, one.target.table)}
+    known = {name for run in workspace.ledger.runs() for name in (run.product, run.table)}
+    known |= {name for one in workspace.project.products.values() for name in (one.name, one.target.table)}
     if what not in known:
         near = get_close_matches(what, sorted(known), 1)
         told = f"did you mean {near[0]}?" if near else "errata runs"
@@ -135,10 +135,10 @@ def _resolve_table(desk: Desk, what: str | None) -> str | None:
     return what
 
 
-def find_governed_product(desk: Desk, table: str) -> Product:
+def find_governed_product(workspace: Workspace, table: str) -> Product:
     """The product of a governed table, named by the table or by itself."""
-    found = [one for one in desk.project.products.values() if table in (one.target.table, one.name)]
+    found = [one for one in workspace.project.products.values() if table in (one.target.table, one.name)]
     if not found:
-        known = ", ".join(sorted(one.target.table for one in desk.project.products.values())) or "none"
+        known = ", ".join(sorted(one.target.table for one in workspace.project.products.values())) or "none"
         raise NotFound(f"{table} is not a governed table of this project; expected one of {known}")
     return found[0]

@@ -16,21 +16,21 @@ from errata.model.manifest import InputPin, Manifest
 from errata.model.refs import quarantine_table
 from errata.ports.tables import QuarantinedRow
 from errata.views import QuarantineReason, QuarantineView, SetAsideRow
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 _MAX_EXACT_INT = 2**53  # beyond it a JSON reader may change digits
 
 
-def read_quarantine(desk: Desk, actor: Actor, run_id: str, sample: int) -> QuarantineView:
+def read_quarantine(workspace: Workspace, actor: Actor, run_id: str, sample: int) -> QuarantineView:
     """Counts by input and reason, and some rows of each, classified columns masked."""
-    run = desk.ledger.run(run_id)
-    manifest = desk.ledger.manifest(run.run_id, actor)
-    adopted, hidden = list_adopted_attempts(desk, run.run_id), list_masked_columns(desk, manifest)
+    run = workspace.ledger.run(run_id)
+    manifest = workspace.ledger.manifest(run.run_id, actor)
+    adopted, hidden = list_adopted_attempts(workspace, run.run_id), list_masked_columns(workspace, manifest)
     table = quarantine_table(manifest.target.table, run.run_id)
     names = [attempt.attempt_id for attempt in adopted]
     is_there = may_have_quarantine(manifest, adopted)
-    counts = desk.engines.quarantine.counts(table, names) if is_there else ()
-    rows = desk.engines.quarantine.sample(table, names, sample) if is_there and sample else ()
+    counts = workspace.engines.quarantine.counts(table, names) if is_there else ()
+    rows = workspace.engines.quarantine.sample(table, names, sample) if is_there and sample else ()
     grouped: dict[tuple[str, str, str], dict[str, int]] = defaultdict(dict)
     for count in counts:
         grouped[count.input, count.kind, count.reason][count.partition] = count.rows
@@ -39,7 +39,7 @@ def read_quarantine(desk: Desk, actor: Actor, run_id: str, sample: int) -> Quara
         product=run.product,
         state=run.state.value,
         grain=manifest.target.grain.value,
-        table=table if is_there and desk.engines.quarantine.exists(table) else None,
+        table=table if is_there and workspace.engines.quarantine.exists(table) else None,
         inputs=rows_by_input(adopted),
         reasons=tuple(
             QuarantineReason(source, kind, reason, sum(found.values()), tuple(sorted(found)))

@@ -36,30 +36,30 @@ from errata.publishing.preview_state import read_newest_preview
 from errata.publishing.set_back import find_set_backs
 from errata.views import FreezeView, PartitionView, PlanView, RunLine, SetBackView, StatusView
 from errata.worker.budget import cost_view
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 S = RunState
 
 
-def show_plan(desk: Desk, actor: Actor, run_id: str) -> PlanView:
+def show_plan(workspace: Workspace, actor: Actor, run_id: str) -> PlanView:
     """The plan again, from the bytes that were sealed."""
-    run = desk.ledger.run(run_id)
-    return stored_plan_view(desk, run, desk.ledger.manifest(run.run_id, actor))
+    run = workspace.ledger.run(run_id)
+    return stored_plan_view(workspace, run, workspace.ledger.manifest(run.run_id, actor))
 
 
-def build_status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
+def build_status(workspace: Workspace, actor: Actor, run_id: str | None) -> StatusView:
     """All runs, or one run with its chunks, partitions, decisions and the next command."""
     if run_id is None:
-        return StatusView(runs=run_lines(desk, desk.ledger.runs()), single_user=desk.project.single_user)
-    run = desk.ledger.run(run_id)
-    manifest = desk.ledger.manifest(run.run_id, actor)
-    chunks = desk.ledger.chunks(run.run_id)
-    counts = desk.ledger.counts(run.run_id)
-    publications, releases = desk.ledger.publications(run.run_id), desk.ledger.releases(run.run_id)
-    attempts, facts = desk.ledger.attempts(run.run_id), desk.ledger.facts(run.run_id)
-    now_ms, quorum = desk.ledger.now_ms(), current_quorum_view(desk, run, manifest)
-    groups = groups_view(desk, run, manifest)
-    set_back, unknown = _find_own_set_backs(desk, run)
+        return StatusView(runs=run_lines(workspace, workspace.ledger.runs()), single_user=workspace.project.single_user)
+    run = workspace.ledger.run(run_id)
+    manifest = workspace.ledger.manifest(run.run_id, actor)
+    chunks = workspace.ledger.chunks(run.run_id)
+    counts = workspace.ledger.counts(run.run_id)
+    publications, releases = workspace.ledger.publications(run.run_id), workspace.ledger.releases(run.run_id)
+    attempts, facts = workspace.ledger.attempts(run.run_id), workspace.ledger.facts(run.run_id)
+    now_ms, quorum = workspace.ledger.now_ms(), current_quorum_view(workspace, run, manifest)
+    groups = groups_view(workspace, run, manifest)
+    set_back, unknown = _find_own_set_backs(workspace, run)
     return StatusView(
         run_id=run.run_id,
         product=run.product,
@@ -69,77 +69,78 @@ def build_status(desk: Desk, actor: Actor, run_id: str | None) -> StatusView:
         chunks=counts_view(counts),
         recomputed=counts.recomputed,
         rows=counts.rows,
-        partitions=_partition_views(desk, run, manifest, chunks),
+        partitions=_partition_views(workspace, run, manifest, chunks),
         attempts=tuple(_attempt_view(a, now_ms) for a in attempts if a.state is AttemptState.RUNNING),
         failures=failures_view(chunks),
-        approvals=approvals_view(desk, run.run_id),
+        approvals=approvals_view(workspace, run.run_id),
         publications=tuple(_publication_view(p, releases) for p in publications),
         next=(
             (set_back[0].next if set_back else "")
             or _approve_command(run, quorum)
             or _resume_command(run, groups)
-            or next_command(run, counts, _find_last_move(desk, run))
+            or next_command(run, counts, _find_last_move(workspace, run))
         ),
-        warnings=(*unknown, *(one.told for one in set_back), *_list_unfinished(desk, run, publications)),
-        cost=cost_view(desk, manifest, attempts, facts),
+        warnings=(*unknown, *(one.told for one in set_back), *_list_unfinished(workspace, run, publications)),
+        cost=cost_view(workspace, manifest, attempts, facts),
         canary=facts.get("canary"),
         determinism=facts.get("determinism"),
-        held=_describe_throttle(desk, run),
-        input_rows=rows_by_input(list_adopted_attempts(desk, run.run_id)),
+        held=_describe_throttle(workspace, run),
+        input_rows=rows_by_input(list_adopted_attempts(workspace, run.run_id)),
         accepted=tuple(
-            {"check": one.check, "why": one.why, "person": one.person} for one in find_verdict_acceptances(desk, run)
+            {"check": one.check, "why": one.why, "person": one.person}
+            for one in find_verdict_acceptances(workspace, run)
         ),
         quorum=quorum,
-        break_glass=find_last_break_glass(desk, run.run_id),
-        release_digest=find_release_digest(desk, run),
-        release=released_view(desk, run, manifest),
-        single_user=manifest.single_user or desk.project.single_user,
+        break_glass=find_last_break_glass(workspace, run.run_id),
+        release_digest=find_release_digest(workspace, run),
+        release=released_view(workspace, run, manifest),
+        single_user=manifest.single_user or workspace.project.single_user,
         groups=groups,
-        dark=read_newest_preview(desk, run),
-        freeze=_open_freeze_view(desk, run),
-        hazards=list_open_hazards(desk, manifest, run.run_id),
+        dark=read_newest_preview(workspace, run),
+        freeze=_open_freeze_view(workspace, run),
+        hazards=list_open_hazards(workspace, manifest, run.run_id),
         set_back=set_back,
-        rebases=desk.ledger.rebase_facts(run.run_id),
-        live_writes=read_live_writes(desk, run),
-        late_inputs=read_late_inputs(desk, run),
+        rebases=workspace.ledger.rebase_facts(run.run_id),
+        live_writes=read_live_writes(workspace, run),
+        late_inputs=read_late_inputs(workspace, run),
     )
 
 
-def _list_unfinished(desk: Desk, run: RunRecord, publications: Iterable[PublicationRecord]) -> Iterator[str]:
+def _list_unfinished(workspace: Workspace, run: RunRecord, publications: Iterable[PublicationRecord]) -> Iterator[str]:
     """Publications that nobody has settled, and what follows those that landed."""
     for one in publications:
         if one.state is PublicationState.INTENDED:
             yield f"{one.kind} {one.pub_id} is open since {one.intended_at}"
-    for run_id, pub_id, owed in desk.ledger.list_outbox(run.table):
+    for run_id, pub_id, owed in workspace.ledger.list_outbox(run.table):
         if run_id == run.run_id:
             yield f"{pub_id} landed, and what follows it is not done yet: {', '.join(owed)}"
 
 
-def _find_own_set_backs(desk: Desk, run: RunRecord) -> tuple[tuple[SetBackView, ...], tuple[str, ...]]:
+def _find_own_set_backs(workspace: Workspace, run: RunRecord) -> tuple[tuple[SetBackView, ...], tuple[str, ...]]:
     """What main does not hold any more of this run; and why that is not known, where the table cannot be read."""
-    deeds = {publication.pub_id for publication in desk.ledger.publications(run.run_id)}
+    deeds = {publication.pub_id for publication in workspace.ledger.publications(run.run_id)}
     # what another run has published by now is told by the status of that one
     own = {
         name
-        for name, top in desk.ledger.accepted(run.table, run.partitions).items()
+        for name, top in workspace.ledger.accepted(run.table, run.partitions).items()
         if top.run_id == run.run_id or top.pub_id in deeds
     }
     if not own:
         return (), ()
     try:
-        return find_set_backs(desk.ledger, desk.engines, run.table, own), ()
+        return find_set_backs(workspace.ledger, workspace.engines, run.table, own), ()
     except ErrataError as error:
         return (), (f"whether main still holds what was published is not known: {error.message}",)
 
 
-def _open_freeze_view(desk: Desk, run: RunRecord) -> FreezeView | None:
-    found = desk.ledger.find_freeze(run.run_id)
-    return freeze_view(desk, found) if found and found.is_open else None
+def _open_freeze_view(workspace: Workspace, run: RunRecord) -> FreezeView | None:
+    found = workspace.ledger.find_freeze(run.run_id)
+    return freeze_view(workspace, found) if found and found.is_open else None
 
 
-def run_lines(desk: Desk, runs: Iterable[RunRecord]) -> tuple[RunLine, ...]:
+def run_lines(workspace: Workspace, runs: Iterable[RunRecord]) -> tuple[RunLine, ...]:
     """Runs as a list shows them."""
-    counts = desk.ledger.counts_by_run()
+    counts = workspace.ledger.counts_by_run()
     return tuple(_run_line(run, counts.get(run.run_id, ChunkCounts())) for run in runs)
 
 
@@ -166,22 +167,22 @@ _FATE_WORDS = {
 
 
 def _partition_views(
-    desk: Desk, run: RunRecord, manifest: Manifest, chunks: tuple[ChunkRecord, ...]
+    workspace: Workspace, run: RunRecord, manifest: Manifest, chunks: tuple[ChunkRecord, ...]
 ) -> tuple[PartitionView, ...]:
     words = {name: _CHUNK_WORDS[chunk.state] for chunk in chunks for name in chunk.partitions}
-    for name, fate in desk.ledger.partition_states(run.run_id).items():
+    for name, fate in workspace.ledger.partition_states(run.run_id).items():
         if fate in _FATE_WORDS:
             words[name] = _FATE_WORDS[fate]
     ordered = sort_oldest_first(manifest.target.grain, manifest.partitions)
     return tuple(PartitionView(name, words.get(name, "waiting")) for name in ordered)
 
 
-def _describe_throttle(desk: Desk, run: RunRecord) -> str:
+def _describe_throttle(workspace: Workspace, run: RunRecord) -> str:
     """The health signal that holds the run most, by the last word on each; a worker that joins looks anew."""
     if run.state is not S.RUNNING:
         return ""
     last: dict[str, AuditEntry] = {}
-    for entry in desk.ledger.audit_entries(run.run_id):
+    for entry in workspace.ledger.audit_entries(run.run_id):
         if entry.action == "throttle.applied":
             last.clear()
         elif entry.action in _THROTTLE_TEXT:
@@ -235,8 +236,8 @@ def find_release(publication: PublicationRecord, releases: tuple[ReleaseRecord, 
 _MAX_RECENT_ENTRIES = 200
 
 
-def _find_last_move(desk: Desk, run: RunRecord) -> str:
+def _find_last_move(workspace: Workspace, run: RunRecord) -> str:
     if run.state not in (S.PAUSED, S.FAILED):
         return ""
-    told = desk.ledger.audit_entries(run.run_id, limit=_MAX_RECENT_ENTRIES)
+    told = workspace.ledger.audit_entries(run.run_id, limit=_MAX_RECENT_ENTRIES)
     return next((entry.action for entry in reversed(told) if "move" in entry.body), "")

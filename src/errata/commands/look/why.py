@@ -25,7 +25,7 @@ from errata.ports.measure import CANDIDATE, PRIOR, ROW_COUNT
 from errata.ports.tables import Key
 from errata.publishing.set_back import find_set_backs
 from errata.views import BreakGlassView, HistoryView, RowHistoryView, WhyView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,33 +42,37 @@ class _PartitionChange:
         return self.record.action == "rolled_back"
 
 
-def explain_partition(desk: Desk, actor: Actor, table: str, partition: str, key: Mapping[str, str]) -> WhyView:
+def explain_partition(
+    workspace: Workspace, actor: Actor, table: str, partition: str, key: Mapping[str, str]
+) -> WhyView:
     """Everything that happened to a partition since Errata first published it, and what it was before.
 
     With a key the same of its row; with a part of one, of each row that fits.
     """
-    product = find_governed_product(desk, table)
+    product = find_governed_product(workspace, table)
     target = product.target
     name = parse_partition(target.grain, partition)
-    deeds = [_load_change(desk, actor, record) for record in desk.ledger.acceptance_history(target.table, name)]
-    commits = _read_commits(desk, product, name, deeds)
+    deeds = [
+        _load_change(workspace, actor, record) for record in workspace.ledger.acceptance_history(target.table, name)
+    ]
+    commits = _read_commits(workspace, product, name, deeds)
     notes = (
         [] if commits.complete else [f"older live writes are not shown: errata history {target.table} {name} --most N"]
     )
     if not deeds:
         notes.insert(0, "no run has ever published this partition; what it holds was written by the live pipeline")
     if key and deeds:
-        view = _explain_rows(desk, product, name, deeds, commits, key, notes)
+        view = _explain_rows(workspace, product, name, deeds, commits, key, notes)
     else:
         view = WhyView(
-            target.table, name, dict(key), _build_history(desk, deeds, commits, name, None), "\n".join(notes)
+            target.table, name, dict(key), _build_history(workspace, deeds, commits, name, None), "\n".join(notes)
         )
-    set_back = find_set_backs(desk.ledger, desk.engines, target.table, (name,))
+    set_back = find_set_backs(workspace.ledger, workspace.engines, target.table, (name,))
     return replace(view, set_back=set_back[0] if set_back else None)
 
 
 def _explain_rows(
-    desk: Desk,
+    workspace: Workspace,
     product: Product,
     partition: str,
     deeds: Sequence[_PartitionChange],
@@ -81,13 +85,13 @@ def _explain_rows(
     missing = find_missing_columns(product.name, target, asked)
     keys: Sequence[Key] = [asked]
     if missing:
-        keys, more = _find_matching_keys(desk, partition, deeds, commits, asked)
+        keys, more = _find_matching_keys(workspace, partition, deeds, commits, asked)
         told = " ".join(f"--key {name}=…" for name in missing)
         notes += [f"more rows fit than the {len(keys)} that are shown; {told} tells them apart"] if more else []
-    rows = KeyedRows(desk, target, partition, keys, whole=not missing)
-    classified = list_masked_columns(desk, deeds[-1].manifest)
+    rows = KeyedRows(workspace, target, partition, keys, whole=not missing)
+    classified = list_masked_columns(workspace, deeds[-1].manifest)
     found = [
-        RowHistoryView(mask_row(key, classified), _build_history(desk, deeds, commits, partition, (rows, key)))
+        RowHistoryView(mask_row(key, classified), _build_history(workspace, deeds, commits, partition, (rows, key)))
         for key in keys
     ]
     if rows.repeated:
@@ -100,7 +104,7 @@ def _explain_rows(
 
 
 def _find_matching_keys(
-    desk: Desk, partition: str, deeds: Sequence[_PartitionChange], commits: History, asked: Mapping[str, str]
+    workspace: Workspace, partition: str, deeds: Sequence[_PartitionChange], commits: History, asked: Mapping[str, str]
 ) -> tuple[list[Key], bool]:
     """Keys that fit what was asked, from every state of the partition that is still known."""
     newest = deeds[-1].manifest.target
@@ -108,32 +112,38 @@ def _find_matching_keys(
     corrections: dict[str, TargetPin] = {}
     for deed in reversed(deeds):
         target, table = deed.manifest.target, deed.manifest.publish.corrections
-        snapshots += [(target, deed.publication.result_snapshot_id), (target, _find_undo_snapshot(desk, deed))]
+        snapshots += [(target, deed.publication.result_snapshot_id), (target, _find_undo_snapshot(workspace, deed))]
         if table is not None:
             corrections[table] = target
-    return find_keys(desk, partition, asked, snapshots, [(target, table) for table, target in corrections.items()])
+    return find_keys(workspace, partition, asked, snapshots, [(target, table) for table, target in corrections.items()])
 
 
 def _build_history(
-    desk: Desk, deeds: Sequence[_PartitionChange], commits: History, partition: str, row: tuple[KeyedRows, Key] | None
+    workspace: Workspace,
+    deeds: Sequence[_PartitionChange],
+    commits: History,
+    partition: str,
+    row: tuple[KeyedRows, Key] | None,
 ) -> tuple[HistoryView, ...]:
-    events = [_build_event(desk, deed, partition, row) for deed in deeds]
+    events = [_build_event(workspace, deed, partition, row) for deed in deeds]
     return (
-        *_build_origin(desk, deeds, partition, events),
-        *_merge_events(desk, deeds, events, commits, partition, row),
+        *_build_origin(workspace, deeds, partition, events),
+        *_merge_events(workspace, deeds, events, commits, partition, row),
     )
 
 
-def _load_change(desk: Desk, actor: Actor, record: AcceptanceRecord) -> _PartitionChange:
-    publication = desk.ledger.publication(record.pub_id)
-    run = desk.ledger.run(publication.run_id)
-    return _PartitionChange(record, publication, run, desk.ledger.manifest(run.run_id, actor))
+def _load_change(workspace: Workspace, actor: Actor, record: AcceptanceRecord) -> _PartitionChange:
+    publication = workspace.ledger.publication(record.pub_id)
+    run = workspace.ledger.run(publication.run_id)
+    return _PartitionChange(record, publication, run, workspace.ledger.manifest(run.run_id, actor))
 
 
-def _build_event(desk: Desk, deed: _PartitionChange, partition: str, row: tuple[KeyedRows, Key] | None) -> HistoryView:
+def _build_event(
+    workspace: Workspace, deed: _PartitionChange, partition: str, row: tuple[KeyedRows, Key] | None
+) -> HistoryView:
     """A publication with those who decided over it, or a rollback with whoever did it: nobody approved that one."""
     publication, run, manifest = deed.publication, deed.run, deed.manifest
-    before, after = _read_before_after(desk, deed, partition, row)
+    before, after = _read_before_after(workspace, deed, partition, row)
     event = HistoryView(
         action=deed.record.action, at=deed.record.at, run_id=run.run_id, reason=publication.reason, requested_by=None,
         approved_by=None, published_at=deed.record.at, before=before, after=after,
@@ -142,8 +152,8 @@ def _build_event(desk: Desk, deed: _PartitionChange, partition: str, row: tuple[
     )  # fmt: skip
     if deed.is_rollback:
         return replace(event, rolled_back_by=publication.person)
-    approvals = [a.person for a in desk.ledger.approvals(run.run_id) if a.decision == "approved"]
-    verdict = desk.ledger.latest_verdict(run.run_id)
+    approvals = [a.person for a in workspace.ledger.approvals(run.run_id) if a.decision == "approved"]
+    verdict = workspace.ledger.latest_verdict(run.run_id)
     return replace(
         event,
         reason=run.reason,
@@ -152,33 +162,33 @@ def _build_event(desk: Desk, deed: _PartitionChange, partition: str, row: tuple[
         manifest_digest=run.manifest_digest,
         published_by=publication.person,
         checks_passed=sum(1 for c in verdict.checks if c["level"] == "ok") if verdict else None,
-        released_by=name_releaser(find_release(publication, desk.ledger.releases(run.run_id))),
-        break_glass=_find_break_glass(desk, publication),
+        released_by=name_releaser(find_release(publication, workspace.ledger.releases(run.run_id))),
+        break_glass=_find_break_glass(workspace, publication),
         restored=manifest.restored.snapshot_id if manifest.restored else None,
-        rebased=_find_rebase(desk, run, partition),
+        rebased=_find_rebase(workspace, run, partition),
     )
 
 
-def _find_rebase(desk: Desk, run: RunRecord, partition: str) -> str | None:
-    found = [one for one in desk.ledger.rebase_facts(run.run_id) if partition in one["partitions"]]
+def _find_rebase(workspace: Workspace, run: RunRecord, partition: str) -> str | None:
+    found = [one for one in workspace.ledger.rebase_facts(run.run_id) if partition in one["partitions"]]
     return str(found[-1]["base_snapshot_id"]) if found else None
 
 
-def _find_break_glass(desk: Desk, publication: PublicationRecord) -> BreakGlassView | None:
+def _find_break_glass(workspace: Workspace, publication: PublicationRecord) -> BreakGlassView | None:
     """Whether someone decided alone, up to this publication."""
     until = publication.settled_at or publication.intended_at
-    found = [one for one in list_break_glass(desk, publication.run_id) if one.at <= until]
+    found = [one for one in list_break_glass(workspace, publication.run_id) if one.at <= until]
     return found[-1] if found else None
 
 
 def _build_origin(
-    desk: Desk, deeds: Sequence[_PartitionChange], partition: str, events: Sequence[HistoryView]
+    workspace: Workspace, deeds: Sequence[_PartitionChange], partition: str, events: Sequence[HistoryView]
 ) -> tuple[HistoryView, ...]:
     """What live had written when the first run came."""
     if not deeds:
         return ()
     first = deeds[0]
-    origin = desk.engines.rows.origin(first.manifest.target, first.publication.base_snapshot_id, partition)
+    origin = workspace.engines.rows.origin(first.manifest.target, first.publication.base_snapshot_id, partition)
     live = HistoryView(
         action="live", at=origin.at if origin else "", run_id=None, reason=None, requested_by=None, approved_by=None,
         published_at=None, before=None, after=events[0].before, snapshot_id=origin.snapshot_id if origin else None,
@@ -187,17 +197,17 @@ def _build_origin(
     return (live,)
 
 
-def _read_commits(desk: Desk, product: Product, partition: str, deeds: Sequence[_PartitionChange]) -> History:
+def _read_commits(workspace: Workspace, product: Product, partition: str, deeds: Sequence[_PartitionChange]) -> History:
     """Commits to the partition since main stood where the first publication found it; all of them without one."""
     target = product.target
     until = deeds[0].publication.base_snapshot_id if deeds else None
-    return desk.engines.history.commits(
+    return workspace.engines.history.commits(
         target.table, target.column, target.grain, (partition,), MAX_COMMITS, until
     )  # fmt: skip
 
 
 def _merge_events(
-    desk: Desk,
+    workspace: Workspace,
     deeds: Sequence[_PartitionChange],
     events: Sequence[HistoryView],
     commits: History,
@@ -215,7 +225,7 @@ def _merge_events(
         if publication in ours:
             placed.append((at, ours.pop(publication)))
         elif not _is_compaction(commit, partition) and (commits.complete or at >= first):
-            placed += [(at, event) for event in _build_live_events(desk, deeds, commit, partition, row)]
+            placed += [(at, event) for event in _build_live_events(workspace, deeds, commit, partition, row)]
     placed += [(_to_milliseconds(event.at), event) for event in ours.values()]
     return [event for _, event in sorted(placed, key=lambda item: item[0])]
 
@@ -230,7 +240,11 @@ def _is_compaction(commit: Commit, partition: str) -> bool:
 
 
 def _build_live_events(
-    desk: Desk, deeds: Sequence[_PartitionChange], commit: Commit, partition: str, row: tuple[KeyedRows, Key] | None
+    workspace: Workspace,
+    deeds: Sequence[_PartitionChange],
+    commit: Commit,
+    partition: str,
+    row: tuple[KeyedRows, Key] | None,
 ) -> tuple[HistoryView, ...]:
     """A write of someone else; nothing where it left the row alone that was asked for."""
     before = after = None
@@ -240,7 +254,7 @@ def _build_live_events(
         old, new = (rows.at(newest.target, snapshot, key) for snapshot in (commit.parent_id, commit.snapshot_id))
         if old == new:
             return ()
-        before, after = mask_pair(old, new, list_masked_columns(desk, newest))
+        before, after = mask_pair(old, new, list_masked_columns(workspace, newest))
     touch, run = commit.touched.get(partition, Touch()), commit.summary.get("errata.run")
     return (
         HistoryView(
@@ -266,13 +280,13 @@ def _format_instant(at_ms: int) -> str:
     return (EPOCH + timedelta(milliseconds=at_ms)).isoformat(timespec="seconds")
 
 
-def _find_undo_snapshot(desk: Desk, deed: _PartitionChange) -> str | None:
+def _find_undo_snapshot(workspace: Workspace, deed: _PartitionChange) -> str | None:
     """The snapshot that holds what the partition held before, while it is kept."""
-    return desk.engines.pins.refs(deed.run.table).get(undo_branch(deed.publication.pub_id))
+    return workspace.engines.pins.refs(deed.run.table).get(undo_branch(deed.publication.pub_id))
 
 
 def _read_before_after(
-    desk: Desk, deed: _PartitionChange, partition: str, row: tuple[KeyedRows, Key] | None
+    workspace: Workspace, deed: _PartitionChange, partition: str, row: tuple[KeyedRows, Key] | None
 ) -> tuple[RowValues, RowValues]:
     """Of a row, itself; of the partition, its row count and the compared metrics."""
     publication, manifest, run = deed.publication, deed.manifest, deed.run
@@ -280,12 +294,12 @@ def _read_before_after(
         rows, key = row
         told = rows.told(manifest.publish.corrections, publication.pub_id, key)
         before, after = told or (
-            rows.at(manifest.target, _find_undo_snapshot(desk, deed), key),
+            rows.at(manifest.target, _find_undo_snapshot(workspace, deed), key),
             rows.at(manifest.target, publication.result_snapshot_id, key),
         )
-        return mask_pair(before, after, list_masked_columns(desk, manifest))
-    candidate = desk.ledger.latest_candidate(run.run_id)
-    stored = desk.ledger.measurements(run.run_id, candidate.n) if candidate else ()
+        return mask_pair(before, after, list_masked_columns(workspace, manifest))
+    candidate = workspace.ledger.latest_candidate(run.run_id)
+    stored = workspace.ledger.measurements(run.run_id, candidate.n) if candidate else ()
     names = {ROW_COUNT, *(f"compare.{rule.name}" for rule in manifest.compare)}
     sides: dict[str, dict[str, Any]] = {PRIOR: {}, CANDIDATE: {}}
     for m in stored:

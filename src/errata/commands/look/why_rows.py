@@ -9,7 +9,7 @@ from errata.errors import NotFound, UsageError
 from errata.model.manifest import TargetPin
 from errata.model.partition import Grain
 from errata.ports.tables import Correction, Key
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 MAX_ROWS = 20
 RowValues = Mapping[str, Any] | None
@@ -41,8 +41,10 @@ def _is_known_from_partition(target: TargetPin, column: str) -> bool:
 class KeyedRows:
     """Rows of one partition that fit some keys; every snapshot is read once."""
 
-    def __init__(self, desk: Desk, target: TargetPin, partition: str, keys: Sequence[Key], *, whole: bool) -> None:
-        self._desk = desk
+    def __init__(
+        self, workspace: Workspace, target: TargetPin, partition: str, keys: Sequence[Key], *, whole: bool
+    ) -> None:
+        self._workspace = workspace
         self._partition = partition
         self._columns = () if whole else target.key  # a whole key has been compared by the reader
         self._keys = keys
@@ -56,7 +58,7 @@ class KeyedRows:
             return None
         place = (target.table, snapshot_id)
         if place not in self._read:
-            rows = self._desk.engines.rows.rows(target, snapshot_id, self._partition, self._keys)
+            rows = self._workspace.engines.rows.rows(target, snapshot_id, self._partition, self._keys)
             self._read[place] = rows
         found = self._read[place]
         return None if found is None else self._take_first_row([row for row in found if self._matches_key(row, key)])
@@ -66,7 +68,7 @@ class KeyedRows:
         if table is None:
             return None
         if table not in self._told:
-            self._told[table] = self._desk.engines.rows.corrections(table, self._partition, self._keys)
+            self._told[table] = self._workspace.engines.rows.corrections(table, self._partition, self._keys)
         found = [
             one for one in self._told[table] if one.publication_id == publication_id and self._matches_key(one.key, key)
         ]
@@ -85,7 +87,7 @@ class KeyedRows:
 
 
 def find_keys(
-    desk: Desk,
+    workspace: Workspace,
     partition: str,
     asked: Mapping[str, str],
     snapshots: Iterable[tuple[TargetPin, str | None]],
@@ -94,7 +96,7 @@ def find_keys(
     """The whole keys of rows that fit a part of one, as many as are shown; and whether there may be more."""
     found: dict[tuple[str | None, ...], Key] = {}
     is_cut = False
-    reader = desk.engines.rows
+    reader = workspace.engines.rows
     for target, table in corrections:
         _add_keys(found, target, (one.key for one in reader.corrections(table, partition, [asked])))
     for target, snapshot_id in snapshots:

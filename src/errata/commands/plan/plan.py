@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from errata.approval.permissions import require_role
 from errata.commands.plan.show import plan_view, refused_view
 from errata.errors import NotFound, PlanRefused, UsageError
 from errata.failpoints import failpoint
@@ -26,23 +27,23 @@ from errata.planning.restore import INPUT, build_restore_input, strip_code, to_r
 from errata.planning.rule_check import refuse_flawed_rules
 from errata.ports.tables import ActiveRun, PastRun, TagOutcome
 from errata.views import PlanView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 PIN_DAYS = 45
 """How long pinned snapshots outlive the plan; a run that takes longer is planned again."""
 
 
-def make_plan(desk: Desk, actor: Actor, request: Request, *, dry_run: bool) -> PlanView:
+def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: bool) -> PlanView:
     """Resolve, judge, seal; the same request on the same world is the same run."""
-    desk.require_role(actor, (Role.REQUESTER,), "plan")
-    request = _resolve_superseded(desk, request)
-    plan = draft_plan(desk, request)
-    while ended := _find_ended_run(desk, plan):
+    require_role(workspace, actor, (Role.REQUESTER,), "plan")
+    request = _resolve_superseded(workspace, request)
+    plan = draft_plan(workspace, request)
+    while ended := _find_ended_run(workspace, plan):
         # the same request on the same world after it was given up: a new run, which names the one before
-        plan = draft_plan(desk, replace(request, supersede=ended.run_id))
+        plan = draft_plan(workspace, replace(request, supersede=ended.run_id))
     if plan.is_refused or plan.manifest is None:
         refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]
-        view = refused_view(desk.product(request.product), plan)
+        view = refused_view(workspace.product(request.product), plan)
         raise PlanRefused(
             f"the plan was refused by {len(refused)} of {len(plan.verdicts)} rules: "
             + "; ".join(f"{verdict.rule}: {verdict.message}" for verdict in refused),
@@ -50,11 +51,11 @@ def make_plan(desk: Desk, actor: Actor, request: Request, *, dry_run: bool) -> P
             hint=_override_hint(refused),
             plan=view,
         )
-    refuse_hidden_refs(desk, plan.manifest.target.table)
+    refuse_hidden_refs(workspace, plan.manifest.target.table)
     if dry_run:
-        return plan_view(desk, plan.manifest, plan.digest, run=None, plan=plan, run_id=plan.run_id)
+        return plan_view(workspace, plan.manifest, plan.digest, run=None, plan=plan, run_id=plan.run_id)
     failpoint("plan.before_record")
-    run, already = desk.ledger.record_run(
+    run, already = workspace.ledger.record_run(
         plan.run_id,
         plan.content,
         product=plan.manifest.product,
@@ -66,10 +67,10 @@ def make_plan(desk: Desk, actor: Actor, request: Request, *, dry_run: bool) -> P
         body={"verdicts": [[v.rule, v.level, v.message, v.override] for v in plan.verdicts]},
     )
     failpoint("plan.after_record")
-    pins = tag_pinned_snapshots(desk, actor, run, plan.manifest)
+    pins = tag_pinned_snapshots(workspace, actor, run, plan.manifest)
     failpoint("plan.after_pin")
-    refuse_lost_tags(desk, actor, run, pins, is_new=not already)
-    return plan_view(desk, plan.manifest, plan.digest, run=run, plan=plan, already=already, pins=pins)
+    refuse_lost_tags(workspace, actor, run, pins, is_new=not already)
+    return plan_view(workspace, plan.manifest, plan.digest, run=run, plan=plan, already=already, pins=pins)
 
 
 def _override_hint(refused: Sequence[GuardrailResult]) -> str:
@@ -80,11 +81,11 @@ def _override_hint(refused: Sequence[GuardrailResult]) -> str:
     return "set aside by name, which goes into the manifest: " + " ".join(f'--override {one}="WHY"' for one in rules)
 
 
-def _resolve_superseded(desk: Desk, request: Request) -> Request:
+def _resolve_superseded(workspace: Workspace, request: Request) -> Request:
     """The run that is replaced, by its whole id; what is no run of this product cannot be."""
     if request.supersede is None:
         return request
-    run = desk.ledger.run(request.supersede)
+    run = workspace.ledger.run(request.supersede)
     if run.product != request.product:
         raise UsageError(
             f"--supersede {run.run_id} was refused; expected a run of {request.product}, found one of {run.product}",
@@ -93,22 +94,22 @@ def _resolve_superseded(desk: Desk, request: Request) -> Request:
     return replace(request, supersede=run.run_id)
 
 
-def _find_ended_run(desk: Desk, plan: Plan) -> RunRecord | None:
-    given_up = desk.ledger.runs(states={RunState.CANCELLED, RunState.EXPIRED})
+def _find_ended_run(workspace: Workspace, plan: Plan) -> RunRecord | None:
+    given_up = workspace.ledger.runs(states={RunState.CANCELLED, RunState.EXPIRED})
     return next((run for run in given_up if run.manifest_digest == plan.digest), None)
 
 
-def draft_plan(desk: Desk, request: Request) -> Plan:
+def draft_plan(workspace: Workspace, request: Request) -> Plan:
     """The plan for a request on the world as it is now; only reads."""
-    product = desk.product(request.product)
+    product = workspace.product(request.product)
     grain = product.target.grain
     partitions = resolve_partitions(request, grain)
     # the target's base first, inputs after: a false conflict is acceptable, a missed one is not
-    target = desk.engines.targets.read_target(product.target.table, product.target.column, grain, partitions)
+    target = workspace.engines.targets.read_target(product.target.table, product.target.column, grain, partitions)
     held = None
     if request.restore is not None:
         column = product.target.column
-        held = desk.engines.history.held(product.target.table, column, grain, partitions, request.restore)
+        held = workspace.engines.history.held(product.target.table, column, grain, partitions, request.restore)
         product = to_restore_product(product)
     inputs = (
         {INPUT: build_restore_input(held, product, target)}
@@ -116,99 +117,101 @@ def draft_plan(desk: Desk, request: Request) -> Plan:
         else {
             source.name: build_own_input(source, product, target, partitions)
             if source.own
-            else desk.engines.inputs.read_input(source, grain, list_input_partitions(source, grain, partitions))
+            else workspace.engines.inputs.read_input(source, grain, list_input_partitions(source, grain, partitions))
             for source in product.inputs
         }
     )
     product = with_delete_condition(with_row_rules(product, inputs))
-    code, content = desk.engines.code(product)
+    code, content = workspace.engines.code(product)
     if held:
         code, content = strip_code(code), b""
     plan = build_plan(
         # sealed bytes name nobody who may want to be forgotten
-        replace(request, requester=desk.ledger.alias(request.requester)),
+        replace(request, requester=workspace.ledger.alias(request.requester)),
         product,
-        desk.project,
+        workspace.project,
         target,
         inputs,
         code,
-        now=desk.now(),
-        ledger_id=desk.ledger.ledger_id,
-        active_runs=_list_active_runs(desk, product.target.table, request.supersede, partitions),
-        history=_list_past_runs(desk, product),
-        beside=_read_side_columns(desk, product),
+        now=workspace.now(),
+        ledger_id=workspace.ledger.ledger_id,
+        active_runs=_list_active_runs(workspace, product.target.table, request.supersede, partitions),
+        history=_list_past_runs(workspace, product),
+        beside=_read_side_columns(workspace, product),
         held=held,
     )
     plan = replace(plan, request=request)
     if plan.manifest is not None:
-        refuse_flawed_rules(desk, product, plan.manifest)
+        refuse_flawed_rules(workspace, product, plan.manifest)
     return plan if plan.is_refused else replace(plan, parts={**plan.parts, code.zip_digest: content})
 
 
-def _read_side_columns(desk: Desk, product: Product) -> dict[str, tuple[str, ...] | None]:
+def _read_side_columns(workspace: Workspace, product: Product) -> dict[str, tuple[str, ...] | None]:
     """The columns of tables beside the target; None for one that is not there yet."""
     found: dict[str, tuple[str, ...] | None] = {}
     for table in (product.publish.corrections, product.publish.versions):
         if table:
             try:
-                found[table] = tuple(column.name for column in desk.engines.tables.describe(table).columns)
+                found[table] = tuple(column.name for column in workspace.engines.tables.describe(table).columns)
             except NotFound:
                 found[table] = None
     return found
 
 
-def _list_active_runs(desk: Desk, table: str, supersede: str | None, partitions: Sequence[str]) -> list[ActiveRun]:
+def _list_active_runs(
+    workspace: Workspace, table: str, supersede: str | None, partitions: Sequence[str]
+) -> list[ActiveRun]:
     """Runs that hold partitions of the table, as a plan for these partitions in the place of ``supersede`` sees them.
 
     A run gives up what another was planned for in its place, so that only the last of a chain has to be named.
     """
-    runs = [run for run in desk.ledger.runs(states=ACTIVE) if run.table == table]
+    runs = [run for run in workspace.ledger.runs(states=ACTIVE) if run.table == table]
     given_up: dict[str, frozenset[str]] = {}
     replacing = [(supersede, partitions)]
-    replacing += [(desk.ledger.manifest(run.run_id).supersedes, run.partitions) for run in runs]
+    replacing += [(workspace.ledger.manifest(run.run_id).supersedes, run.partitions) for run in runs]
     for older, scope in replacing:
-        for run_id, names in _iterate_replaced_runs(desk, older, frozenset(scope)):
+        for run_id, names in _iterate_replaced_runs(workspace, older, frozenset(scope)):
             given_up[run_id] = given_up.get(run_id, frozenset()) | names
     return [
         ActiveRun(
             run.run_id, run.manifest_digest, run.state.value, run.table,
-            _find_claimed_partitions(desk, run) - given_up.get(run.run_id, frozenset()),
+            _find_claimed_partitions(workspace, run) - given_up.get(run.run_id, frozenset()),
         )
         for run in runs
     ]  # fmt: skip
 
 
 def _iterate_replaced_runs(
-    desk: Desk, older: str | None, scope: frozenset[str]
+    workspace: Workspace, older: str | None, scope: frozenset[str]
 ) -> Iterator[tuple[str, frozenset[str]]]:
     """The runs that a run stands in for, one behind the other, with the partitions that all of them have."""
     while older is not None:
-        scope &= frozenset(desk.ledger.run(older).partitions)
+        scope &= frozenset(workspace.ledger.run(older).partitions)
         yield older, scope
-        older = desk.ledger.manifest(older).supersedes
+        older = workspace.ledger.manifest(older).supersedes
 
 
-def _find_claimed_partitions(desk: Desk, run: RunRecord) -> frozenset[str]:
+def _find_claimed_partitions(workspace: Workspace, run: RunRecord) -> frozenset[str]:
     """The partitions a run still means to change: what it has published already is free for others."""
     if run.state is not RunState.PART_PUBLISHED:
         return frozenset(run.partitions)
-    fates = desk.ledger.partition_states(run.run_id)
+    fates = workspace.ledger.partition_states(run.run_id)
     return frozenset(name for name, fate in fates.items() if fate is PartitionState.UNPUBLISHED)
 
 
-def _list_past_runs(desk: Desk, product: Product) -> list[PastRun]:
+def _list_past_runs(workspace: Workspace, product: Product) -> list[PastRun]:
     """What the last published runs really took: while chunks were computed, on the cores of every worker at work."""
-    cores = count_worker_cores(desk.project, product)
+    cores = count_worker_cores(workspace.project, product)
     states = {RunState.PUBLISHED, RunState.PART_PUBLISHED, RunState.SUPERSEDED}
     found = []
-    for run in desk.ledger.runs(product=product.name, states=states)[:5]:
+    for run in workspace.ledger.runs(product=product.name, states=states)[:5]:
         spans: dict[Any, list[tuple[float, float]]] = {}
-        for attempt in desk.ledger.attempts(run.run_id):
+        for attempt in workspace.ledger.attempts(run.run_id):
             if attempt.state is AttemptState.ADOPTED and attempt.ended_at:
                 span = (_parse_instant(attempt.started_at), _parse_instant(attempt.ended_at))
                 spans.setdefault((attempt.owner.host, attempt.owner.pid, attempt.owner.started), []).append(span)
         if spans:
-            chunks = [chunk for chunk in desk.ledger.chunks(run.run_id) if chunk.state is ChunkState.DONE]
+            chunks = [chunk for chunk in workspace.ledger.chunks(run.run_id) if chunk.state is ChunkState.DONE]
             busy = sum(count_busy_seconds(each) for each in spans.values())
             found.append(
                 PastRun(
@@ -228,21 +231,23 @@ def _parse_instant(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def tag_pinned_snapshots(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> tuple[TagOutcome, ...]:
+def tag_pinned_snapshots(
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest
+) -> tuple[TagOutcome, ...]:
     """Tag the base and every pinned input; audited once, repeated safely; no permission is a recorded warning."""
     if run.state not in (RunState.PLANNED, RunState.APPROVED):
         return ()
-    keep, now = PIN_DAYS * 86_400_000, int(desk.now().timestamp() * 1000)
+    keep, now = PIN_DAYS * 86_400_000, int(workspace.now().timestamp() * 1000)
     wanted: dict[tuple[str, str], str] = {}
     if manifest.target.base_snapshot_id:
         wanted[manifest.target.table, base_tag(run.run_id)] = manifest.target.base_snapshot_id
     wanted |= input_tags(run.run_id, manifest.inputs)
     made = tuple(
-        desk.engines.pins.create(table, snapshot, tag, keep_ms=keep, now_ms=now)
+        workspace.engines.pins.create(table, snapshot, tag, keep_ms=keep, now_ms=now)
         for (table, tag), snapshot in wanted.items()
     )
     if any(pin.outcome != "already" for pin in made):
-        desk.ledger.note(run.run_id, actor, "pins.created", {"pins": [_pin_body(pin) for pin in made]})
+        workspace.ledger.note(run.run_id, actor, "pins.created", {"pins": [_pin_body(pin) for pin in made]})
     return made
 
 

@@ -20,11 +20,11 @@ from errata.planning.build import Plan
 from errata.ports.tables import TagOutcome
 from errata.publishing.groups import describe_groups
 from errata.views import ChunkView, DeadlineView, EstimateView, InputView, PlanView, RunCounts, VerdictView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
 def plan_view(
-    desk: Desk,
+    workspace: Workspace,
     manifest: Manifest,
     digest: str,
     *,
@@ -37,20 +37,20 @@ def plan_view(
     """A plan that was just made."""
     verdicts = tuple(VerdictView(v.rule, v.level, v.message, v.override) for v in plan.verdicts)
     return _manifest_view(
-        desk, manifest, digest, run, run_id=run_id, already=already, verdicts=verdicts,
+        workspace, manifest, digest, run, run_id=run_id, already=already, verdicts=verdicts,
         new=plan.new_partitions, untouched=plan.untouched_partitions,
         pins=tuple({"table": p.table, "tag": p.tag, "outcome": p.outcome, "warning": p.warning} for p in pins),
         deadline=plan.deadline,
     )  # fmt: skip
 
 
-def stored_plan_view(desk: Desk, run: RunRecord, manifest: Manifest) -> PlanView:
+def stored_plan_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -> PlanView:
     """The plan again, from the ledger; its verdicts are those of its audit entry."""
-    entries = [e for e in desk.ledger.audit_entries(run.run_id) if e.action == "run.planned"]
+    entries = [e for e in workspace.ledger.audit_entries(run.run_id) if e.action == "run.planned"]
     verdicts = tuple(VerdictView(*row) for row in (entries[0].body.get("verdicts", ()) if entries else ()))
     new = find_new_partitions(manifest)
     return _manifest_view(
-        desk, manifest, run.manifest_digest, run, run_id=run.run_id, already=True, verdicts=verdicts, new=new,
+        workspace, manifest, run.manifest_digest, run, run_id=run.run_id, already=True, verdicts=verdicts, new=new,
         untouched=count_untouched_partitions(manifest),
     )  # fmt: skip
 
@@ -70,7 +70,7 @@ def refused_view(product: Product, plan: Plan) -> PlanView:
 
 
 def _manifest_view(
-    desk: Desk,
+    workspace: Workspace,
     manifest: Manifest,
     digest: str,
     run: RunRecord | None,
@@ -84,10 +84,10 @@ def _manifest_view(
     deadline: DeadlineView | None = None,
 ) -> PlanView:
     name = run.run_id if run else run_id
-    code, requester = manifest.code, desk.ledger.name(manifest.requested_by)
+    code, requester = manifest.code, workspace.ledger.name(manifest.requested_by)
     approvers = sorted(
         person.name
-        for person in desk.project.people.values()
+        for person in workspace.project.people.values()
         if Role.APPROVER in person.roles and person.name.casefold() != requester.casefold()
     )
     return PlanView(
@@ -114,13 +114,13 @@ def _manifest_view(
         consumers=manifest.consumers, untouched_partitions=untouched, new_partitions=new,
         overrides={override.rule: override.why for override in manifest.overrides},
         supersedes=manifest.supersedes, single_user=manifest.single_user,
-        approvals=approvals_view(desk, run.run_id) if run else (), pins=pins, approvers=tuple(approvers),
+        approvals=approvals_view(workspace, run.run_id) if run else (), pins=pins, approvers=tuple(approvers),
         planned_at=run.planned_at if run else "", prove_determinism=manifest.prove_determinism,
-        throttle=_find_throttle_limits(desk, manifest.product), deadline=deadline,
-        quorum=current_quorum_view(desk, run, manifest) if run else None,
-        break_glass=find_last_break_glass(desk, run.run_id) if run else None,
-        release_digest=find_release_digest(desk, run) if run else None,
-        release=released_view(desk, run, manifest) if run else None, manual=manifest.manual,
+        throttle=_find_throttle_limits(workspace, manifest.product), deadline=deadline,
+        quorum=current_quorum_view(workspace, run, manifest) if run else None,
+        break_glass=find_last_break_glass(workspace, run.run_id) if run else None,
+        release_digest=find_release_digest(workspace, run) if run else None,
+        release=released_view(workspace, run, manifest) if run else None, manual=manifest.manual,
         restored=to_plain(manifest.restored) if manifest.restored else None,
         rewrite=to_plain(manifest.target.rewrite) if manifest.target.rewrite else None,
     )  # fmt: skip
@@ -166,10 +166,10 @@ def _chunk_view(chunk: Chunk) -> ChunkView:
     return ChunkView(chunk.chunk_id, chunk.partitions, chunk.bytes, chunk.rows, chunk.wave)
 
 
-def _find_throttle_limits(desk: Desk, product: str) -> dict[str, Any]:
+def _find_throttle_limits(workspace: Workspace, product: str) -> dict[str, Any]:
     """The limits in force now; they are no part of the manifest and may have changed since."""
-    found = desk.project.products.get(product)
-    in_force = to_plain((found and found.throttle) or desk.project.throttle)
+    found = workspace.project.products.get(product)
+    in_force = to_plain((found and found.throttle) or workspace.project.throttle)
     unlimited = to_plain(Throttle())
     return {key: value for key, value in in_force.items() if value != unlimited[key]}
 

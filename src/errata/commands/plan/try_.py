@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from errata.approval.permissions import require_role
 from errata.commands.plan.plan import draft_plan
 from errata.commands.plan.show import refused_view
 from errata.errors import PlanRefused
@@ -24,24 +25,26 @@ from errata.ports.compute import TRIAL, ChunkWork
 from errata.views.diff import DiffView
 from errata.views.run import TryView
 from errata.worker.attempt import refuse_foreign_partitions
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 _ENFORCED_RULES = frozenset({"schema", "source-missing"})
 _ALL_ROLES = tuple(Role)
 
 
-def try_partitions(desk: Desk, actor: Actor, product: str, partitions: str | Sequence[str], sample: int) -> TryView:
+def try_partitions(
+    workspace: Workspace, actor: Actor, product: str, partitions: str | Sequence[str], sample: int
+) -> TryView:
     """Compute, measure, judge and compare."""
-    desk.require_role(actor, _ALL_ROLES, "try")
+    require_role(workspace, actor, _ALL_ROLES, "try")
     started = time.monotonic()
-    plan = draft_plan(desk, _build_request(product, actor, partitions))
+    plan = draft_plan(workspace, _build_request(product, actor, partitions))
     manifest = plan.manifest
     if manifest is None:
         refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]
         raise PlanRefused(
             f"the trial was refused: {'; '.join(f'{verdict.rule}: {verdict.message}' for verdict in refused)}",
             state="nothing was computed",
-            plan=refused_view(desk.product(product), plan),
+            plan=refused_view(workspace.product(product), plan),
         )
     # the SQL parser takes half a second to import
     from errata.gate.measure.scan_plan import compile_plan
@@ -49,8 +52,8 @@ def try_partitions(desk: Desk, actor: Actor, product: str, partitions: str | Seq
     chunk = Chunk("trial", manifest.partitions, 0, 0)
     work = ChunkWork("trial", manifest, plan.digest, chunk, "trial", plan.parts)
     base = manifest.target.base_snapshot_id
-    desk.engines.chunks.check_sources(work)
-    with desk.engines.chunks.trial(work) as (measurer, rows):
+    workspace.engines.chunks.check_sources(work)
+    with workspace.engines.chunks.trial(work) as (measurer, rows):
         refuse_foreign_partitions(work, rows)
         numbers = measurer.measure(manifest, compile_plan(manifest), candidate_snapshot=TRIAL, prior_snapshot=base)
         made = {name: rows.get(name, 0) for name in manifest.partitions}

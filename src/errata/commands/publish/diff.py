@@ -10,14 +10,16 @@ from errata.model.audit import Actor
 from errata.model.partition import format_ranges
 from errata.publishing.selection import select_partitions
 from errata.views.diff import DiffView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
-def diff(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, sample: int) -> DiffView:
+def diff(
+    workspace: Workspace, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, sample: int
+) -> DiffView:
     """Old against new, for a run that has a candidate."""
-    run = desk.ledger.run(run_id)
-    manifest = desk.ledger.manifest(run.run_id, actor)
-    candidate = require_candidate(desk, run, "diff")
+    run = workspace.ledger.run(run_id)
+    manifest = workspace.ledger.manifest(run.run_id, actor)
+    candidate = require_candidate(workspace, run, "diff")
     asked, within = select_partitions(manifest, partitions), candidate.detail["rows"]
     scope = tuple(name for name in asked if name in within)
     if not scope:
@@ -27,4 +29,4 @@ def diff(desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str] 
             f"partitions of its canary: {format_ranges(manifest.target.grain, within)}",
             state="nothing was changed",
         )
-    return compare_candidate(desk, run, manifest, candidate, scope, sample)
+    return compare_candidate(workspace, run, manifest, candidate, scope, sample)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from errata.approval.permissions import refuse_requester, require_role
 from errata.approval.release import PUBLISHABLE_STATES, JudgedCandidate, audit_refusal, load_judged_candidate
 from errata.errors import EngineError, ErrataError, RunExpired, StateRefused, UsageError
 from errata.failpoints import failpoint
@@ -31,7 +32,7 @@ from errata.publishing.replacement import first_line
 from errata.publishing.selection import read_refs
 from errata.publishing.sql.comparison import ComparisonSides, build_comparison_sql, build_read_statements
 from errata.views import DarkView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 REJECTED_SUFFIX = "_rejected"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
@@ -39,31 +40,31 @@ _DAY_MS = 86_400_000
 
 
 def publish_preview(
-    desk: Desk, actor: Actor, run_id: str, name: str | None, *, compare: bool, rejected: bool
+    workspace: Workspace, actor: Actor, run_id: str, name: str | None, *, compare: bool, rejected: bool
 ) -> DarkView:
     """Make the candidate readable under a name; ``compare`` makes the view of old and new as well."""
-    run = desk.ledger.run(run_id)
-    desk.require_role(actor, (Role.PUBLISHER,), "publish --dark", run.run_id)
-    desk.refuse_requester(actor, run.planned_by, "publish", run.run_id)
-    manifest = desk.ledger.manifest(run.run_id, actor)
-    found = _require_previewable(desk, actor, run, rejected=rejected)
-    require_erasure_check(desk, actor, run, found.candidate)
+    run = workspace.ledger.run(run_id)
+    require_role(workspace, actor, (Role.PUBLISHER,), "publish --dark", run.run_id)
+    refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
+    manifest = workspace.ledger.manifest(run.run_id, actor)
+    found = _require_previewable(workspace, actor, run, rejected=rejected)
+    require_erasure_check(workspace, actor, run, found.candidate)
     chosen = _choose_name(run, name, passed=found.verdict.passed)
-    told = _describe_preview(desk, run, manifest, found.candidate, chosen, compare=compare)
-    _require_free_name(desk, actor, run, manifest, told)
-    known = find_previews(desk, run).get(told["name"])
-    already = known is not None and known.is_made and _is_up_to_date(desk, manifest, known.told, told)
+    told = _describe_preview(workspace, run, manifest, found.candidate, chosen, compare=compare)
+    _require_free_name(workspace, actor, run, manifest, told)
+    known = find_previews(workspace, run).get(told["name"])
+    already = known is not None and known.is_made and _is_up_to_date(workspace, manifest, known.told, told)
     warnings: tuple[str, ...] = ()
     if known is not None and already:
         told = dict(known.told)
     else:
-        warnings = _create_preview(desk, actor, run, manifest, found.candidate, told)
-    return _preview_view(desk, run, manifest, found, told, already=already, warnings=warnings, actor=actor)
+        warnings = _create_preview(workspace, actor, run, manifest, found.candidate, told)
+    return _preview_view(workspace, run, manifest, found, told, already=already, warnings=warnings, actor=actor)
 
 
-def _require_previewable(desk: Desk, actor: Actor, run: RunRecord, *, rejected: bool) -> JudgedCandidate:
+def _require_previewable(workspace: Workspace, actor: Actor, run: RunRecord, *, rejected: bool) -> JudgedCandidate:
     """The candidate that was judged; one that did not pass only when that is asked for."""
-    found = load_judged_candidate(desk, run)
+    found = load_judged_candidate(workspace, run)
     if found is None or run.state not in (*PUBLISHABLE_STATES, RunState.REJECTED):
         error = StateRefused(
             f"publish --dark of {run.run_id} was refused; expected a run whose candidate was judged and is not "
@@ -71,7 +72,7 @@ def _require_previewable(desk: Desk, actor: Actor, run: RunRecord, *, rejected: 
             state="main is unchanged",
             hint=f"errata status {run.run_id}",
         )
-        raise audit_refusal(desk, actor, run, "publish --dark", error)
+        raise audit_refusal(workspace, actor, run, "publish --dark", error)
     if not found.verdict.passed and not rejected:
         error = StateRefused(
             f"publish --dark of {run.run_id} was refused; expected a candidate that passed its gate, found a rejected "
@@ -80,7 +81,7 @@ def _require_previewable(desk: Desk, actor: Actor, run: RunRecord, *, rejected: 
             hint=f"to look at it all the same, under a name that ends in {REJECTED_SUFFIX}: "
             f"errata publish {run.run_id} --dark --rejected",
         )
-        raise audit_refusal(desk, actor, run, "publish --dark", error)
+        raise audit_refusal(workspace, actor, run, "publish --dark", error)
     return found
 
 
@@ -97,12 +98,12 @@ def _choose_name(run: RunRecord, name: str | None, *, passed: bool) -> str:
 
 
 def _describe_preview(
-    desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, name: str, *, compare: bool
+    workspace: Workspace, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, name: str, *, compare: bool
 ) -> dict[str, Any]:
     """What an entry says of it."""
-    until = desk.now() + timedelta(days=to_days(manifest.rollback_window))
+    until = workspace.now() + timedelta(days=to_days(manifest.rollback_window))
     # where live won, the newest base is what the candidate replaces; the other partitions are the same in it
-    base = next((one["base_snapshot_id"] for one in reversed(desk.ledger.rebase_facts(run.run_id))), None)
+    base = next((one["base_snapshot_id"] for one in reversed(workspace.ledger.rebase_facts(run.run_id))), None)
     base = base or manifest.target.base_snapshot_id
     keyed = compare and bool(manifest.target.key)
     return {
@@ -113,24 +114,26 @@ def _describe_preview(
         "before": before_tag(name) if base else None,
         "before_snapshot_id": base,
         "view": compare_view(run.table, name) if keyed else None,
-        "masked": list(list_masked_columns(desk, manifest)),
+        "masked": list(list_masked_columns(workspace, manifest)),
         "rejected": name.endswith(REJECTED_SUFFIX),
         "keep_until": until.date().isoformat(),
     }
 
 
-def _require_free_name(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, told: Mapping[str, Any]) -> None:
+def _require_free_name(
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, told: Mapping[str, Any]
+) -> None:
     """A name that is no dark publication of ours is someone else's branch or tag, and stays."""
     if told["name"].startswith(PREFIX):
         return  # nobody but this run may have it, whether or not the ledger remembers
-    refs = read_refs(desk, told["table"]) or {}
+    refs = read_refs(workspace, told["table"]) or {}
     held, name = refs.get(told["name"]), told["name"]
     if held is None:
         # what stood before has a name too, and that one may be taken as well
-        name, held = told["before"], desk.engines.pins.refs(manifest.target.table).get(told["before"] or "")
-        if held is None or told["name"] in find_previews(desk, run):
+        name, held = told["before"], workspace.engines.pins.refs(manifest.target.table).get(told["before"] or "")
+        if held is None or told["name"] in find_previews(workspace, run):
             return
-    elif find_preview_owner(desk, run, told["name"], held) is not None:
+    elif find_preview_owner(workspace, run, told["name"], held) is not None:
         return
     error = StateRefused(
         f"publish --dark of {run.run_id} was refused; expected a free name, found {name} on snapshot {held}, which is "
@@ -138,43 +141,50 @@ def _require_free_name(desk: Desk, actor: Actor, run: RunRecord, manifest: Manif
         state="nothing was changed",
         hint=f"errata publish {run.run_id} --dark --name ANOTHER",
     )
-    raise audit_refusal(desk, actor, run, "publish --dark", error)
+    raise audit_refusal(workspace, actor, run, "publish --dark", error)
 
 
 def _create_preview(
-    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, told: dict[str, Any]
+    workspace: Workspace,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    candidate: CandidateRecord,
+    told: dict[str, Any],
 ) -> tuple[str, ...]:
     """Intent, tags, view, record. Each part may be repeated; answers what could not be done."""
-    held = (read_refs(desk, told["table"]) or {}).get(told["name"])
-    owner = find_preview_owner(desk, run, told["name"], held) if held else None
-    desk.ledger.note(run.run_id, actor, "dark.intended", told)
+    held = (read_refs(workspace, told["table"]) or {}).get(told["name"])
+    owner = find_preview_owner(workspace, run, told["name"], held) if held else None
+    workspace.ledger.note(run.run_id, actor, "dark.intended", told)
     failpoint("dark.after_intent")
     warnings = []
     if owner is not None and owner.run_id != run.run_id:
         taken = {"name": told["name"], "to": run.run_id, "view": told["view"]}
-        desk.ledger.note(owner.run_id, actor, "dark.withdrawn", taken)
+        workspace.ledger.note(owner.run_id, actor, "dark.withdrawn", taken)
         warnings.append(f"{told['name']} stood for the candidate of {owner.run_id} until now")
-    _move_tag(desk, run, manifest, told["table"], told["snapshot_id"], told["name"])
+    _move_tag(workspace, run, manifest, told["table"], told["snapshot_id"], told["name"])
     if told["before"]:
-        _move_tag(desk, run, manifest, manifest.target.table, told["before_snapshot_id"], told["before"])
+        _move_tag(workspace, run, manifest, manifest.target.table, told["before_snapshot_id"], told["before"])
     failpoint("dark.after_tag")
     if told["view"]:
         try:
-            desk.engines.writer.show(told["view"], _build_comparison(desk, manifest, candidate, told) or "")
+            workspace.engines.writer.show(told["view"], _build_comparison(workspace, manifest, candidate, told) or "")
         except Exception as error:  # noqa: BLE001  the name is there, and the query serves those who have no view
             warnings.append(f"{told['view']} was not made ({first_line(error)}); readers can use the query below")
             told["view"] = None
         failpoint("dark.after_view")
-    desk.ledger.note(run.run_id, actor, "dark.published", told)
+    workspace.ledger.note(run.run_id, actor, "dark.published", told)
     return tuple(warnings)
 
 
-def _move_tag(desk: Desk, run: RunRecord, manifest: Manifest, table: str, snapshot_id: str, name: str) -> None:
-    keep, now = to_days(manifest.rollback_window) * _DAY_MS, int(desk.now().timestamp() * 1000)
-    pin = desk.engines.pins.move(table, snapshot_id, name, keep_ms=keep, now_ms=now)
+def _move_tag(
+    workspace: Workspace, run: RunRecord, manifest: Manifest, table: str, snapshot_id: str, name: str
+) -> None:
+    keep, now = to_days(manifest.rollback_window) * _DAY_MS, int(workspace.now().timestamp() * 1000)
+    pin = workspace.engines.pins.move(table, snapshot_id, name, keep_ms=keep, now_ms=now)
     if pin.outcome != "not_pinned":
         return
-    if not desk.engines.pins.snapshot_exists(table, snapshot_id):
+    if not workspace.engines.pins.snapshot_exists(table, snapshot_id):
         raise RunExpired(
             f"publish --dark of {run.run_id} was refused; snapshot {snapshot_id} of {table} is gone",
             state="main is unchanged",
@@ -188,7 +198,7 @@ def _move_tag(desk: Desk, run: RunRecord, manifest: Manifest, table: str, snapsh
 
 
 def _build_comparison(
-    desk: Desk, manifest: Manifest, candidate: CandidateRecord, told: Mapping[str, Any]
+    workspace: Workspace, manifest: Manifest, candidate: CandidateRecord, told: Mapping[str, Any]
 ) -> str | None:
     """Old and new by key, as a query; None without a key."""
     if not manifest.target.key:
@@ -198,15 +208,15 @@ def _build_comparison(
         ComparisonSides(told["before"], told["name"]),
         content_columns(manifest),
         tuple(name for name in manifest.partitions if name in candidate.detail.get("rows", {})) or manifest.partitions,
-        masked=list_masked_columns(desk, manifest),
+        masked=list_masked_columns(workspace, manifest),
         mask=MASK,
     )
 
 
-def _is_up_to_date(desk: Desk, manifest: Manifest, known: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
+def _is_up_to_date(workspace: Workspace, manifest: Manifest, known: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
     """Whether it is all there already; a view that was not asked for this time stays."""
-    refs = read_refs(desk, told["table"]) or {}
-    before = desk.engines.pins.refs(manifest.target.table) if told["before"] else {}
+    refs = read_refs(workspace, told["table"]) or {}
+    before = workspace.engines.pins.refs(manifest.target.table) if told["before"] else {}
     return (
         refs.get(told["name"]) == told["snapshot_id"]
         and (not told["before"] or before.get(told["before"]) == told["before_snapshot_id"])
@@ -215,8 +225,8 @@ def _is_up_to_date(desk: Desk, manifest: Manifest, known: Mapping[str, Any], tol
 
 
 def _preview_view(
-    desk: Desk, run: RunRecord, manifest: Manifest, found: JudgedCandidate, told: Mapping[str, Any], *, already: bool,
-    warnings: tuple[str, ...], actor: Actor,
+    workspace: Workspace, run: RunRecord, manifest: Manifest, found: JudgedCandidate, told: Mapping[str, Any], *,
+    already: bool, warnings: tuple[str, ...], actor: Actor,
 ) -> DarkView:  # fmt: skip
     return DarkView(
         run_id=run.run_id,
@@ -228,7 +238,7 @@ def _preview_view(
         keep_until=told["keep_until"],
         rejected=told["rejected"],
         reads=build_read_statements(told["table"], told["name"], told["snapshot_id"]),
-        comparison=_build_comparison(desk, manifest, found.candidate, told),
+        comparison=_build_comparison(workspace, manifest, found.candidate, told),
         view=told["view"],
         before=told["before"],
         warnings=warnings,
@@ -237,30 +247,34 @@ def _preview_view(
 
 
 def update_previews(
-    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, *, passed: bool
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, *, passed: bool
 ) -> None:
     """After a verdict: a name goes with the candidate, unless it now says something else than the gate does."""
-    for name, one in find_previews(desk, run).items():
+    for name, one in find_previews(workspace, run).items():
         try:
             if bool(one.told["rejected"]) is passed:
-                _withdraw_preview(desk, actor, run, manifest, one)
-                desk.narrate(f"{name} is no longer readable: its candidate {'passed' if passed else 'was rejected'}")
+                _withdraw_preview(workspace, actor, run, manifest, one)
+                workspace.narrate(
+                    f"{name} is no longer readable: its candidate {'passed' if passed else 'was rejected'}"
+                )
             elif one.told["snapshot_id"] != candidate.snapshot_id:
-                told = _describe_preview(desk, run, manifest, candidate, name, compare=one.told["view"] is not None)
-                for warning in _create_preview(desk, actor, run, manifest, candidate, told):
-                    desk.narrate(f"WARNING: {warning}")
-                desk.narrate(f"{name} reads the new candidate from now on")
+                told = _describe_preview(
+                    workspace, run, manifest, candidate, name, compare=one.told["view"] is not None
+                )
+                for warning in _create_preview(workspace, actor, run, manifest, candidate, told):
+                    workspace.narrate(f"WARNING: {warning}")
+                workspace.narrate(f"{name} reads the new candidate from now on")
         except ErrataError as error:  # the verdict stands; the next validate tries again
-            desk.narrate(f"WARNING: {name} still reads candidate {one.told['candidate']}: {error.message}")
+            workspace.narrate(f"WARNING: {name} still reads candidate {one.told['candidate']}: {error.message}")
 
 
-def _withdraw_preview(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, one: Preview) -> None:
+def _withdraw_preview(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, one: Preview) -> None:
     told = one.told
     if told["view"]:
-        desk.engines.writer.drop_view(told["view"])
-        desk.ledger.note(run.run_id, actor, "dark.view_dropped", {"view": told["view"]})
-    if (read_refs(desk, told["table"]) or {}).get(told["name"]) in one.snapshots:
-        desk.engines.pins.remove(told["table"], told["name"])
+        workspace.engines.writer.drop_view(told["view"])
+        workspace.ledger.note(run.run_id, actor, "dark.view_dropped", {"view": told["view"]})
+    if (read_refs(workspace, told["table"]) or {}).get(told["name"]) in one.snapshots:
+        workspace.engines.pins.remove(told["table"], told["name"])
     if told["before"]:
-        desk.engines.pins.remove(manifest.target.table, told["before"])
-    desk.ledger.note(run.run_id, actor, "dark.withdrawn", {"name": told["name"]})
+        workspace.engines.pins.remove(manifest.target.table, told["before"])
+    workspace.ledger.note(run.run_id, actor, "dark.withdrawn", {"name": told["name"]})

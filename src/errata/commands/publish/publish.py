@@ -10,6 +10,7 @@ from typing import Any
 
 from errata.approval.authorization import Authorization, authorize_publication
 from errata.approval.break_glass import find_last_break_glass, require_break_glass
+from errata.approval.permissions import refuse_requester, require_role
 from errata.approval.release import released_view
 from errata.errors import StateRefused
 from errata.gate.warnings import find_verdict_acceptances
@@ -38,13 +39,13 @@ from errata.publishing.set_back import find_set_backs
 from errata.publishing.side_tables import publish_to_side_table
 from errata.publishing.sweep import sweep_refs
 from errata.views import PublishView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 _CANDIDATE_DAYS = 7
 
 
 def publish_run(
-    desk: Desk,
+    workspace: Workspace,
     actor: Actor,
     run_id: str,
     partitions: str | Sequence[str] | None,
@@ -61,33 +62,33 @@ def publish_run(
     product that wants none lets it go. ``early`` is why the hold before the next group is not waited for.
     """
     started = time.monotonic()
-    run = desk.ledger.run(run_id)
+    run = workspace.ledger.run(run_id)
     if break_glass is not None:
-        require_break_glass(desk, actor, break_glass, "publish", run.run_id)
+        require_break_glass(workspace, actor, break_glass, "publish", run.run_id)
     else:
-        desk.require_role(actor, (Role.PUBLISHER,), "publish", run.run_id)
-        desk.refuse_requester(actor, run.planned_by, "publish", run.run_id)
-    recover_open_intents(desk, actor, run.table)
-    run = desk.ledger.run(run.run_id)
-    manifest = desk.ledger.manifest(run.run_id, actor)
+        require_role(workspace, actor, (Role.PUBLISHER,), "publish", run.run_id)
+        refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
+    recover_open_intents(workspace, actor, run.table)
+    run = workspace.ledger.run(run.run_id)
+    manifest = workspace.ledger.manifest(run.run_id, actor)
     asked = select_partitions(manifest, partitions)
-    states = desk.ledger.partition_states(run.run_id)
+    states = workspace.ledger.partition_states(run.run_id)
     asked = select_group(manifest, asked, states, named=partitions is not None)
     scope = tuple(name for name in asked if states[name] is PartitionState.UNPUBLISHED)
     if not scope:
-        return _report_already_published(desk, run, manifest, asked, states)
-    turn = require_group_ready(desk, actor, run, manifest, scope, early)
+        return _report_already_published(workspace, run, manifest, asked, states)
+    turn = require_group_ready(workspace, actor, run, manifest, scope, early)
     by = authorize_publication(
-        desk, actor, run, manifest, looked_at=digest, break_glass=break_glass or "", by_itself=by_itself
+        workspace, actor, run, manifest, looked_at=digest, break_glass=break_glass or "", by_itself=by_itself
     )
-    late = notice_late_inputs(desk, actor, run, manifest, scope, "publish")
-    done = _commit_publication(desk, actor, run, manifest, scope, by, turn)
+    late = notice_late_inputs(workspace, actor, run, manifest, scope, "publish")
+    done = _commit_publication(workspace, actor, run, manifest, scope, by, turn)
     told = tuple(one.text(manifest.target.grain.value) for one in late)
-    return _finish_publication(desk, actor, run, manifest, scope, done, started, told)
+    return _finish_publication(workspace, actor, run, manifest, scope, done, started, told)
 
 
 def _commit_publication(
-    desk: Desk,
+    workspace: Workspace,
     actor: Actor,
     run: RunRecord,
     manifest: Manifest,
@@ -97,30 +98,30 @@ def _commit_publication(
 ) -> ReplacementResult:
     """One publication of what is warranted, with its intent, its locks and its outcome on the record."""
     candidate = by.candidate
-    mark = require_erasure_check(desk, actor, run, candidate)
-    verdict = desk.ledger.latest_verdict(run.run_id)
+    mark = require_erasure_check(workspace, actor, run, candidate)
+    verdict = workspace.ledger.latest_verdict(run.run_id)
     log = LedgerLog(
-        desk, actor, run.run_id, "publish", run.table, scope, manifest.reason,
+        workspace, actor, run.run_id, "publish", run.table, scope, manifest.reason,
         {"candidate": candidate.n, "snapshot_id": candidate.snapshot_id, "digest": candidate.digest,
-         "accepted": [one.check for one in find_verdict_acceptances(desk, run)],
+         "accepted": [one.check for one in find_verdict_acceptances(workspace, run)],
          "checks": len(verdict.checks) if verdict else 0, **watermark_fields(mark), **by.told, **turn},
-        owes=build_outbox(desk, run, manifest, "publish", scope),
-        last_look=lambda: require_erasure_check(desk, actor, run, candidate),
+        owes=build_outbox(workspace, run, manifest, "publish", scope),
+        last_look=lambda: require_erasure_check(workspace, actor, run, candidate),
     )  # fmt: skip
     with (
-        freeze_partitions(desk, actor, run, manifest),
-        audit_conflicts(desk, actor, run, "publish"),
-        rebase_on_conflict(desk, actor, run, manifest),
+        freeze_partitions(workspace, actor, run, manifest),
+        audit_conflicts(workspace, actor, run, "publish"),
+        rebase_on_conflict(workspace, actor, run, manifest),
         log.keep_alive(),
     ):
         if is_side_table_mode(manifest.publish):
-            return publish_to_side_table(desk, run, manifest, candidate, scope, log)
-        order = _build_replacement(desk, run, manifest, candidate, scope, by.files)
-        return commit_replacement(order, desk.engines.publishing, desk.engines.content, log)
+            return publish_to_side_table(workspace, run, manifest, candidate, scope, log)
+        order = _build_replacement(workspace, run, manifest, candidate, scope, by.files)
+        return commit_replacement(order, workspace.engines.publishing, workspace.engines.content, log)
 
 
 def _finish_publication(
-    desk: Desk,
+    workspace: Workspace,
     actor: Actor,
     run: RunRecord,
     manifest: Manifest,
@@ -130,9 +131,9 @@ def _finish_publication(
     late: tuple[str, ...],
 ) -> PublishView:
     """What follows a publication that landed, and what is told of it."""
-    followed = process_outbox(desk, actor, run.table)
-    run = desk.ledger.run(run.run_id)
-    warnings, live_commits = _tidy_up(desk, actor, run, manifest, done.snapshot_id)
+    followed = process_outbox(workspace, actor, run.table)
+    run = workspace.ledger.run(run.run_id)
+    warnings, live_commits = _tidy_up(workspace, actor, run, manifest, done.snapshot_id)
     return PublishView(
         run_id=run.run_id,
         state=run.state.value,
@@ -146,19 +147,19 @@ def _finish_publication(
         compacted=done.compacted,
         live_commits=live_commits,
         seconds=round(time.monotonic() - started, 3),
-        undo_until=_undo_deadline(desk.now(), manifest),
+        undo_until=_undo_deadline(workspace.now(), manifest),
         grain=manifest.target.grain.value,
         warnings=(*late, *followed, *warnings),
-        release=released_view(desk, run, manifest),
-        break_glass=find_last_break_glass(desk, run.run_id),
+        release=released_view(workspace, run, manifest),
+        break_glass=find_last_break_glass(workspace, run.run_id),
         single_user=actor.single_user,
         landed_on=find_side_table(manifest),
-        groups=groups_view(desk, run, manifest),
+        groups=groups_view(workspace, run, manifest),
     )
 
 
 def _build_replacement(
-    desk: Desk,
+    workspace: Workspace,
     run: RunRecord,
     manifest: Manifest,
     candidate: CandidateRecord,
@@ -166,7 +167,7 @@ def _build_replacement(
     files: tuple[DataFile, ...],
 ) -> Replacement:
     return replace(
-        build_replacement(desk, run, manifest, scope),
+        build_replacement(workspace, run, manifest, scope),
         add=group_by_partition(files, scope),
         add_from=(candidate.snapshot_id or "",),
         add_table=manifest.target.shadow or "",
@@ -180,7 +181,7 @@ def _build_replacement(
 
 
 def _report_already_published(
-    desk: Desk, run: RunRecord, manifest: Manifest, asked: Sequence[str], states: Mapping[str, PartitionState]
+    workspace: Workspace, run: RunRecord, manifest: Manifest, asked: Sequence[str], states: Mapping[str, PartitionState]
 ) -> PublishView:
     gone = [name for name in asked if states[name] is PartitionState.ROLLED_BACK]
     if gone:
@@ -191,7 +192,7 @@ def _report_already_published(
             hint=f'errata plan {run.product} --partitions … --reason "…"',
             partitions=gone,
         )
-    set_back = find_set_backs(desk.ledger, desk.engines, run.table, asked)
+    set_back = find_set_backs(workspace.ledger, workspace.engines, run.table, asked)
     if set_back:
         # to say "already" would let whoever scripts this go on with rows that readers do not see
         raise StateRefused(
@@ -200,7 +201,7 @@ def _report_already_published(
             hint=set_back[0].next,
             partitions=[name for one in set_back for name in one.partitions],
         )
-    last = [p for p in desk.ledger.publications(run.run_id) if p.kind == "publish" and p.result_snapshot_id][-1]
+    last = [p for p in workspace.ledger.publications(run.run_id) if p.kind == "publish" and p.result_snapshot_id][-1]
     return PublishView(
         run_id=run.run_id,
         state=run.state.value,
@@ -216,24 +217,24 @@ def _report_already_published(
         seconds=0.0,
         undo_until=_undo_deadline(datetime.fromisoformat(last.settled_at or ""), manifest),
         grain=manifest.target.grain.value,
-        release=released_view(desk, run, manifest),
-        break_glass=find_last_break_glass(desk, run.run_id),
+        release=released_view(workspace, run, manifest),
+        break_glass=find_last_break_glass(workspace, run.run_id),
         single_user=bool(last.release.get("single_user")),
         landed_on=find_side_table(manifest),
-        groups=groups_view(desk, run, manifest),
+        groups=groups_view(workspace, run, manifest),
     )
 
 
 def _tidy_up(
-    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, snapshot_id: str
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, snapshot_id: str
 ) -> tuple[tuple[str, ...], int]:
     """What is looked at and tidied once the commit has landed; trouble here is a warning, the publication stands."""
     try:
-        version = desk.engines.publishing.version(manifest.target)
+        version = workspace.engines.publishing.version(manifest.target)
         warnings = _find_shape_changes(version, manifest, snapshot_id)
         live_commits = _count_live_commits(version, manifest)
-        remove_run_tags(desk, actor, run, manifest)
-        sweep_refs(desk, actor, run.table)
+        remove_run_tags(workspace, actor, run, manifest)
+        sweep_refs(workspace, actor, run.table)
     except Exception as error:  # noqa: BLE001  whatever it is, the publication has landed
         return (f"published, but tidying up did not end well: {first_line(error)}; errata cleanup does the rest",), 0
     return warnings, live_commits

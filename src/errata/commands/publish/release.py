@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from errata.approval.permissions import refuse_requester, require_person, require_role
 from errata.approval.release import (
     PUBLISHABLE_STATES,
     JudgedCandidate,
@@ -19,20 +20,20 @@ from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.views import ReleaseView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
-def release_run(desk: Desk, actor: Actor, run_id: str, digest: str | None, note: str) -> ReleaseView:
+def release_run(workspace: Workspace, actor: Actor, run_id: str, digest: str | None, note: str) -> ReleaseView:
     """Sign what was judged; without a digest show what would be signed, and refuse."""
-    run = desk.ledger.run(run_id)
-    desk.require_role(actor, (Role.PUBLISHER,), "release", run.run_id, persons=True)
-    desk.require_person(actor, (Role.PUBLISHER,), "release", run.run_id)
-    desk.refuse_requester(actor, run.planned_by, "release", run.run_id)
-    manifest = desk.ledger.manifest(run.run_id, actor)
-    found = load_judged_candidate(desk, run)
+    run = workspace.ledger.run(run_id)
+    require_role(workspace, actor, (Role.PUBLISHER,), "release", run.run_id, persons=True)
+    require_person(workspace, actor, (Role.PUBLISHER,), "release", run.run_id)
+    refuse_requester(workspace, actor, run.planned_by, "release", run.run_id)
+    manifest = workspace.ledger.manifest(run.run_id, actor)
+    found = load_judged_candidate(workspace, run)
     if run.state not in PUBLISHABLE_STATES or found is None or not found.verdict.passed:
-        raise audit_refusal(desk, actor, run, "release", not_validated_error(run, "release", found))
-    view = _release_view(desk, actor, run, manifest, found)
+        raise audit_refusal(workspace, actor, run, "release", not_validated_error(run, "release", found))
+    view = _release_view(workspace, actor, run, manifest, found)
     given = (digest or "").strip().removeprefix("sha256:").lower()
     if given != found.subject.digest:
         what = f"found {given}" if given else "found none"
@@ -43,16 +44,22 @@ def release_run(desk: Desk, actor: Actor, run_id: str, digest: str | None, note:
             release=view,
         )
         # to ask what would be signed is no attempt to sign
-        raise audit_refusal(desk, actor, run, "release", error) if given else error
-    _, already = desk.ledger.record_release(
+        raise audit_refusal(workspace, actor, run, "release", error) if given else error
+    _, already = workspace.ledger.record_release(
         run.run_id, found.subject.content, candidate_n=found.candidate.n, person=actor.person, kind="release",
-        actor=actor, note=note, since=find_release_cutoff(desk, manifest),
+        actor=actor, note=note, since=find_release_cutoff(workspace, manifest),
     )  # fmt: skip
-    return _release_view(desk, actor, run, manifest, found, already=already)
+    return _release_view(workspace, actor, run, manifest, found, already=already)
 
 
 def _release_view(
-    desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest, found: JudgedCandidate, *, already: bool = False
+    workspace: Workspace,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    found: JudgedCandidate,
+    *,
+    already: bool = False,
 ) -> ReleaseView:
     return ReleaseView(
         run_id=run.run_id,
@@ -66,7 +73,7 @@ def _release_view(
         partitions=run.partitions,
         checks=dict(Counter(str(check.get("level")) for check in found.verdict.checks)),
         accepted=tuple({"check": a.check, "why": a.why, "person": a.person} for a in found.accepted),
-        release=released_view(desk, run, manifest),
+        release=released_view(workspace, run, manifest),
         grain=manifest.target.grain.value,
         product=run.product,
         requested_by=run.planned_by,

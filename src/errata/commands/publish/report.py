@@ -17,17 +17,17 @@ from errata.model.run import PublicationState, RunState
 from errata.publishing.selection import select_partitions
 from errata.views import StatusView
 from errata.views.report import AcceptedWarning, ReportedPublication, ReportView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
 def build_report(
-    desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, sample: int
+    workspace: Workspace, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, sample: int
 ) -> ReportView:
     """Everything about a run that has been judged. The diff is computed once, here; nothing is changed."""
-    run = desk.ledger.run(run_id)
-    manifest = desk.ledger.manifest(run.run_id, actor)
-    candidate = require_candidate(desk, run, "report")
-    verdict = desk.ledger.latest_verdict(run.run_id)
+    run = workspace.ledger.run(run_id)
+    manifest = workspace.ledger.manifest(run.run_id, actor)
+    candidate = require_candidate(workspace, run, "report")
+    verdict = workspace.ledger.latest_verdict(run.run_id)
     if verdict is None:
         raise StateRefused(
             f"report of {run.run_id} was refused; its candidate is not judged yet ({run.state})",
@@ -35,33 +35,33 @@ def build_report(
             hint=f"errata validate {run.run_id}",
         )
     scope = tuple(name for name in select_partitions(manifest, partitions) if name in candidate.detail["rows"])
-    status_view = build_status(desk, actor, run.run_id)
+    status_view = build_status(workspace, actor, run.run_id)
     notes = list(status_view.noticed)
     try:
-        found = compare_candidate(desk, run, manifest, candidate, scope, sample)
+        found = compare_candidate(workspace, run, manifest, candidate, scope, sample)
     except RunExpired as gone:
         found = None
         notes.append(f"rows can no longer be compared: {gone.message}")
     return ReportView(
         run_id=run.run_id,
         state=run.state.value,
-        plan=show_plan(desk, actor, run.run_id),
-        verdict=recorded_verdict_view(desk, run, verdict, candidate),
+        plan=show_plan(workspace, actor, run.run_id),
+        verdict=recorded_verdict_view(workspace, run, verdict, candidate),
         judged_by=verdict.person,
         judged_at=verdict.at,
         partitions=scope,
         accepted=tuple(
-            AcceptedWarning(one.check, one.why, one.person, one.at) for one in find_verdict_acceptances(desk, run)
+            AcceptedWarning(one.check, one.why, one.person, one.at) for one in find_verdict_acceptances(workspace, run)
         ),
-        releases=tuple(_report_publication(p) for p in desk.ledger.publications(run.run_id) if _is_committed(p)),
+        releases=tuple(_report_publication(p) for p in workspace.ledger.publications(run.run_id) if _is_committed(p)),
         diff=found,
         next=_next_commands(run, status_view),
         undo=manifest.rollback_window,
         digests={
             **_collect_digests(run, manifest, candidate, verdict),
-            "release": find_release_digest(desk, run) or "",
+            "release": find_release_digest(workspace, run) or "",
         },
-        made_at=desk.now().isoformat(timespec="seconds"),
+        made_at=workspace.now().isoformat(timespec="seconds"),
         notes=tuple(notes),
         groups=status_view.groups,
     )

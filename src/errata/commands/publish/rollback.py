@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from errata.approval.permissions import require_person, require_role
 from errata.errors import PublishConflict, RunExpired, StateRefused, UsageError
 from errata.gate.measure.names import content_columns
 from errata.ledger import PartitionState, PublicationRecord, RunRecord
@@ -28,55 +29,55 @@ from errata.publishing.selection import audit_conflicts, select_partitions
 from errata.publishing.side_tables import roll_back_side_table
 from errata.publishing.sweep import sweep_refs
 from errata.views import HazardView, RollbackView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
 def roll_back_run(
-    desk: Desk, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, reason: str
+    workspace: Workspace, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, reason: str
 ) -> RollbackView:
     """Restore what the chosen partitions held before this run, as a new commit."""
     started = time.monotonic()
     if not reason.strip():
         raise UsageError("a rollback without a reason was refused; expected --reason with why it is taken back")
-    run = desk.ledger.run(run_id)
-    desk.require_role(actor, (Role.PUBLISHER,), "rollback", run.run_id, persons=True)
-    desk.require_person(actor, (Role.PUBLISHER,), "rollback", run.run_id)
-    recover_open_intents(desk, actor, run.table)
-    run = desk.ledger.run(run.run_id)
-    manifest = desk.ledger.manifest(run.run_id, actor)
+    run = workspace.ledger.run(run_id)
+    require_role(workspace, actor, (Role.PUBLISHER,), "rollback", run.run_id, persons=True)
+    require_person(workspace, actor, (Role.PUBLISHER,), "rollback", run.run_id)
+    recover_open_intents(workspace, actor, run.table)
+    run = workspace.ledger.run(run.run_id)
+    manifest = workspace.ledger.manifest(run.run_id, actor)
     asked = select_partitions(manifest, partitions)
-    states = desk.ledger.partition_states(run.run_id)
+    states = workspace.ledger.partition_states(run.run_id)
     scope = tuple(name for name in asked if states[name] is PartitionState.ACCEPTED)
     if not scope:
-        return _report_already_rolled_back(desk, actor, run, manifest, asked, states, named=partitions is not None)
+        return _report_already_rolled_back(workspace, actor, run, manifest, asked, states, named=partitions is not None)
     taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
     if taken_over and partitions is not None:
-        raise _superseded_error(desk, run, manifest, taken_over)
+        raise _superseded_error(workspace, run, manifest, taken_over)
     not_out = [name for name in asked if states[name] is PartitionState.UNPUBLISHED]
     if not_out and partitions is not None:
-        desk.narrate(f"{format_ranges(manifest.target.grain, not_out)} is not published and stays as it is")
-    owes = build_outbox(desk, run, manifest, "rollback", scope)
+        workspace.narrate(f"{format_ranges(manifest.target.grain, not_out)} is not published and stays as it is")
+    owes = build_outbox(workspace, run, manifest, "rollback", scope)
     mark = ""
-    order = None if is_side_table_mode(manifest.publish) else _build_undo(desk, run, manifest, scope)
+    order = None if is_side_table_mode(manifest.publish) else _build_undo(workspace, run, manifest, scope)
     if order:
-        mark = require_clean_rollback(desk, actor, run, manifest, order)
+        mark = require_clean_rollback(workspace, actor, run, manifest, order)
     elif manifest.publish.versions:
-        mark = require_clean_versions(desk, actor, run, manifest, scope)
+        mark = require_clean_versions(workspace, actor, run, manifest, scope)
     log = LedgerLog(
-        desk, actor, run.run_id, "rollback", run.table, scope, reason,
+        workspace, actor, run.run_id, "rollback", run.table, scope, reason,
         {"single_user": actor.single_user, **watermark_fields(mark)}, owes,
-        last_look=lambda: order and require_clean_rollback(desk, actor, run, manifest, order, mark),
+        last_look=lambda: order and require_clean_rollback(workspace, actor, run, manifest, order, mark),
     )  # fmt: skip
-    with audit_conflicts(desk, actor, run, "rollback"), log.keep_alive():
+    with audit_conflicts(workspace, actor, run, "rollback"), log.keep_alive():
         if order is None:
-            done = roll_back_side_table(desk, run, manifest, scope, reason, log)
+            done = roll_back_side_table(workspace, run, manifest, scope, reason, log)
         else:
-            record_guard(desk, actor, manifest.target)
-            done = commit_replacement(order, desk.engines.publishing, desk.engines.content, log)
-    for warning in process_outbox(desk, actor, run.table):
-        desk.narrate(f"WARNING: {warning}")
-    sweep_refs(desk, actor, run.table)
-    run = desk.ledger.run(run.run_id)
+            record_guard(workspace, actor, manifest.target)
+            done = commit_replacement(order, workspace.engines.publishing, workspace.engines.content, log)
+    for warning in process_outbox(workspace, actor, run.table):
+        workspace.narrate(f"WARNING: {warning}")
+    sweep_refs(workspace, actor, run.table)
+    run = workspace.ledger.run(run.run_id)
     return RollbackView(
         run_id=run.run_id,
         state=run.state.value,
@@ -90,37 +91,37 @@ def roll_back_run(
         product=run.product,
         single_user=actor.single_user,
         landed_on=find_side_table(manifest),
-        warnings=_lineage_warnings(desk, run, manifest),
-        hazard=_find_hazard(desk, manifest, done.publication_id),
+        warnings=_lineage_warnings(workspace, run, manifest),
+        hazard=_find_hazard(workspace, manifest, done.publication_id),
     )
 
 
-def _find_hazard(desk: Desk, manifest: Manifest, publication_id: str) -> HazardView | None:
-    run_id = desk.ledger.publication(publication_id).run_id
-    found = list_open_hazards(desk, manifest, run_id)
+def _find_hazard(workspace: Workspace, manifest: Manifest, publication_id: str) -> HazardView | None:
+    run_id = workspace.ledger.publication(publication_id).run_id
+    found = list_open_hazards(workspace, manifest, run_id)
     return next((one for one in found if one.publication_id == publication_id), None)
 
 
-def _lineage_warnings(desk: Desk, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
+def _lineage_warnings(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
     """Files that come back are added anew, and Iceberg gives the rows of an added file new ids."""
-    if find_side_table(manifest) or desk.engines.tables.describe(run.table).format_version < ROW_LINEAGE:
+    if find_side_table(manifest) or workspace.engines.tables.describe(run.table).format_version < ROW_LINEAGE:
         return ()
     return ("rows and values are those of before; their _row_id and _last_updated_sequence_number are new",)
 
 
-def _build_undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
+def _build_undo(workspace: Workspace, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
     """What each partition held before the publication that brought its content in."""
-    accepted = desk.ledger.accepted(run.table, scope)
+    accepted = workspace.ledger.accepted(run.table, scope)
     by_publication: dict[str, list[str]] = {}
     for name in scope:
         by_publication.setdefault(accepted[name].origin_pub_id or accepted[name].pub_id, []).append(name)
-    refs = desk.engines.pins.refs(run.table)
+    refs = workspace.engines.pins.refs(run.table)
     expected: dict[str, tuple[ExpectedFile, ...]] = {}
     add: dict[str, tuple[ExpectedFile, ...]] = {}
     sources: list[str] = []
     rewrite: dict[str, tuple[str, ...]] = {}
     for pub_id, names in by_publication.items():
-        detail = desk.ledger.publication_detail(pub_id)
+        detail = workspace.ledger.publication_detail(pub_id)
         expected |= _parse_files(detail["add"], names)
         with_deletes = tuple(name for name in names if name in detail["with_deletes"])
         shared = tuple(name for name in names if name in detail.get("shared", ()) and name not in with_deletes)
@@ -135,7 +136,7 @@ def _build_undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str
         rewrite |= {
             refs[ref(pub_id)]: asked for ref, asked in ((undo_branch, shared), (pre_tag, with_deletes)) if asked
         }
-    publications = [desk.ledger.publication(pub_id) for pub_id in by_publication]
+    publications = [workspace.ledger.publication(pub_id) for pub_id in by_publication]
     window = to_days(manifest.rollback_window)
     return Replacement(
         kind="rollback",
@@ -154,8 +155,8 @@ def _build_undo(desk: Desk, run: RunRecord, manifest: Manifest, scope: tuple[str
         marks=tuple(refs[undo_branch(pub_id)] for pub_id in by_publication if undo_branch(pub_id) in refs),
         content_columns=content_columns(manifest),
         # later ones on these partitions were all taken back, or this would not be the accepted run
-        own=frozenset(desk.ledger.committed_publications(run.table)),
-        known_content=_read_measured_content(desk, run, scope),
+        own=frozenset(workspace.ledger.committed_publications(run.table)),
+        known_content=_read_measured_content(workspace, run, scope),
         rewrite=rewrite,
         # each partition is held against what its own publication left: an earlier snapshot may have held other rows
         rebased={name: pub.result_snapshot_id for pub in publications for name in by_publication[pub.pub_id]},
@@ -185,10 +186,10 @@ def _parse_files(listed: Mapping[str, Sequence[Sequence[Any]]], names: Sequence[
     }
 
 
-def _read_measured_content(desk: Desk, run: RunRecord, scope: Sequence[str]) -> Mapping[str, str]:
+def _read_measured_content(workspace: Workspace, run: RunRecord, scope: Sequence[str]) -> Mapping[str, str]:
     """What the gate measured of these partitions: it outlives every snapshot."""
-    candidate = desk.ledger.latest_candidate(run.run_id)
-    stored = desk.ledger.measurements(run.run_id, candidate.n) if candidate else ()
+    candidate = workspace.ledger.latest_candidate(run.run_id)
+    stored = workspace.ledger.measurements(run.run_id, candidate.n) if candidate else ()
     found: dict[str, dict[str, str]] = {name: {} for name in scope}
     for m in stored:
         if m.scope == CANDIDATE and m.partition in found and m.name in (ROW_COUNT, CONTENT_A, CONTENT_B):
@@ -210,8 +211,10 @@ def _undo_gone_error(run: RunRecord, manifest: Manifest, pub_id: str) -> RunExpi
     )
 
 
-def _superseded_error(desk: Desk, run: RunRecord, manifest: Manifest, names: Sequence[str]) -> PublishConflict:
-    later = sorted({record.run_id or "" for record in desk.ledger.accepted(run.table, names).values()})
+def _superseded_error(
+    workspace: Workspace, run: RunRecord, manifest: Manifest, names: Sequence[str]
+) -> PublishConflict:
+    later = sorted({record.run_id or "" for record in workspace.ledger.accepted(run.table, names).values()})
     return PublishConflict(
         f"rollback of {run.run_id} was refused; {format_ranges(manifest.target.grain, names)} was published again by "
         f"{', '.join(later)}",
@@ -244,7 +247,7 @@ def _unpublished_error(
 
 
 def _report_already_rolled_back(
-    desk: Desk,
+    workspace: Workspace,
     actor: Actor,
     run: RunRecord,
     manifest: Manifest,
@@ -255,13 +258,13 @@ def _report_already_rolled_back(
 ) -> RollbackView:
     taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
     if taken_over:
-        raise _superseded_error(desk, run, manifest, taken_over)
+        raise _superseded_error(workspace, run, manifest, taken_over)
     taken_back = [name for name in asked if states[name] is PartitionState.ROLLED_BACK]
     if not taken_back or (named and len(taken_back) < len(asked)):
         error = _unpublished_error(run, manifest, asked, states)
-        desk.ledger.record_refusal(run.run_id, actor, "rollback", error.message)
+        workspace.ledger.record_refusal(run.run_id, actor, "rollback", error.message)
         raise error
-    last = [p for p in desk.ledger.publications(run.run_id) if p.kind == "rollback" and p.result_snapshot_id][-1]
+    last = [p for p in workspace.ledger.publications(run.run_id) if p.kind == "rollback" and p.result_snapshot_id][-1]
     return RollbackView(
         run_id=run.run_id,
         state=run.state.value,
@@ -275,18 +278,18 @@ def _report_already_rolled_back(
         product=run.product,
         single_user=bool(last.release.get("single_user")),
         landed_on=find_side_table(manifest),
-        hazard=_find_hazard(desk, manifest, last.pub_id),
-        later=_find_later_runs(desk, run, taken_back),
+        hazard=_find_hazard(workspace, manifest, last.pub_id),
+        later=_find_later_runs(workspace, run, taken_back),
     )
 
 
-def _find_later_runs(desk: Desk, run: RunRecord, taken_back: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+def _find_later_runs(workspace: Workspace, run: RunRecord, taken_back: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """Later runs that are the truth in partitions that were taken back. What stood before the run came before it."""
-    rollbacks = [p for p in desk.ledger.publications(run.run_id) if p.kind == "rollback" and p.result_snapshot_id]
+    rollbacks = [p for p in workspace.ledger.publications(run.run_id) if p.kind == "rollback" and p.result_snapshot_id]
     back_at = {name: p.settled_at or "" for p in rollbacks for name in p.partitions}
     found: dict[str, list[str]] = {}
-    for name, top in desk.ledger.accepted(run.table, taken_back).items():
-        origin = desk.ledger.publication(top.origin_pub_id) if top.origin_pub_id else None
+    for name, top in workspace.ledger.accepted(run.table, taken_back).items():
+        origin = workspace.ledger.publication(top.origin_pub_id) if top.origin_pub_id else None
         if origin is not None and (origin.settled_at or "") > back_at[name]:
             found.setdefault(origin.run_id, []).append(name)
     return {later: tuple(names) for later, names in found.items()}

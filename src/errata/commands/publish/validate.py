@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from errata.approval.permissions import refuse_requester, require_person, require_role
 from errata.approval.release import find_release_digest
 from errata.canonical import digest_of, to_plain
 from errata.commands.publish.preview import update_previews
@@ -34,45 +35,47 @@ from errata.publishing.selection import read_refs
 from errata.publishing.sweep import sweep_refs
 from errata.text.numbers import plural
 from errata.views import ValidateView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 S = RunState
 _JUDGEABLE_STATES = frozenset({S.STAGED, S.REJECTED, S.VALIDATED})
 
 
 def validate_run(
-    desk: Desk, actor: Actor, run_id: str, accept: Mapping[str, str], thresholds: str | None = None
+    workspace: Workspace, actor: Actor, run_id: str, accept: Mapping[str, str], thresholds: str | None = None
 ) -> ValidateView:
     """The verdict on the run's candidate; raises ``ValidationRejected`` when it does not pass.
 
     ``thresholds`` is the reason for judging by the thresholds of the product file as it is now.
     """
-    run = desk.ledger.run(run_id)
+    run = workspace.ledger.run(run_id)
     decides = bool(accept) or thresholds is not None
     deed = "validate --accept" if accept else "validate --thresholds" if decides else "validate"
-    desk.require_role(actor, (Role.APPROVER,) if decides else (Role.OPERATOR, Role.APPROVER), deed, run.run_id)
+    require_role(workspace, actor, (Role.APPROVER,) if decides else (Role.OPERATOR, Role.APPROVER), deed, run.run_id)
     if decides:
-        desk.require_person(actor, (Role.APPROVER,), deed, run.run_id)
-        desk.refuse_requester(actor, run.planned_by, "accept" if accept else "other thresholds", run.run_id)
-    recover_open_intents(desk, actor, run.table)
-    run = desk.ledger.run(run.run_id)
-    manifest = desk.ledger.manifest(run.run_id, actor)
+        require_person(workspace, actor, (Role.APPROVER,), deed, run.run_id)
+        refuse_requester(workspace, actor, run.planned_by, "accept" if accept else "other thresholds", run.run_id)
+    recover_open_intents(workspace, actor, run.table)
+    run = workspace.ledger.run(run.run_id)
+    manifest = workspace.ledger.manifest(run.run_id, actor)
     candidate = (
-        _find_measured_candidate(desk, run, manifest) if run.state in (*_JUDGEABLE_STATES, S.PART_PUBLISHED) else None
+        _find_measured_candidate(workspace, run, manifest)
+        if run.state in (*_JUDGEABLE_STATES, S.PART_PUBLISHED)
+        else None
     )
     # published in part, a candidate that has expired is made again: the rest of it is still to be published
     is_lost = run.state is S.PART_PUBLISHED and candidate is None
     if run.state not in _JUDGEABLE_STATES and (not is_lost or decides):
         if run.state is S.PART_PUBLISHED and candidate is not None:
-            check_candidate_erasure(desk, actor, run, manifest, candidate)
-        return _report_recorded_verdict(desk, actor, run, thresholds)
-    chunks = require_adopted_chunks(desk, run, manifest)
-    with freeze_partitions(desk, actor, run, manifest):
-        return _judge_candidate(desk, actor, run, manifest, chunks, candidate, accept, thresholds)
+            check_candidate_erasure(workspace, actor, run, manifest, candidate)
+        return _report_recorded_verdict(workspace, actor, run, thresholds)
+    chunks = require_adopted_chunks(workspace, run, manifest)
+    with freeze_partitions(workspace, actor, run, manifest):
+        return _judge_candidate(workspace, actor, run, manifest, chunks, candidate, accept, thresholds)
 
 
 def _judge_candidate(
-    desk: Desk,
+    workspace: Workspace,
     actor: Actor,
     run: RunRecord,
     manifest: Manifest,
@@ -82,36 +85,38 @@ def _judge_candidate(
     thresholds: str | None,
 ) -> ValidateView:
     if candidate is None:
-        rebase_if_written(desk, actor, run, manifest)
-        candidate = assemble_candidate(desk, actor, run, manifest, chunks)
-        sweep_refs(desk, actor, run.table)
-    check_candidate_erasure(desk, actor, run, manifest, candidate)
-    measurements = measure_candidate(desk, actor, run, manifest, candidate)
-    facts = describe_candidate(desk, manifest, candidate)
+        rebase_if_written(workspace, actor, run, manifest)
+        candidate = assemble_candidate(workspace, actor, run, manifest, chunks)
+        sweep_refs(workspace, actor, run.table)
+    check_candidate_erasure(workspace, actor, run, manifest, candidate)
+    measurements = measure_candidate(workspace, actor, run, manifest, candidate)
+    facts = describe_candidate(workspace, manifest, candidate)
     if thresholds is not None:
-        change_thresholds(desk, actor, run, manifest, thresholds)
-    rules = apply_recounts(with_current_thresholds(desk, run, manifest), desk.ledger.rebases(run.run_id))
+        change_thresholds(workspace, actor, run, manifest, thresholds)
+    rules = apply_recounts(with_current_thresholds(workspace, run, manifest), workspace.ledger.rebases(run.run_id))
     if accept:
-        accept_warnings(desk, actor, run, accept, judge_candidate(rules, measurements, facts))
-    return _record_verdict(desk, actor, run, rules, candidate, facts, measurements)
+        accept_warnings(workspace, actor, run, accept, judge_candidate(rules, measurements, facts))
+    return _record_verdict(workspace, actor, run, rules, candidate, facts, measurements)
 
 
-def _find_measured_candidate(desk: Desk, run: RunRecord, manifest: Manifest) -> CandidateRecord | None:
+def _find_measured_candidate(workspace: Workspace, run: RunRecord, manifest: Manifest) -> CandidateRecord | None:
     """The candidate that is there and was measured: judging it again needs neither a scan nor a JVM."""
-    candidate = desk.ledger.latest_candidate(run.run_id)
+    candidate = workspace.ledger.latest_candidate(run.run_id)
     if candidate is None or candidate.state is not CandidateState.MADE:
         return None
     if set(candidate.detail["rows"]) != set(manifest.partitions):
         return None
-    refs = read_refs(desk, manifest.target.staging.table) or {}
+    refs = read_refs(workspace, manifest.target.staging.table) or {}
     if refs.get(candidate.branch) != candidate.snapshot_id:
         return None
-    return candidate if desk.ledger.measurements(run.run_id, candidate.n) else None
+    return candidate if workspace.ledger.measurements(run.run_id, candidate.n) else None
 
 
-def _report_recorded_verdict(desk: Desk, actor: Actor, run: RunRecord, thresholds: str | None) -> ValidateView:
+def _report_recorded_verdict(
+    workspace: Workspace, actor: Actor, run: RunRecord, thresholds: str | None
+) -> ValidateView:
     """A run that is past its gate keeps its verdict; one that is not there yet is refused."""
-    verdict, candidate = desk.ledger.latest_verdict(run.run_id), desk.ledger.latest_candidate(run.run_id)
+    verdict, candidate = workspace.ledger.latest_verdict(run.run_id), workspace.ledger.latest_candidate(run.run_id)
     if verdict is None or candidate is None or thresholds is not None:
         what = "other thresholds for" if thresholds is not None else "validate of"
         error = StateRefused(
@@ -119,13 +124,13 @@ def _report_recorded_verdict(desk: Desk, actor: Actor, run: RunRecord, threshold
             state="nothing was changed",
             hint=f"errata run {run.run_id}" if run.state in (S.APPROVED, S.RUNNING) else f"errata status {run.run_id}",
         )
-        desk.ledger.record_refusal(run.run_id, actor, "validate", error.message)
+        workspace.ledger.record_refusal(run.run_id, actor, "validate", error.message)
         raise error
-    return recorded_verdict_view(desk, run, verdict, candidate)
+    return recorded_verdict_view(workspace, run, verdict, candidate)
 
 
 def recorded_verdict_view(
-    desk: Desk, run: RunRecord, verdict: VerdictRecord, candidate: CandidateRecord
+    workspace: Workspace, run: RunRecord, verdict: VerdictRecord, candidate: CandidateRecord
 ) -> ValidateView:
     """A verdict as the ledger has it."""
     return ValidateView(
@@ -136,34 +141,34 @@ def recorded_verdict_view(
         snapshot_id=candidate.snapshot_id or "",
         candidate=candidate.branch,
         checks=verdict.checks,
-        measured=len(desk.ledger.measurements(run.run_id, candidate.n)),
-        thresholds=_list_threshold_changes(desk, run),
-        release_digest=find_release_digest(desk, run),
-        single_user=desk.project.single_user,
-        late_inputs=read_late_inputs(desk, run),
+        measured=len(workspace.ledger.measurements(run.run_id, candidate.n)),
+        thresholds=_list_threshold_changes(workspace, run),
+        release_digest=find_release_digest(workspace, run),
+        single_user=workspace.project.single_user,
+        late_inputs=read_late_inputs(workspace, run),
     )
 
 
-def _list_threshold_changes(desk: Desk, run: RunRecord) -> tuple[Mapping[str, Any], ...]:
+def _list_threshold_changes(workspace: Workspace, run: RunRecord) -> tuple[Mapping[str, Any], ...]:
     return tuple(
-        {key: change[key] for key in ("person", "why", "changes")} for change in read_threshold_changes(desk, run)
+        {key: change[key] for key in ("person", "why", "changes")} for change in read_threshold_changes(workspace, run)
     )
 
 
-def _record_live_writes(desk: Desk, actor: Actor, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
+def _record_live_writes(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
     """Partitions that publish would refuse as the table is now, recorded with who wrote them."""
-    if written := find_written_partitions(desk, run, manifest):
-        notice_live_writes(desk, actor, run, manifest, "validate")
-        explained = {name for one in read_live_writes(desk, run) for name in one.partitions}
+    if written := find_written_partitions(workspace, run, manifest):
+        notice_live_writes(workspace, actor, run, manifest, "validate")
+        explained = {name for one in read_live_writes(workspace, run) for name in one.partitions}
         if rest := [name for name in written if name not in explained]:
-            desk.ledger.note(
+            workspace.ledger.note(
                 run.run_id, actor, LIVE_WRITE_SEEN, {"seen_by": "validate", "partitions": rest, "commits": []}
             )
     return written
 
 
 def _record_verdict(
-    desk: Desk,
+    workspace: Workspace,
     actor: Actor,
     run: RunRecord,
     manifest: Manifest,
@@ -172,10 +177,10 @@ def _record_verdict(
     measurements: tuple[Measurement, ...],
 ) -> ValidateView:
     verdict = judge_candidate(manifest, measurements, facts)
-    if accepted := find_valid_acceptances(desk, run, verdict):
+    if accepted := find_valid_acceptances(workspace, run, verdict):
         verdict = judge_candidate(manifest, measurements, facts, accepted)
     checks: tuple[Mapping[str, Any], ...] = tuple(to_plain(check) for check in verdict.checks)
-    before = desk.ledger.latest_verdict(run.run_id)
+    before = workspace.ledger.latest_verdict(run.run_id)
     thresholds = digest_of([*(getattr(manifest, name) for name in RULES), [to_plain(a) for a in accepted]])
     already = (
         before is not None
@@ -183,12 +188,12 @@ def _record_verdict(
         and [dict(check) for check in before.checks] == [dict(check) for check in checks]
     )
     if not already:
-        desk.ledger.record_verdict(run.run_id, candidate.n, verdict.passed, checks, thresholds, actor)
+        workspace.ledger.record_verdict(run.run_id, candidate.n, verdict.passed, checks, thresholds, actor)
         failpoint("validate.after_verdict")
-    run = desk.ledger.run(run.run_id)
-    update_previews(desk, actor, run, manifest, candidate, passed=verdict.passed)
+    run = workspace.ledger.run(run.run_id)
+    update_previews(workspace, actor, run, manifest, candidate, passed=verdict.passed)
     if not before:
-        notice_late_inputs(desk, actor, run, manifest, manifest.partitions, "validate")
+        notice_late_inputs(workspace, actor, run, manifest, manifest.partitions, "validate")
     view = ValidateView(
         run_id=run.run_id,
         state=run.state.value,
@@ -198,11 +203,11 @@ def _record_verdict(
         candidate=candidate.branch,
         checks=checks,
         measured=len(measurements),
-        conflicts=() if before else _record_live_writes(desk, actor, run, manifest),
-        thresholds=_list_threshold_changes(desk, run),
-        release_digest=find_release_digest(desk, run),
-        single_user=desk.project.single_user,
-        late_inputs=read_late_inputs(desk, run),
+        conflicts=() if before else _record_live_writes(workspace, actor, run, manifest),
+        thresholds=_list_threshold_changes(workspace, run),
+        release_digest=find_release_digest(workspace, run),
+        single_user=workspace.project.single_user,
+        late_inputs=read_late_inputs(workspace, run),
     )
     if verdict.passed:
         return view

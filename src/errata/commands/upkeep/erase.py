@@ -8,20 +8,21 @@ import re
 import shlex
 from collections.abc import Collection
 
+from errata.approval.permissions import require_role
 from errata.approval.release import PUBLISHABLE_STATES
 from errata.errors import UsageError
 from errata.failpoints import failpoint
 from errata.model.audit import Actor
 from errata.model.product import Role
 from errata.views import ErasedView, ListedView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
-def erase_person(desk: Desk, actor: Actor, name: str, reason: str) -> ErasedView:
+def erase_person(workspace: Workspace, actor: Actor, name: str, reason: str) -> ErasedView:
     """Erase who a pseudonym is; audited under the pseudonym, and the chain stays valid."""
-    desk.require_role(actor, (Role.APPROVER,), "erase-person")
+    require_role(workspace, actor, (Role.APPROVER,), "erase-person")
     _require_reason(reason)
-    done = desk.ledger.erase_person(name, reason, actor)
+    done = workspace.ledger.erase_person(name, reason, actor)
     warnings = [done.remains] if done.remains else []
     if done.older_entries:
         warnings.append(
@@ -32,14 +33,14 @@ def erase_person(desk: Desk, actor: Actor, name: str, reason: str) -> ErasedView
             f"they alone acted through the account {', '.join(done.accounts)}, which is a name of its own and still "
             f"known: errata audit erase-person {shlex.quote(done.accounts[0])}"
         )
-    if name in desk.project.people:
+    if name in workspace.project.people:
         warnings.append("errata.yaml still lists them under people")
     return ErasedView(done.pseudonym, done.entries, done.already, tuple(warnings))
 
 
-def add_erased_subjects(desk: Desk, actor: Actor, subjects: Collection[str], reason: str) -> ListedView:
+def add_erased_subjects(workspace: Workspace, actor: Actor, subjects: Collection[str], reason: str) -> ListedView:
     """Put subjects on the list. Asked for on the record first; their ids are in no record, list or message."""
-    desk.require_role(actor, (Role.APPROVER,), "erase add")
+    require_role(workspace, actor, (Role.APPROVER,), "erase add")
     _require_reason(reason)
     if any(not subject.strip() for subject in subjects):
         raise UsageError(
@@ -52,14 +53,16 @@ def add_erased_subjects(desk: Desk, actor: Actor, subjects: Collection[str], rea
             state="nobody was added",
             hint='name the request instead: --reason "request 114"',
         )
-    erased, asked = desk.engines.erased, sorted(set(subjects))
-    desk.ledger.note(None, actor, "erasure.asked", {"list": erased.table, "subjects": len(asked), "reason": reason})
+    erased, asked = workspace.engines.erased, sorted(set(subjects))
+    workspace.ledger.note(
+        None, actor, "erasure.asked", {"list": erased.table, "subjects": len(asked), "reason": reason}
+    )
     failpoint("erase.before_add")
     added = erased.add(asked)
     mark = erased.watermark()
-    desk.ledger.note(None, actor, "erasure.listed", {"list": erased.table, "added": added, "watermark": mark})
-    honoured = {p.name: p.target.subjects for p in desk.project.products.values() if p.target.subjects}
-    judged = [run for run in desk.ledger.runs() if run.product in honoured and run.state in PUBLISHABLE_STATES]
+    workspace.ledger.note(None, actor, "erasure.listed", {"list": erased.table, "added": added, "watermark": mark})
+    honoured = {p.name: p.target.subjects for p in workspace.project.products.values() if p.target.subjects}
+    judged = [run for run in workspace.ledger.runs() if run.product in honoured and run.state in PUBLISHABLE_STATES]
     return ListedView(
         table=erased.table,
         added=added,

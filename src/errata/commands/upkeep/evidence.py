@@ -28,7 +28,7 @@ from errata.model.manifest import Manifest
 from errata.model.product import Project
 from errata.report.evidence_cover import render_cover
 from errata.text.secrets import find_passwords, is_secret_name, list_spellings
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 _MAX_TRIES = 5
 _MIN_SECRET_LENGTH = 8
@@ -55,23 +55,25 @@ class EvidenceView:
     notes: tuple[str, ...] = ()
 
 
-def export_evidence(desk: Desk, actor: Actor, run_id: str, *, with_diff: bool = True) -> tuple[EvidenceView, bytes]:
+def export_evidence(
+    workspace: Workspace, actor: Actor, run_id: str, *, with_diff: bool = True
+) -> tuple[EvidenceView, bytes]:
     """The bundle of a run as bytes, and what it holds; changes nothing but that the diff's summary is kept."""
-    key = load_project_key(desk)
-    run = desk.ledger.run(run_id)
-    manifest = desk.ledger.manifest(run.run_id, actor)
-    checked = desk.ledger.verify_audit()
+    key = load_project_key(workspace)
+    run = workspace.ledger.run(run_id)
+    manifest = workspace.ledger.manifest(run.run_id, actor)
+    checked = workspace.ledger.verify_audit()
     if not checked.ok:
         raise AuditBroken(
             f"evidence of {run.run_id} was refused; expected an audit that verifies, found: {checked.reason}",
             state="nothing was written",
             hint="errata audit verify",
         )
-    why_not = store_diff_summary(desk, actor, run, manifest) if with_diff else ""
-    dossier, summary = _read_consistent_dossier(desk, actor, run.run_id, key, why_not)
+    why_not = store_diff_summary(workspace, actor, run, manifest) if with_diff else ""
+    dossier, summary = _read_consistent_dossier(workspace, actor, run.run_id, key, why_not)
     readable = dossier.readable()
     members = build_members(dossier, render_cover(readable, summary), render_readme(readable))
-    _refuse_secrets(desk, members)
+    _refuse_secrets(workspace, members)
     content = build_bundle(members, dossier.predicate, key)
     missing = str(dossier.diff["missing"])
     return EvidenceView(
@@ -89,16 +91,16 @@ def export_evidence(desk: Desk, actor: Actor, run_id: str, *, with_diff: bool = 
 
 
 def _read_consistent_dossier(
-    desk: Desk, actor: Actor, run_id: str, key: SigningKey, why_not: str
+    workspace: Workspace, actor: Actor, run_id: str, key: SigningKey, why_not: str
 ) -> tuple[Dossier, Mapping[str, Any] | None]:
     """Every change of a run writes the audit, so records that were read while its head stood still fit together."""
     for _ in range(_MAX_TRIES):
-        before = desk.ledger.audit_head()
+        before = workspace.ledger.audit_head()
         # as it is stored, so that records can be held against the audit, which is hashed with pseudonyms
-        with desk.ledger.as_stored():
-            found, summary = _gather_dossier(desk, actor, run_id, key, why_not)
-        found = replace(found, people=_reveal_people(desk, found))
-        if desk.ledger.audit_head() == before:
+        with workspace.ledger.as_stored():
+            found, summary = _gather_dossier(workspace, actor, run_id, key, why_not)
+        found = replace(found, people=_reveal_people(workspace, found))
+        if workspace.ledger.audit_head() == before:
             return found, summary
     raise EngineError(
         f"evidence of {run_id} was not made; the ledger was written to each of {_MAX_TRIES} times that it was read",
@@ -108,24 +110,24 @@ def _read_consistent_dossier(
 
 
 def _gather_dossier(
-    desk: Desk, actor: Actor, run_id: str, key: SigningKey, why_not: str
+    workspace: Workspace, actor: Actor, run_id: str, key: SigningKey, why_not: str
 ) -> tuple[Dossier, Mapping[str, Any] | None]:
-    ledger = desk.ledger
+    ledger = workspace.ledger
     run, manifest = ledger.run(run_id), ledger.manifest(run_id, actor)
     segment = ledger.audit_excerpt(run_id)
     seq, digest, at = ledger.audit_head()
-    head = Head(ledger.ledger_id, desk.project.name, seq, digest, at)
-    changed, summary = build_diff_record(desk, run, manifest, why_not)
-    candidates = [(one, _find_part(desk, one.digest)) for one in ledger.candidates(run_id)]
+    head = Head(ledger.ledger_id, workspace.project.name, seq, digest, at)
+    changed, summary = build_diff_record(workspace, run, manifest, why_not)
+    candidates = [(one, _find_part(workspace, one.digest)) for one in ledger.candidates(run_id)]
     publications = ledger.publications(run_id)
-    parts = _load_parts(desk, run_id, manifest, [digest for one in publications for digest in one.details])
+    parts = _load_parts(workspace, run_id, manifest, [digest for one in publications for digest in one.details])
     parts |= {one.digest: part for one, part in candidates if part is not None}
     if summary is not None:
         parts[str(changed["summary"])] = summary
     numbers = {one.n: ledger.measurements(run_id, one.n) for one, _ in candidates}
     dossier = Dossier(
-        run=_describe_run(desk, run, manifest, head),
-        plan=_describe_plan(desk, run, manifest),
+        run=_describe_run(workspace, run, manifest, head),
+        plan=_describe_plan(workspace, run, manifest),
         work={
             "chunks": [_drop_fields(one, "run_id") for one in ledger.chunks(run_id)],
             "attempts": [_drop_fields(one, "run_id", "heartbeat_at", "lease_until") for one in ledger.attempts(run_id)],
@@ -160,10 +162,10 @@ def _gather_dossier(
     return dossier, _parse_summary(summary)
 
 
-def _describe_run(desk: Desk, run: RunRecord, manifest: Manifest, head: Head) -> dict[str, Any]:
+def _describe_run(workspace: Workspace, run: RunRecord, manifest: Manifest, head: Head) -> dict[str, Any]:
     return {
         "run_id": run.run_id,
-        "ledger_id": desk.ledger.ledger_id,
+        "ledger_id": workspace.ledger.ledger_id,
         "project": manifest.project,
         "product": run.product,
         "owner": manifest.owner,
@@ -179,13 +181,13 @@ def _describe_run(desk: Desk, run: RunRecord, manifest: Manifest, head: Head) ->
         "supersedes": manifest.supersedes,
         "grain": manifest.target.grain.value,
         "rollback_window": manifest.rollback_window,
-        "partitions": {name: state.value for name, state in desk.ledger.partition_states(run.run_id).items()},
+        "partitions": {name: state.value for name, state in workspace.ledger.partition_states(run.run_id).items()},
         "head": {"seq": head.seq, "hash": head.hash, "at": head.at},
     }
 
 
-def _describe_plan(desk: Desk, run: RunRecord, manifest: Manifest) -> dict[str, Any]:
-    planned = next((one for one in desk.ledger.audit_entries(run.run_id) if one.action == "run.planned"), None)
+def _describe_plan(workspace: Workspace, run: RunRecord, manifest: Manifest) -> dict[str, Any]:
+    planned = next((one for one in workspace.ledger.audit_entries(run.run_id) if one.action == "run.planned"), None)
     rows = planned.body.get("verdicts", ()) if planned else ()
     return {
         "verdicts": [dict(zip(("rule", "level", "message", "override"), row, strict=True)) for row in rows],
@@ -194,11 +196,11 @@ def _describe_plan(desk: Desk, run: RunRecord, manifest: Manifest) -> dict[str, 
     }
 
 
-def _reveal_people(desk: Desk, dossier: Dossier) -> dict[str, Any]:
+def _reveal_people(workspace: Workspace, dossier: Dossier) -> dict[str, Any]:
     """The names and words behind the pseudonyms and sealed texts of this run, where they were not erased."""
     content = b"".join(build_members(dossier, "", "").values()).decode("utf-8", "replace")
     names, texts = sorted(set(_PSEUDONYM.findall(content))), sorted(set(_SEALED.findall(content)))
-    known = desk.ledger.reveal_data([*names, *texts])
+    known = workspace.ledger.reveal_data([*names, *texts])
     told = dict(zip([*names, *texts], known, strict=True))
     return {
         "names": {one: told[one] for one in names if told[one] != one},
@@ -219,18 +221,18 @@ def _describe_environment(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _load_parts(desk: Desk, run_id: str, manifest: Manifest, details: Iterable[str]) -> dict[str, bytes]:
+def _load_parts(workspace: Workspace, run_id: str, manifest: Manifest, details: Iterable[str]) -> dict[str, bytes]:
     """The lists that the manifest names, and what each try of a publication was about to commit; not the code."""
-    rebases = desk.ledger.rebases(run_id)
+    rebases = workspace.ledger.rebases(run_id)
     pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
     names = [manifest.target.expected_part, *(pin.files_part for pin in pins), *details]
     names += [name for rebase in rebases for name in (rebase.expected_part, rebase.pins_part)]
-    return {name: desk.ledger.get_part(name) for name in names if name}
+    return {name: workspace.ledger.get_part(name) for name in names if name}
 
 
-def _find_part(desk: Desk, digest: str) -> bytes | None:
+def _find_part(workspace: Workspace, digest: str) -> bytes | None:
     try:
-        return desk.ledger.get_part(digest)
+        return workspace.ledger.get_part(digest)
     except NotFound:  # a candidate that was made before its file list was kept
         return None
 
@@ -243,9 +245,9 @@ def _drop_fields(record: Any, *names: str) -> dict[str, Any]:
     return {name: value for name, value in to_plain(record).items() if name not in names}
 
 
-def _refuse_secrets(desk: Desk, members: Mapping[str, bytes]) -> None:
+def _refuse_secrets(workspace: Workspace, members: Mapping[str, bytes]) -> None:
     """The last look: nothing that goes by the name of a secret, and no private key, leaves the house."""
-    secrets = _list_secrets(desk.project)
+    secrets = _list_secrets(workspace.project)
     for member, content in members.items():
         found = next((said for spelling, said in secrets.items() if spelling in content), "")
         if member != "verify.py" and _PEM_MARKER in content:

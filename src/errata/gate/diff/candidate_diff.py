@@ -11,12 +11,12 @@ from errata.gate.diff.movements import build_metric_moves
 from errata.ledger import CandidateRecord, CandidateState, RunRecord
 from errata.model.manifest import Manifest, count_untouched_partitions
 from errata.views.diff import DiffView
-from errata.workspace import Desk
+from errata.workspace import Workspace
 
 
-def require_candidate(desk: Desk, run: RunRecord, action: str) -> CandidateRecord:
+def require_candidate(workspace: Workspace, run: RunRecord, action: str) -> CandidateRecord:
     """The candidate of the run; what was made of a canary that passed is none."""
-    made = [one for one in desk.ledger.candidates(run.run_id) if one.state is CandidateState.MADE]
+    made = [one for one in workspace.ledger.candidates(run.run_id) if one.state is CandidateState.MADE]
     if not made or made[-1].snapshot_id is None:
         raise StateRefused(
             f"{action} of {run.run_id} was refused; it has no candidate yet ({run.state})",
@@ -27,12 +27,17 @@ def require_candidate(desk: Desk, run: RunRecord, action: str) -> CandidateRecor
 
 
 def compare_candidate(
-    desk: Desk, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, scope: Sequence[str], sample: int
+    workspace: Workspace,
+    run: RunRecord,
+    manifest: Manifest,
+    candidate: CandidateRecord,
+    scope: Sequence[str],
+    sample: int,
 ) -> DiffView:
     """The diff itself; columns that were classified after the plan are masked as well."""
     snapshot, base, target = candidate.snapshot_id or "", candidate.base_snapshot_id, manifest.target
-    stored = load_measurements(desk, run, candidate)
-    masking = replace(manifest, classified=list_masked_columns(desk, manifest))
+    stored = load_measurements(workspace, run, candidate)
+    masking = replace(manifest, classified=list_masked_columns(workspace, manifest))
     return DiffView(
         run.run_id,
         run.product,
@@ -41,13 +46,13 @@ def compare_candidate(
         target.grain.value,
         count_untouched_partitions(manifest),
         target.key,
-        desk.engines.measurer.diff(masking, snapshot, base, scope, sample, stored),
+        workspace.engines.measurer.diff(masking, snapshot, base, scope, sample, stored),
         build_metric_moves(manifest, stored, scope),
-        desk.engines.outside.outside(target, base, snapshot, manifest.partitions),
+        workspace.engines.outside.outside(target, base, snapshot, manifest.partitions),
     )
 
 
-def list_masked_columns(desk: Desk, manifest: Manifest) -> tuple[str, ...]:
+def list_masked_columns(workspace: Workspace, manifest: Manifest) -> tuple[str, ...]:
     """Columns to mask: those of the run manifest, and those of the product file as it is now."""
-    product = desk.project.products.get(manifest.product)
+    product = workspace.project.products.get(manifest.product)
     return tuple(sorted({*manifest.classified, *(product.classified if product else ())}))

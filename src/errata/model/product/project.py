@@ -138,6 +138,11 @@ class Project:
         first, second = (self.find_case_variant(name.strip()) or name.strip() for name in (one, other))
         return first.casefold() == second.casefold()
 
+    def is_service(self, name: str) -> bool:
+        """Whether a name is a service account."""
+        person = self.people.get(name)
+        return person is not None and person.service
+
     def list_with_role(self, *roles: Role) -> tuple[str, ...]:
         """Who has one of these roles now."""
         return tuple(sorted(name for name, person in self.people.items() if set(roles) & set(person.roles)))

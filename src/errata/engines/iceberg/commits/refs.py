@@ -21,7 +21,7 @@ DAY_MS = 86_400_000
 FOR_EVER_DAYS = 36_500
 T = TypeVar("T")
 _APPEND_TRIES = 30  # what is appended has been computed already, and several workers append to one branch
-_LOST_RACE = ("CommitFailedException", "PendingUpdateFailedException", "SQLITE_BUSY")
+_LOST_RACE = ("CommitFailedException", "PendingUpdateFailedException", "SQLITE_BUSY", "TableAlreadyExistsException")
 _NO_CLEAR_ANSWER = ("CommitStateUnknownException", "ServiceFailureException", "RESTException", "UncheckedSQLException")
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from errata.engines.iceberg.commits.java import JavaIceberg
+from errata.engines.iceberg.commits.refs import retry_commit
 from errata.errors import EngineError, NotFound, RunExpired
 from errata.model.manifest import NewColumn, TargetPin
 from errata.model.table import describe_planned_schema, find_columns_to_add
@@ -36,8 +37,6 @@ _PATH_PROPERTIES = ("write.data.path", "write.metadata.path", "write.object-stor
 
 def ensure_shadow(java: JavaIceberg, target: TargetPin, run_id: str) -> None:
     """Make the shadow unless it is there; safe to repeat, also by several workers at once."""
-    from py4j.protocol import Py4JJavaError
-
     if target.shadow is None or _load_or_none(java, target.shadow):
         return
     table = java.load(target.table)
@@ -56,13 +55,7 @@ def ensure_shadow(java: JavaIceberg, target: TargetPin, run_id: str) -> None:
     made = add_partition_field(made, *java.field(table, target))
     place = f"{location}/metadata/00000-{uuid.uuid4()}.metadata.json"
     parser.write(parser.fromJson(place, json.dumps(made)), table.io().newOutputFile(place))
-    catalog, identifier = java.place(target.shadow)
-    try:
-        catalog.registerTable(identifier, place)
-    except Py4JJavaError:
-        # another worker may have been faster, and either of the two tables does
-        if not _load_or_none(java, target.shadow):
-            raise
+    retry_commit(lambda: _register(java, target.shadow or "", place))
 
 
 def drop_shadow(java: JavaIceberg, target: TargetPin) -> bool:
@@ -141,3 +134,18 @@ def _load_or_none(java: JavaIceberg, table: str) -> Any:
         return java.load(table)
     except NotFound:
         return None
+
+
+def _register(java: JavaIceberg, shadow: str, place: str) -> None:
+    """One try; safe to repeat, because every try names the same metadata."""
+    from py4j.protocol import Py4JJavaError
+
+    if _load_or_none(java, shadow):
+        return
+    catalog, identifier = java.place(shadow)
+    try:
+        catalog.registerTable(identifier, place)
+    except Py4JJavaError:
+        # another worker may have been faster, and either of the two tables does
+        if not _load_or_none(java, shadow):
+            raise

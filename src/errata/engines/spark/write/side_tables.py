@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 from pyspark.sql import types as T  # noqa: N812
 
+from errata.engines.iceberg.commits.refs import retry_commit
 from errata.engines.iceberg.commits.side_tables import ROWS_PROPERTY
 from errata.engines.spark.columns import JSON_OPTIONS, in_partitions, partition_text, quote_table
 from errata.engines.spark.inputs.frames import add_later_columns, read_snapshot
@@ -45,7 +46,7 @@ class SparkSideTables:
     def create(self, statements: Sequence[str]) -> None:
         """See the port; the statements are those that the plan showed."""
         for statement in statements:
-            self._session.sql(statement)
+            self._repeat(statement)
 
     def corrections(
         self,
@@ -114,11 +115,15 @@ class SparkSideTables:
 
     def show(self, view: str, query: str) -> None:
         """See the port."""
-        self._session.sql(f"CREATE OR REPLACE VIEW {quote_table(view)} AS {query}")
+        self._repeat(f"CREATE OR REPLACE VIEW {quote_table(view)} AS {query}")
 
     def drop_view(self, view: str) -> None:
         """See the port."""
-        self._session.sql(f"DROP VIEW IF EXISTS {quote_table(view)}")
+        self._repeat(f"DROP VIEW IF EXISTS {quote_table(view)}")
+
+    def _repeat(self, statement: str) -> None:
+        """Run a statement that changes nothing the second time, until the catalog answers clearly."""
+        retry_commit(lambda: self._session.sql(statement))
 
 
 def _build_partition_filter(partitions: Sequence[str]) -> Column:
