@@ -98,7 +98,7 @@ class Lake:
 
     def chunks(self) -> int:
         """Chunks of the last run."""
-        return len(self.client._workspace.ledger.chunks(self.last))  # noqa: SLF001
+        return len(self.client._workspace.ledger.progress.chunks(self.last))  # noqa: SLF001
 
     def bare(self, days: Iterable[str] | None = None) -> None:
         """The same transform as one job, with the same write options, over all days or these."""

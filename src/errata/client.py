@@ -182,7 +182,9 @@ class Client:
 
     def manifest_bytes(self, run_id: str) -> bytes:
         """The exact bytes that were sealed."""
-        return self._workspace.ledger.manifest_bytes(self._workspace.ledger.run(run_id).run_id, self._build_actor(None))
+        return self._workspace.ledger.runs.manifest_bytes(
+            self._workspace.ledger.runs.get(run_id).run_id, self._build_actor(None)
+        )
 
     def approve(
         self, run_id: str, *, digest: str, note: str = "", break_glass: str | None = None, as_: str | None = None
@@ -326,8 +328,8 @@ class Client:
         actor = self._build_actor(None)
         watch_guard(self._workspace, actor)
         if run_id is not None:
-            run = self._workspace.ledger.run(run_id)
-            manifest = self._workspace.ledger.manifest(run.run_id, actor)
+            run = self._workspace.ledger.runs.get(run_id)
+            manifest = self._workspace.ledger.runs.manifest(run.run_id, actor)
             known = self._heads.get(run.run_id)
             self._heads[run.run_id] = notice_live_writes(
                 self._workspace, actor, run, manifest, "status", known_head=known
@@ -404,8 +406,8 @@ class Client:
 
     def audit_log(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
         """Entries of the chain, oldest first."""
-        full = self._workspace.ledger.run(run_id).run_id if run_id else None
-        return self._workspace.ledger.audit_log(full, limit)
+        full = self._workspace.ledger.runs.get(run_id).run_id if run_id else None
+        return self._workspace.ledger.audit.readable_entries(full, limit)
 
     def evidence(
         self, run_id: str, *, with_diff: bool = True, as_: str | None = None

@@ -28,7 +28,7 @@ def test_killed_before_a_head_is_kept_the_next_export_keeps_it(tmp_path: Path):
     (tmp_path / "worm").mkdir()
     generate_key_pair(tmp_path / "signing")
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
-        entry = ledger.note(None, Actor("ana", "ana", "h"), "note")
+        entry = ledger.audit.note(None, Actor("ana", "ana", "h"), "note")
     command = [sys.executable, "-m", "errata", "-C", str(tmp_path), "audit", "head"]
     failing = {**os.environ, "ERRATA_FAILPOINTS": "audit.before_head=kill"}
     killed = subprocess.run(command, env=failing, capture_output=True, check=False, timeout=60)

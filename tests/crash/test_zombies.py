@@ -115,8 +115,10 @@ def test_a_worker_whose_heart_stopped_learns_it_and_its_spark_jobs_are_cancelled
         errata.open(str(world.root), spark=world.spark, narrate=world.said.append) as first,
         ThreadPoolExecutor(1) as other,
     ):
-        beat = first._workspace.ledger.heartbeat
-        monkeypatch.setattr(first._workspace.ledger, "heartbeat", lambda *given: frozen.wait(90) and beat(*given))
+        beat = first._workspace.ledger.chunks.heartbeat
+        monkeypatch.setattr(
+            first._workspace.ledger.chunks, "heartbeat", lambda *given: frozen.wait(90) and beat(*given)
+        )
         old = other.submit(first.run, run, parallel=1, as_="ana")
         try:
             wait_until(

@@ -210,7 +210,7 @@ class TestTamperedCopy:
             (project / folder).mkdir()
         with Ledger.open(f"sqlite:///{project}/.errata/ledger.db") as ledger:
             run = plan(ledger)
-            ledger.move(run.run_id, RunState.APPROVED, actor=BO)
+            ledger.runs.move(run.run_id, RunState.APPROVED, actor=BO)
         copy, entry = workshop.tampered_copy(project)
         assert independent.verify_chain(project / ".errata" / "ledger.db").first_bad is None
         assert independent.verify_chain(copy / ".errata" / "ledger.db").first_bad == entry

@@ -342,8 +342,9 @@ PLANTS = (
         "cleaning up leaves the tags of a rebase",
         "publishing/leftovers.py",
         "    drop += [\n"
-        "        tag for rebase in workspace.ledger.rebases(run.run_id) "
-        "for tag in list_rebase_tags(run.run_id, run.table, rebase)\n"
+        "        tag\n"
+        "        for rebase in workspace.ledger.rebases.list(run.run_id)\n"
+        "        for tag in list_rebase_tags(run.run_id, run.table, rebase)\n"
         "    ]\n",
         "",
         ("tests/unit/commands/test_cleanup.py::test_cleanup_drops_the_tags_of_a_rebase_with_the_rest_of_a_finished_run",),
@@ -358,8 +359,8 @@ PLANTS = (
     Plant(
         "a branch is dropped under a worker that writes to it",
         "publishing/leftovers.py",
-        "    if any(attempt.state is AttemptState.RUNNING for attempt in workspace.ledger.attempts(run_id)):\n",
-        "    if False:\n",
+        "any(attempt.state is AttemptState.RUNNING for attempt in workspace.ledger.progress.attempts(run_id))",
+        "False",
         (f"{SWEEPING}a_branch_goes_only_after_the_fence_of_its_last_attempt_is_retired",),
     ),
     Plant(

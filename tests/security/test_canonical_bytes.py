@@ -42,20 +42,22 @@ def test_bytes_that_readers_read_differently_are_no_manifest(tmp_path: Any, cont
         parse_strict_json(content)
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         with pytest.raises(UsageError):
-            ledger.record_run("bf-1", content, product="p", table="t", partitions=["a"], chunks=[], parts={}, actor=ANA)
-        assert not ledger.runs()
+            ledger.runs.record(
+                "bf-1", content, product="p", table="t", partitions=["a"], chunks=[], parts={}, actor=ANA
+            )
+        assert not ledger.runs.list()
 
 
 def test_the_digest_is_of_the_stored_bytes_and_of_nothing_made_from_them(tmp_path: Any):
     """Bytes with other spaces are another manifest, even when they mean the same."""
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         for n, content in enumerate((b'{"reason":"x"}', b'{"reason": "x"}')):
-            run, already = ledger.record_run(
+            run, already = ledger.runs.record(
                 f"bf-{n}", content, product="p", table="t", partitions=["a"], chunks=[], parts={}, actor=ANA
             )
             assert not already
             assert run.manifest_digest == sha256(content)
-            assert ledger.manifest_bytes(run.run_id) == content
+            assert ledger.runs.manifest_bytes(run.run_id) == content
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,8 @@ def refused(result: Result) -> None:
 def facts(lab: Lab, run: str) -> tuple[str, int, int]:
     """State, decisions, and audited decisions of a run."""
     ledger = lab.client._workspace.ledger
-    entries = [entry for entry in ledger.audit_entries(run) if entry.body.get("move", {}).get("to") == "approved"]
-    return ledger.run(run).state.value, len(ledger.approvals(run)), len(entries)
+    entries = [entry for entry in ledger.audit.entries(run) if entry.body.get("move", {}).get("to") == "approved"]
+    return ledger.runs.get(run).state.value, len(ledger.approvals.list(run)), len(entries)
 
 
 def test_an_approval_is_whole_or_not_at_all_whichever_statement_fails(fresh: Lab):
@@ -91,11 +91,11 @@ def test_a_plan_is_whole_or_not_at_all_whichever_statement_fails(fresh: Lab):
             break
         if result.code:
             refused(result)
-        for run in ledger.runs():
-            assert ledger.chunks(run.run_id)
-            assert ledger.manifest_bytes(run.run_id)
+        for run in ledger.runs.list():
+            assert ledger.progress.chunks(run.run_id)
+            assert ledger.runs.manifest_bytes(run.run_id)
         assert fresh.client.audit_verify().ok
-    assert len(ledger.runs()) == 1
+    assert len(ledger.runs.list()) == 1
 
 
 CAUSES = (
@@ -118,14 +118,14 @@ def test_nothing_is_planned_on_a_world_that_cannot_be_read(
 ):
     """Catalog, code or tags fail with anything: the command says so, and no run comes of it."""
     engines = lab.client._workspace.engines
-    before = len(lab.client._workspace.ledger.runs())
+    before = len(lab.client._workspace.ledger.runs.list())
     if port == "code":
         monkeypatch.setattr(type(engines), "code", _raising(cause))
     else:
         monkeypatch.setitem(engines.__dict__, port, _Broken(cause))
     result = lab.errata("plan", "fin.sales", "--partitions", "2026-01-02", "--reason", f"{port} {type(cause).__name__}")
     monkeypatch.undo()
-    runs = lab.client._workspace.ledger.runs()
+    runs = lab.client._workspace.ledger.runs.list()
     if port == "pins":  # tags come after the record, and may be put again
         assert_harmless(result.out, result.err)
     else:

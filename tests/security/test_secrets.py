@@ -163,7 +163,7 @@ def test_the_ledger_keeps_references(planted: Planted):
     with package.open(str(planted.root), narrate=lambda _: None) as client:
         ledger = client._workspace.ledger
         body = {"error": f"no route with {CANARIES['TOKEN']}", "list": [{"deep": CANARIES["S3_SECRET"]}]}
-        entry = ledger.note(None, Actor("ana", "ana", "h"), "test.noted", body)
+        entry = ledger.audit.note(None, Actor("ana", "ana", "h"), "test.noted", body)
         assert entry.body == {"error": "no route with ${TOKEN}", "list": [{"deep": "${S3_SECRET}"}]}
         assert client.audit_verify().ok
     with sqlite3.connect(planted.root / ".errata/ledger.db") as conn:

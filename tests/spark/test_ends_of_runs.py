@@ -58,7 +58,7 @@ def test_a_sequential_product_stands_on_a_day_without_rows(make_world: Make) -> 
     world = make_world(days=3, product=OWN, transform=transform)
     run = world.to("approved", "2026-01-02..2026-01-03")
     assert world.client.run(run, as_="ana").state == "staged"
-    snapshot = world.client._workspace.ledger.chunks(run)[1].snapshot_id
+    snapshot = world.client._workspace.ledger.progress.chunks(run)[1].snapshot_id
     staged = [row for row in world.rows(int(snapshot or 0)) if row[0] == "2026-01-03"]
     assert staged == world.expected(["2026-01-03"])
 
@@ -120,4 +120,4 @@ def test_a_run_whose_pinned_snapshot_is_gone_has_expired_and_reads_nothing_inste
         with pytest.raises(Refused):
             act(run, as_="bo" if act == world.client.publish else "ana")
     assert world.snapshot() == head
-    assert len(world.client._workspace.ledger.attempts(run)) == 1
+    assert len(world.client._workspace.ledger.progress.attempts(run)) == 1

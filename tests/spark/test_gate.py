@@ -120,7 +120,7 @@ def test_what_is_committed_after_the_candidate_changes_nothing_judged_and_is_nev
 def _gate_jobs(world: World) -> int:
     plan = world.plan()
     workspace = world.client._workspace
-    manifest = workspace.ledger.manifest(plan.id, world.client._build_actor("ana"))
+    manifest = workspace.ledger.runs.manifest(plan.id, world.client._build_actor("ana"))
     base = str(world.snapshot())
     before = _jobs(world)
     found = workspace.engines.measurer.measure(

@@ -59,7 +59,7 @@ def test_a_live_row_in_source_and_target_after_the_plan_is_in_the_result(make_wo
     assert rebased.value.fields["partitions"] == [hit]
     assert [row for row in world.rows() if row[1] != "late"] == before
     ledger = world.client._workspace.ledger
-    staged = ledger.chunks(run)[0].snapshot_id
+    staged = ledger.progress.chunks(run)[0].snapshot_id
     assert world.client.status(run).state == "running"
     world.client.run(run, as_="ana")
     view = world.client.validate(run, as_="ana")
@@ -72,7 +72,7 @@ def test_a_live_row_in_source_and_target_after_the_plan_is_in_the_result(make_wo
     world.client.publish(run, as_="bo")
     assert (hit, "late", Decimal("5.00"), 1) in world.rows()
     assert world.rows() == world.expected()
-    computed = [(one.chunk_id, one.partitions, one.state.value) for one in ledger.attempts(run)]
+    computed = [(one.chunk_id, one.partitions, one.state.value) for one in ledger.progress.attempts(run)]
     assert [set(partitions) for _, partitions, _ in computed] == [set(world.days), {hit}]
     assert all(state == "adopted" for *_, state in computed)
     added = {path for path in world.files(int(staged or 0)).values() for path in path}
@@ -172,7 +172,7 @@ def test_from_a_table_merged_by_key_the_live_row_is_merged_on_what_live_left(mak
 
 
 def _candidate(world: World, run: str) -> str:
-    newest = world.client._workspace.ledger.latest_candidate(run)
+    newest = world.client._workspace.ledger.candidates.latest(run)
     assert newest is not None
     return newest.snapshot_id or ""
 

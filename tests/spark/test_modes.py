@@ -191,7 +191,7 @@ def test_corrections_history_kept(make_world: Make) -> None:
     world.client._workspace.engines.staging.drop_refs(
         TABLE, [undo_branch(world.publication(run)), pre_tag(world.publication(run))]
     )
-    assert ledger.list_outbox() == ()
+    assert ledger.facts.list_outbox() == ()
     found = world.client.why(TABLE, world.days[0], key={"account": "a1"})
     gross = {row[1]: row[2] for row in world.expected(world.days[:1])}["a1"]
     published = next(item for item in found.history if item.action == "published")

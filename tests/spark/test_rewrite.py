@@ -37,11 +37,11 @@ def test_partitions_that_share_files_are_corrected_and_taken_back(make_world: Ma
     assert plan.rewrite["bytes"] > 0
     (told,) = [verdict.message for verdict in plan.verdicts if verdict.rule == "rewrite"]
     assert "days of day are no partitions" in told
-    sealed = world.client._workspace.ledger.manifest(plan.id).target
+    sealed = world.client._workspace.ledger.runs.manifest(plan.id).target
     assert (sealed.mode, sealed.rewrite.files, sealed.shadow is not None) == ("rewrite", plan.rewrite["files"], True)
     run = world.to("published", f"{scope[0]}..{scope[1]}")
     assert world.rows() == sorted([*world.wrong([first, last]), *world.expected(scope)])
-    assert world.client._workspace.ledger.publications(run)[0].data_files_written > 0
+    assert world.client._workspace.ledger.publications.list(run)[0].data_files_written > 0
     view = world.client.rollback(run, partitions=scope[0], reason="undo", as_="bo")
     assert view.data_files_written > 0
     assert world.rows() == sorted([*world.wrong([first, scope[0], last]), *world.expected([scope[1]])])
@@ -57,7 +57,7 @@ def test_files_of_one_day_are_exchanged_and_not_written_anew(make_world: Make) -
     plan = world.plan(world.days[0])
     assert plan.rewrite["files"] == 0
     run = world.to("published", world.days[0])
-    assert world.client._workspace.ledger.publications(run)[0].data_files_written == 0
+    assert world.client._workspace.ledger.publications.list(run)[0].data_files_written == 0
     assert world.rows() == sorted([*world.expected([world.days[0]]), *world.wrong([world.days[1]])])
     view = world.client.rollback(run, reason="undo", as_="bo")
     assert view.data_files_written == 0
@@ -169,7 +169,7 @@ def test_rows_that_were_not_written_as_they_were_read_are_not_published(make_wor
     world = make_world(days=1, spec="")
     engines = world.client._workspace.engines
     run = world.to("planned")
-    target = world.client._workspace.ledger.manifest(run).target
+    target = world.client._workspace.ledger.runs.manifest(run).target
     unstable = world.spark.table(TABLE).withColumn("account", F.expr("reflect('java.util.UUID', 'randomUUID')"))
     publishing = engines.publishing
     guard, _ = publishing.ensure_guard(target)
@@ -219,7 +219,7 @@ def test_evidence_and_the_report_of_shared_files_stand(make_world: Make) -> None
     public = generate_key_pair(world.root / "errata.key").pem
     run = world.to("published", world.days[1])
     assert verify(world.client.evidence(run, as_="bo")[1], [public]).problems == []
-    detail = world.client._workspace.ledger.publication_detail(world.publication(run))
+    detail = world.client._workspace.ledger.publications.detail(world.publication(run))
     assert detail["shared"] == [world.days[1]]
     assert sum(rows for _, _, rows in detail["carried"]) > 0
     world.client.rollback(run, reason="undo", as_="bo")

@@ -99,7 +99,7 @@ def test_a_chunk_that_never_works_is_quarantined_and_the_rest_goes_on(make_world
         world.client.run(run, as_="ana")
     counts = failed.value.fields["run"].chunks
     assert (counts.done, counts.quarantined) == (2, 1)
-    attempts = [a for a in world.client._workspace.ledger.attempts(run) if a.error_code == "engine"]
+    attempts = [a for a in world.client._workspace.ledger.progress.attempts(run) if a.error_code == "engine"]
     assert len(attempts) == 3
     assert world.client.retry(run, as_="ana").state == "running"
 
@@ -112,8 +112,8 @@ def test_out_of_memory_makes_chunks_smaller(make_world: Make) -> None:
     view = world.client.run(run, as_="ana")
     assert (view.state, view.chunks.total) == ("staged", 4)
     ledger = world.client._workspace.ledger
-    assert [a.error_code for a in ledger.attempts(run) if a.state.value == "failed"] == ["memory"]
-    assert {chunk.origin for chunk in ledger.chunks(run)} == {"c001"}
+    assert [a.error_code for a in ledger.progress.attempts(run) if a.state.value == "failed"] == ["memory"]
+    assert {chunk.origin for chunk in ledger.progress.chunks(run)} == {"c001"}
     finish(world, run)
 
 
@@ -128,7 +128,7 @@ def test_a_full_disk_parks_the_run_and_costs_the_chunk_nothing(make_world: Make,
     assert world.client.status(run).state == "running"
     view = world.client.run(run, as_="ana")
     assert view.state == "staged"
-    assert all(chunk.tries == 1 for chunk in world.client._workspace.ledger.chunks(run))
+    assert all(chunk.tries == 1 for chunk in world.client._workspace.ledger.progress.chunks(run))
     finish(world, run)
 
 
@@ -183,7 +183,7 @@ def test_the_rest_waits_for_the_canary(make_world: Make) -> None:
     judged = log.index("fact.canary")
     assert log[:judged].count("chunk.claimed") == 1
     assert log[judged:].count("chunk.claimed") == 3
-    fact = world.client._workspace.ledger.facts(run)["canary"]
+    fact = world.client._workspace.ledger.facts.list(run)["canary"]
     assert fact["partitions"] == ["2026-01-04"]
     assert "1 chunk of this run" in fact["basis"]
     finish(world, run)
@@ -269,7 +269,7 @@ def test_the_proof_of_determinism_lets_a_pure_transform_run(make_world: Make) ->
     world = make_world(days=3, chunk_bytes=ONE_DAY)
     run = world.to("approved", prove_determinism=2)
     world.client.run(run, max_chunks=1, as_="ana")
-    proof = world.client._workspace.ledger.facts(run)["determinism"]
+    proof = world.client._workspace.ledger.facts.list(run)["determinism"]
     assert len(proof["chunks"]) == 2
     world.client.run(run, as_="ana")
     assert actions(world, run).count("fact.determinism") == 1
@@ -332,7 +332,7 @@ def test_a_run_stops_hard_at_its_cap(make_world: Make) -> None:
     world.configure("max_partitions: 400", "max_partitions: 400, max_usd: 60")
     run = world.to("approved")
     world.client.run(run, max_chunks=1, as_="ana")
-    cost = world.client._workspace.ledger.attempts(run)[0].cost
+    cost = world.client._workspace.ledger.progress.attempts(run)[0].cost
     assert min(cost["jobs"], cost["tasks"], cost["core_ms"], cost["output_bytes"]) > 0
     world.configure("core_hour_usd: 0.01", "core_hour_usd: 9999999")
     with pytest.raises(CostCapReached, match="expected at most 60 USD"):

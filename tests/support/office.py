@@ -83,7 +83,7 @@ class Office:
 
     @property
     def state(self) -> str:
-        return self.ledger.run(self.run.run_id).state.value
+        return self.ledger.runs.get(self.run.run_id).state.value
 
     def approve(self, person: str, **options: Any) -> Any:
         return self.client.approve(self.run.run_id, digest=self.run.manifest_digest, as_=person, **options)
@@ -94,23 +94,23 @@ class Office:
         if self.state in ("planned", "approved"):
             for state in (RunState.APPROVED, RunState.RUNNING, RunState.STAGED):
                 if self.state != state.value:
-                    ledger.move(run_id, state, actor=ANA)
+                    ledger.runs.move(run_id, state, actor=ANA)
         self.candidate()
         self.verdict(*(checks or (OK,)), passed=passed)
 
     def candidate(self) -> None:
         """Another candidate."""
-        made = self.ledger.intend_candidate(self.run.run_id, digest_candidate(self.manifest, tuple(self.files)), ANA)
-        self.ledger.record_candidate(self.run.run_id, made.n, None, str(900 + made.n), ANA, {"rows": {}})
+        made = self.ledger.candidates.intend(self.run.run_id, digest_candidate(self.manifest, tuple(self.files)), ANA)
+        self.ledger.candidates.record(self.run.run_id, made.n, None, str(900 + made.n), ANA, {"rows": {}})
 
     def verdict(self, *checks: Mapping[str, Any], passed: bool = True) -> None:
         """Another verdict on the newest candidate."""
-        newest = self.ledger.latest_candidate(self.run.run_id)
+        newest = self.ledger.candidates.latest(self.run.run_id)
         assert newest is not None
-        self.ledger.record_verdict(self.run.run_id, newest.n, passed, checks, "t" * 64, ANA)
+        self.ledger.candidates.record_verdict(self.run.run_id, newest.n, passed, checks, "t" * 64, ANA)
 
     def actions(self) -> list[str]:
-        return [entry.action for entry in self.ledger.audit_entries(self.run.run_id)]
+        return [entry.action for entry in self.ledger.audit.entries(self.run.run_id)]
 
     @contextmanager
     def later(self, **ahead: float) -> Iterator[None]:
@@ -160,7 +160,7 @@ def office(
     if not (tmp_path / "ledger.db").exists():
         (tmp_path / "ledger.db").write_bytes(_empty_ledger())
     ledger = Ledger.open(f"sqlite:///{tmp_path}/ledger.db")
-    run, _ = ledger.record_run(
+    run, _ = ledger.runs.record(
         f"bf-20260215-daily-revenue-{sha256(content)[:8]}", content, product=product.name, table=target.table,
         partitions=partitions, chunks=chunks, parts={sha256(expected): expected},
         actor=Actor(requester, "u", "h", single_user),

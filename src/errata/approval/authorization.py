@@ -51,11 +51,11 @@ class Authorization:
 
 def can_publish_unattended(workspace: Workspace, actor: Actor, run_id: str) -> bool:
     """Whether a run that was just validated publishes by itself, done by whoever acts; says why not where it might."""
-    run = workspace.ledger.run(run_id)
+    run = workspace.ledger.runs.get(run_id)
     found = load_judged_candidate(workspace, run)
     if run.state is not RunState.VALIDATED or found is None:
         return False
-    if not publishes_itself(workspace, workspace.ledger.manifest(run.run_id, actor)):
+    if not publishes_itself(workspace, workspace.ledger.runs.manifest(run.run_id, actor)):
         return False
     if not is_clean(found.verdict.checks):
         workspace.narrate("not published by itself: the gate warned, so a person releases it")
@@ -73,10 +73,10 @@ def can_publish_unattended(workspace: Workspace, actor: Actor, run_id: str) -> b
 
 def require_unattended(workspace: Workspace, actor: Actor, run_id: str) -> None:
     """Before any work: may whoever acts publish this run, and does its product want no person?"""
-    run = workspace.ledger.run(run_id)
+    run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.PUBLISHER,), "run --publish", run.run_id)
     refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
-    if publishes_itself(workspace, workspace.ledger.manifest(run.run_id, actor)):
+    if publishes_itself(workspace, workspace.ledger.runs.manifest(run.run_id, actor)):
         return
     error = ApprovalRefused(
         f"run --publish of {run.run_id} was refused; expected a product with publish.manual false, as it was planned "
@@ -114,7 +114,7 @@ def authorize_publication(
     _require_preconditions(workspace, actor, run, manifest, found, files, unreleased, breaks_glass=bool(break_glass))
     record = standing
     if record is None or break_glass:
-        record, _ = workspace.ledger.record_release(
+        record, _ = workspace.ledger.releases.record(
             run.run_id, found.subject.content, candidate_n=candidate.n, person=actor.person, kind=kind, actor=actor,
             break_glass=break_glass, since=find_release_cutoff(workspace, manifest),
         )  # fmt: skip
@@ -195,7 +195,7 @@ def _find_authority(
     itself = publishes_itself(workspace, manifest)
     if itself and is_clean(found.verdict.checks):
         return "automatic", ""
-    rows = workspace.ledger.releases(run.run_id)
+    rows = workspace.ledger.releases.list(run.run_id)
     if rows:
         said = (
             f"the release by {rows[-1].person} no longer counts: "

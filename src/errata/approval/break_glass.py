@@ -58,7 +58,9 @@ def raise_alarm(workspace: Workspace, actor: Actor, run: RunRecord) -> None:
         workspace.narrate(f"! BREAK-GLASS: {row.person} decided alone to {deed} {run.run_id}: {row.break_glass}")
         if not workspace.engines.alarm.is_there:
             workspace.narrate("! no alarm is configured in errata.yaml; tell those who should know")
-            workspace.ledger.note(run.run_id, actor, _FAILED, {"entry": row.audit_seq, "error": "none is configured"})
+            workspace.ledger.audit.note(
+                run.run_id, actor, _FAILED, {"entry": row.audit_seq, "error": "none is configured"}
+            )
             continue
         failpoint("alarm.before_ring")
         try:
@@ -82,15 +84,15 @@ def raise_alarm(workspace: Workspace, actor: Actor, run: RunRecord) -> None:
             )
         except ErrataError as error:
             workspace.narrate(f"! the alarm did not work: {error.message}")
-            workspace.ledger.note(run.run_id, actor, _FAILED, {"entry": row.audit_seq, "error": error.message})
+            workspace.ledger.audit.note(run.run_id, actor, _FAILED, {"entry": row.audit_seq, "error": error.message})
         else:
-            workspace.ledger.note(run.run_id, actor, _RUNG, {"entry": row.audit_seq})
+            workspace.ledger.audit.note(run.run_id, actor, _RUNG, {"entry": row.audit_seq})
 
 
 def _list_decisions(workspace: Workspace, run_id: str) -> list[ApprovalRecord | ReleaseRecord]:
     decided: list[ApprovalRecord | ReleaseRecord] = [
-        *workspace.ledger.approvals(run_id),
-        *workspace.ledger.releases(run_id),
+        *workspace.ledger.approvals.list(run_id),
+        *workspace.ledger.releases.list(run_id),
     ]
     return sorted((row for row in decided if row.break_glass), key=lambda row: row.audit_seq)
 
@@ -101,5 +103,5 @@ def _format_action(row: ApprovalRecord | ReleaseRecord) -> str:
 
 def _read_alarm_outcomes(workspace: Workspace, run_id: str) -> dict[int, str]:
     """What became of the alarm, by the entry of the decision."""
-    entries = [entry for entry in workspace.ledger.audit_entries(run_id) if entry.action in (_RUNG, _FAILED)]
+    entries = [entry for entry in workspace.ledger.audit.entries(run_id) if entry.action in (_RUNG, _FAILED)]
     return {e.body["entry"]: "rung" if e.action == _RUNG else f"failed: {e.body['error']}" for e in entries}

@@ -42,7 +42,7 @@ def require_role(
         hint=hint,
         person=actor.person,
     )
-    workspace.ledger.record_refusal(run_id, actor, action, error.message)
+    workspace.ledger.audit.record_refusal(run_id, actor, action, error.message)
     raise error
 
 
@@ -57,7 +57,7 @@ def require_person(workspace: Workspace, actor: Actor, roles: Iterable[Role], ac
         hint=f"ask {' or '.join(able)}" if able else "give a person the role in errata.yaml",
         person=actor.person,
     )
-    workspace.ledger.record_refusal(run_id, actor, action, error.message)
+    workspace.ledger.audit.record_refusal(run_id, actor, action, error.message)
     raise error
 
 
@@ -71,5 +71,5 @@ def refuse_requester(workspace: Workspace, actor: Actor, requester: str, action:
         hint="ask another " + ("publisher" if action in ("publish", "release") else "approver"),
         person=actor.person,
     )
-    workspace.ledger.record_refusal(run_id, actor, action, error.message)
+    workspace.ledger.audit.record_refusal(run_id, actor, action, error.message)
     raise error

@@ -50,7 +50,9 @@ def build_quorum_check(workspace: Workspace, run: RunRecord, manifest: Manifest)
 
 def evaluate_quorum(workspace: Workspace, run: RunRecord, manifest: Manifest) -> QuorumStatus:
     """What the approvals of a run amount to now."""
-    return build_quorum_check(workspace, run, manifest)(workspace.ledger.approvals(run.run_id), workspace.ledger.now())
+    return build_quorum_check(workspace, run, manifest)(
+        workspace.ledger.approvals.list(run.run_id), workspace.ledger.now()
+    )
 
 
 def require_approvals(
@@ -66,7 +68,7 @@ def require_approvals(
         hint=format_approve_hint(run, stands),
         may=list(stands.may),
     )
-    workspace.ledger.record_refusal(run.run_id, actor, action, error.message)
+    workspace.ledger.audit.record_refusal(run.run_id, actor, action, error.message)
     raise error
 
 
@@ -99,5 +101,5 @@ def approvals_view(workspace: Workspace, run_id: str) -> tuple[ApprovalView, ...
     """Decisions over a run."""
     return tuple(
         ApprovalView(a.person, a.decision, a.digest, a.at, a.note, a.break_glass or None)
-        for a in workspace.ledger.approvals(run_id)
+        for a in workspace.ledger.approvals.list(run_id)
     )

@@ -41,18 +41,18 @@ class JudgedCandidate:
 
 def load_judged_candidate(workspace: Workspace, run: RunRecord) -> JudgedCandidate | None:
     """What there is to release; None before a verdict."""
-    verdict = workspace.ledger.latest_verdict(run.run_id)
+    verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
     if verdict is None:
         return None
-    candidate = next((c for c in workspace.ledger.candidates(run.run_id) if c.n == verdict.candidate_n), None)
+    candidate = next((c for c in workspace.ledger.candidates.list(run.run_id) if c.n == verdict.candidate_n), None)
     if candidate is None or candidate.snapshot_id is None:
         return None
     readable = _list_accepted_warnings(workspace, run)
     # what is signed is what is stored, so that a signature holds when a name is erased
-    with workspace.ledger.as_stored():
+    with workspace.ledger.people.as_stored():
         accepted, stored = (
             _list_accepted_warnings(workspace, run),
-            workspace.ledger.latest_verdict(run.run_id) or verdict,
+            workspace.ledger.candidates.latest_verdict(run.run_id) or verdict,
         )
     findings = {
         "passed": stored.passed,
@@ -99,7 +99,7 @@ def find_valid_release(
     workspace: Workspace, run: RunRecord, manifest: Manifest, found: JudgedCandidate
 ) -> ReleaseRecord | None:
     """The newest release that counts now."""
-    rows = reversed(workspace.ledger.releases(run.run_id))
+    rows = reversed(workspace.ledger.releases.list(run.run_id))
     return next((row for row in rows if not explain_void_release(workspace, run, manifest, found, row)), None)
 
 
@@ -132,7 +132,7 @@ def name_releaser(release: ReleaseRecord | None) -> str | None:
 
 def released_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -> ReleasedView | None:
     """The release that counts, else the newest and why it does not."""
-    rows = workspace.ledger.releases(run.run_id)
+    rows = workspace.ledger.releases.list(run.run_id)
     if not rows:
         return None
     # of a run that is over nobody asks again
@@ -151,7 +151,7 @@ def _find_publisher(workspace: Workspace, release: ReleaseRecord) -> str | None:
     """Who published under a release last; a publication that did not land has no publisher."""
     landed = [
         publication.person
-        for publication in workspace.ledger.publications(release.run_id)
+        for publication in workspace.ledger.publications.list(release.run_id)
         if publication.result_snapshot_id and publication.release.get("release") == release.release_id
     ]
     return landed[-1] if landed else None
@@ -171,7 +171,7 @@ def not_validated_error(run: RunRecord, action: str, found: JudgedCandidate | No
 
 def audit_refusal(workspace: Workspace, actor: Actor, run: RunRecord, action: str, error: Refused) -> Refused:
     """The error, on the record."""
-    workspace.ledger.record_refusal(run.run_id, actor, action, error.message)
+    workspace.ledger.audit.record_refusal(run.run_id, actor, action, error.message)
     return error
 
 

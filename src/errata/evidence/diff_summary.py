@@ -29,7 +29,7 @@ _SUMMARY = "summary"
 def store_diff_summary(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> str:
     """Compute and keep the summary for the newest candidate, unless it is kept; why there is none, else nothing."""
     candidate = _find_newest_candidate(workspace, run)
-    if candidate is None or f"{_FACT}{candidate.n}" in workspace.ledger.facts(run.run_id):
+    if candidate is None or f"{_FACT}{candidate.n}" in workspace.ledger.facts.list(run.run_id):
         return ""
     scope = tuple(name for name in manifest.partitions if name in candidate.detail["rows"])
     try:
@@ -38,8 +38,8 @@ def store_diff_summary(workspace: Workspace, actor: Actor, run: RunRecord, manif
         return error.message
     except Exception as error:  # noqa: BLE001  an engine's own error may quote a row; evidence is made without it
         return f"rows could not be compared ({type(error).__name__})"
-    digest = workspace.ledger.put_part(canonical_bytes(_build_summary(found, candidate.n)))
-    workspace.ledger.record_fact(run.run_id, f"{_FACT}{candidate.n}", {_SUMMARY: digest}, actor)
+    digest = workspace.ledger.parts.put(canonical_bytes(_build_summary(found, candidate.n)))
+    workspace.ledger.facts.record(run.run_id, f"{_FACT}{candidate.n}", {_SUMMARY: digest}, actor)
     return ""
 
 
@@ -50,7 +50,7 @@ def build_diff_record(
     candidate = _find_newest_candidate(workspace, run)
     if candidate is None:
         return {"candidate": None, "summary": None, "missing": "nothing was computed to compare", "metrics": []}, None
-    kept = workspace.ledger.facts(run.run_id).get(f"{_FACT}{candidate.n}")
+    kept = workspace.ledger.facts.list(run.run_id).get(f"{_FACT}{candidate.n}")
     digest = str(kept[_SUMMARY]) if kept else None
     stored = load_measurements(workspace, run, candidate)
     rows: dict[str, dict[str, str | None]] = {}
@@ -67,12 +67,14 @@ def build_diff_record(
         "metrics": to_plain(build_metric_moves(manifest, stored, tuple(candidate.detail["rows"]))),
         "rows": rows,
     }
-    return record, workspace.ledger.get_part(digest) if digest else None
+    return record, workspace.ledger.parts.get(digest) if digest else None
 
 
 def _find_newest_candidate(workspace: Workspace, run: RunRecord) -> CandidateRecord | None:
     made = [
-        one for one in workspace.ledger.candidates(run.run_id) if one.state is CandidateState.MADE and one.snapshot_id
+        one
+        for one in workspace.ledger.candidates.list(run.run_id)
+        if one.state is CandidateState.MADE and one.snapshot_id
     ]
     return made[-1] if made else None
 

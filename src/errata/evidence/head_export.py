@@ -57,7 +57,7 @@ def load_project_key(workspace: Workspace) -> SigningKey:
 def export_head(workspace: Workspace, output: Path | None = None) -> HeadView:
     """Sign where the log stands and keep it in ``evidence.heads``, and in a new file where one is named."""
     key = load_project_key(workspace)
-    seq, digest, at = workspace.ledger.audit_head()
+    seq, digest, at = workspace.ledger.audit.head()
     head = Head(workspace.ledger.ledger_id, workspace.project.name, seq, digest, at)
     envelope = sign_head(head, key)
     files, already = [], False
@@ -115,7 +115,7 @@ def _require_continuity(workspace: Workspace) -> None:
         return
     expected, found = (
         load_stored_head(place, workspace.ledger.ledger_id, newest).hash,
-        workspace.ledger.audit_hash(newest),
+        workspace.ledger.audit.hash_at(newest),
     )
     if found != expected:
         raise AuditBroken(
@@ -130,10 +130,10 @@ def measure_lag(project: Project, ledger: Ledger) -> HeadLag:
     """How far the heads in ``evidence.heads`` are behind the log."""
     place = project.evidence.heads
     newest = find_newest_seq(Path(place), ledger.ledger_id) if place is not None else 0
-    since = ledger.uncovered_since(newest)
+    since = ledger.audit.uncovered_since(newest)
     now = ledger.now_ms() / 1000
     seconds = 0 if since is None else max(0, int(now - datetime.fromisoformat(since).timestamp()))
-    behind = max(0, ledger.audit_head()[0] - newest)
+    behind = max(0, ledger.audit.head()[0] - newest)
     return HeadLag(newest, behind, seconds, place is not None and seconds > project.evidence.max_lag_seconds)
 
 
@@ -146,7 +146,7 @@ def verify_against_heads(workspace: Workspace, places: Sequence[Path] = (), keys
         heads = _read_own_heads(workspace, places, known)
     except (AuditBroken, SignatureInvalid, StorageRefused) as error:
         trouble = error.message
-    check = workspace.ledger.verify_audit([one.head for one in heads])
+    check = workspace.ledger.audit.verify([one.head for one in heads])
     reason = check.reason or trouble
     newest = max((one.head.seq for one in heads), default=None)
     lag = measure_lag(workspace.project, workspace.ledger)

@@ -24,7 +24,7 @@ KEEP_DAYS = 7
 
 def require_adopted_chunks(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[ChunkRecord, ...]:
     """The chunks of the run, all of them adopted; one that was never written blocks the candidate."""
-    chunks = workspace.ledger.chunks(run.run_id)
+    chunks = workspace.ledger.progress.chunks(run.run_id)
     missing = [chunk for chunk in chunks if chunk.state is not ChunkState.DONE or chunk.snapshot_id is None]
     if missing or {p for chunk in chunks for p in chunk.partitions} != set(manifest.partitions):
         raise StateRefused(
@@ -81,31 +81,31 @@ def assemble_candidate(
         if held.get(file.partition or "") == chunk.chunk_id
     )
     digest, staging, target = digest_candidate(manifest, adopted), workspace.engines.staging, manifest.target
-    known = [c for c in workspace.ledger.candidates(run.run_id) if c.digest == digest]
+    known = [c for c in workspace.ledger.candidates.list(run.run_id) if c.digest == digest]
     for candidate in reversed(known):
         found = staging.find_candidate(target, candidate.branch)
         if found and candidate.state is not CandidateState.ABANDONED:
-            return workspace.ledger.record_candidate(
+            return workspace.ledger.candidates.record(
                 run.run_id, candidate.n, found.base_snapshot_id, found.snapshot_id, actor
             )
     rows = dict.fromkeys(manifest.partitions, 0)
     for file in adopted:
         rows[file.partition or ""] = rows.get(file.partition or "", 0) + file.rows
     # evidence lists these files long after the branch is gone; the digest of the bytes is the name of the part
-    workspace.ledger.put_part(encode_candidate(manifest, adopted))
-    intended = workspace.ledger.intend_candidate(run.run_id, digest, actor, {"rows": rows})
+    workspace.ledger.parts.put(encode_candidate(manifest, adopted))
+    intended = workspace.ledger.candidates.intend(run.run_id, digest, actor, {"rows": rows})
     failpoint("candidate.after_intent")
     paths = [file.path for file in adopted]
     made = staging.make_candidate(target, run.run_id, intended.branch, manifest.partitions, paths, KEEP_DAYS)
     failpoint("candidate.after_commit")
-    return workspace.ledger.record_candidate(run.run_id, intended.n, made.base_snapshot_id, made.snapshot_id, actor)
+    return workspace.ledger.candidates.record(run.run_id, intended.n, made.base_snapshot_id, made.snapshot_id, actor)
 
 
 def load_measurements(workspace: Workspace, run: RunRecord, candidate: CandidateRecord) -> tuple[Measurement, ...]:
     """What the gate measured of this candidate."""
     return tuple(
         Measurement(m.scope, m.partition or "", m.name, m.value, m.exact)
-        for m in workspace.ledger.measurements(run.run_id, candidate.n)
+        for m in workspace.ledger.candidates.measurements(run.run_id, candidate.n)
     )
 
 
@@ -123,11 +123,11 @@ def measure_candidate(
         compile_plan(manifest),
         candidate_snapshot=candidate.snapshot_id or "",
         prior_snapshot=candidate.base_snapshot_id,
-        rebased=workspace.ledger.rebases(run.run_id),
+        rebased=workspace.ledger.rebases.list(run.run_id),
     )
     found = (*found, *collect_row_accounts(workspace, run, manifest))
     failpoint("validate.after_measure")
-    workspace.ledger.record_measurements(
+    workspace.ledger.candidates.record_measurements(
         run.run_id,
         candidate.n,
         [StoredMeasurement(m.scope, m.partition, m.name, m.value, m.exact) for m in found],

@@ -104,7 +104,7 @@ def collect_row_accounts(workspace: Workspace, run: RunRecord, manifest: Manifes
     if not may_have_quarantine(manifest, adopted):
         return ()
     found: list[Measurement] = []
-    held = map_partitions_to_chunks(workspace.ledger.chunks(run.run_id))
+    held = map_partitions_to_chunks(workspace.ledger.progress.chunks(run.run_id))
     for attempt in adopted:
         fates = read_row_counts(attempt)
         for pin in manifest.inputs:
@@ -124,8 +124,8 @@ def collect_row_accounts(workspace: Workspace, run: RunRecord, manifest: Manifes
 
 def list_adopted_attempts(workspace: Workspace, run_id: str) -> tuple[AttemptRecord, ...]:
     """The attempts that count, one for each chunk that is done and still holds a partition."""
-    standing = set(map_partitions_to_chunks(workspace.ledger.chunks(run_id)).values())
-    adopted = (one for one in workspace.ledger.attempts(run_id) if one.state is AttemptState.ADOPTED)
+    standing = set(map_partitions_to_chunks(workspace.ledger.progress.chunks(run_id)).values())
+    adopted = (one for one in workspace.ledger.progress.attempts(run_id) if one.state is AttemptState.ADOPTED)
     return tuple(one for one in adopted if one.chunk_id in standing)
 
 

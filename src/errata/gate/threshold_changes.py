@@ -110,7 +110,7 @@ def with_current_thresholds(workspace: Workspace, run: RunRecord, manifest: Mani
 
 def read_threshold_changes(workspace: Workspace, run: RunRecord) -> tuple[Mapping[str, Any], ...]:
     """Every change of thresholds, oldest first: person, why, the rules that changed, all rules as they were then."""
-    facts = workspace.ledger.facts(run.run_id)
+    facts = workspace.ledger.facts.list(run.run_id)
     names = sorted(
         (name for name in facts if name.startswith(_FACT_PREFIX)), key=lambda name: int(name.removeprefix(_FACT_PREFIX))
     )
@@ -133,6 +133,6 @@ def change_thresholds(workspace: Workspace, actor: Actor, run: RunRecord, manife
         "rules": {name: to_plain(getattr(after, name)) for name in RULES},
     }
     number = len(read_threshold_changes(workspace, run)) + 1
-    _, taken = workspace.ledger.record_fact(run.run_id, f"{_FACT_PREFIX}{number}", value, actor)
+    _, taken = workspace.ledger.facts.record(run.run_id, f"{_FACT_PREFIX}{number}", value, actor)
     # someone else changed them at the same moment: what is changed now is what they left
     return change_thresholds(workspace, actor, run, manifest, why) if taken else after

@@ -34,21 +34,23 @@ def accept_warnings(
         if not why.strip():
             raise UsageError(f"acceptance of {check!r} was refused; expected CHECK=WHY, because the reason is kept")
     for check, why in accept.items():
-        workspace.ledger.accept_warning(run.run_id, check, why, actor.person, actor, _digest_findings(unaided, check))
+        workspace.ledger.approvals.accept_warning(
+            run.run_id, check, why, actor.person, actor, _digest_findings(unaided, check)
+        )
 
 
 def find_valid_acceptances(workspace: Workspace, run: RunRecord, unaided: Verdict) -> list[Acceptance]:
     """The acceptances that are about exactly what was found."""
     return [
         Acceptance(one.check, one.why, one.person)
-        for one in workspace.ledger.warning_acceptances(run.run_id)
+        for one in workspace.ledger.approvals.accepted_warnings(run.run_id)
         if one.findings and one.findings == _digest_findings(unaided, one.check)
     ]
 
 
 def find_verdict_acceptances(workspace: Workspace, run: RunRecord) -> tuple[WarningAcceptance, ...]:
     """The acceptances that the newest verdict rests on."""
-    verdict = workspace.ledger.latest_verdict(run.run_id)
+    verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
     if verdict is None:
         return ()
     used = {(check["name"], check.get("accepted_by")) for check in verdict.checks}
@@ -56,7 +58,7 @@ def find_verdict_acceptances(workspace: Workspace, run: RunRecord) -> tuple[Warn
         name: _digest_warnings(_read_finding(check) for check in verdict.checks if check["name"] == name)
         for name, _ in used
     }
-    given = [one for one in workspace.ledger.warning_acceptances(run.run_id) if (one.check, one.person) in used]
+    given = [one for one in workspace.ledger.approvals.accepted_warnings(run.run_id) if (one.check, one.person) in used]
     # the same person may have accepted other findings of this rule, before or since; the last that fits counts
     given.sort(key=lambda one: one.findings == found[one.check])
     return tuple({(one.check, one.person): one for one in given}.values())

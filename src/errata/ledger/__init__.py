@@ -16,9 +16,12 @@ and writes every change together with its audit entry.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
+
+from sqlalchemy import Connection
 
 from errata.ledger.audit.chain import entry_hash
+from errata.ledger.audit.log import AuditLog
 from errata.ledger.db.database import Database
 from errata.ledger.db.migrate import find_missing_triggers, migrate_ledger
 from errata.ledger.privacy.people import People
@@ -92,28 +95,28 @@ __all__ = [
 ]
 
 
-class Ledger(
-    Runs,
-    Parts,
-    Decisions,
-    Releases,
-    RunFacts,
-    Chunks,
-    ChunkRetries,
-    RunProgress,
-    Candidates,
-    Publications,
-    PartitionHistory,
-    TableGuards,
-    LiveWrites,
-    Rebases,
-    People,
-):
+class Ledger:
     """One open ledger. Safe to share between threads; a child process opens its own."""
 
     def __init__(self, database: Database, ledger_id: str) -> None:
-        super().__init__(database)
+        self._database = database
         self.ledger_id = ledger_id
+        self.audit = AuditLog(database)
+        self.runs = Runs(database)
+        self.parts = Parts(database)
+        self.approvals = Decisions(database)
+        self.releases = Releases(database)
+        self.facts = RunFacts(database)
+        self.chunks = Chunks(database)
+        self.outcomes = ChunkRetries(database)
+        self.progress = RunProgress(database)
+        self.candidates = Candidates(database)
+        self.publications = Publications(database)
+        self.partitions = PartitionHistory(database)
+        self.guards = TableGuards(database)
+        self.freezes = LiveWrites(database)
+        self.rebases = Rebases(database)
+        self.people = People(database)
 
     @classmethod
     def open(
@@ -137,23 +140,27 @@ class Ledger(
 
     def now(self) -> str:
         """The database's time as an ISO instant."""
-        return self._read(self._database.clock)[0]
+        return self._database.read(self._database.clock)[0]
 
     def now_ms(self) -> int:
         """The database's time in milliseconds since 1970, as leases are kept."""
-        return self._read(self._database.clock)[1]
+        return self._database.read(self._database.clock)[1]
 
     def missing_triggers(self) -> tuple[str, ...]:
         """Rules that the database no longer enforces; empty when all is well."""
-        return self._read(lambda conn: find_missing_triggers(conn, self._database.dialect))
+        return self._database.read(lambda conn: find_missing_triggers(conn, self._database.dialect))
 
     def owns_tables(self) -> bool:
         """Whether this user could lift the rules: whoever writes a file, or owns the tables."""
-        return self._read(self._database.dialect.is_owner)
+        return self._database.read(self._database.dialect.is_owner)
 
     def database(self) -> str:
         """Which database this is, and where; for people."""
-        return f"{self._read(self._database.dialect.version)} at {self._database.place}"
+        return f"{self._database.read(self._database.dialect.version)} at {self._database.place}"
+
+    def scalar(self, query: str) -> Any:
+        """The first value of a query that only reads; for health signals."""
+        return self._database.read(lambda conn: _read_scalar(conn, query))
 
     def close(self) -> None:
         """Give back every connection."""
@@ -164,3 +171,15 @@ class Ledger(
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _read_scalar(conn: Connection, query: str) -> Any:
+    # PostgreSQL reads in a transaction that is read only; SQLite has to be told
+    is_sqlite = conn.dialect.name == "sqlite"
+    if is_sqlite:
+        conn.exec_driver_sql("PRAGMA query_only = ON")
+    try:
+        return conn.exec_driver_sql(query).scalar()
+    finally:
+        if is_sqlite:
+            conn.exec_driver_sql("PRAGMA query_only = OFF")

@@ -41,7 +41,7 @@ def freeze_partitions(workspace: Workspace, actor: Actor, run: RunRecord, manife
     if manifest.publish.on_live_write != FREEZE_POLICY or freeze is None or run.state not in _FREEZABLE_STATES:
         yield False
         return
-    before = workspace.ledger.find_freeze(run.run_id)
+    before = workspace.ledger.freezes.find_freeze(run.run_id)
     opened = _open_freeze(workspace, actor, run, freeze)
     if opened.is_open:
         failpoint("freeze.after_open")
@@ -57,7 +57,7 @@ def freeze_partitions(workspace: Workspace, actor: Actor, run: RunRecord, manife
     except PublishConflict as error:
         if written := error.fields.get("partitions"):
             # this run publishes them no more, so there is nothing left to hold anyone off for
-            workspace.ledger.end_freeze(run.run_id, actor, "written by someone else", written)
+            workspace.ledger.freezes.end_freeze(run.run_id, actor, "written by someone else", written)
         raise
 
 
@@ -68,12 +68,12 @@ def refuse_live_writes(workspace: Workspace, actor: Actor, run: RunRecord, manif
             order = build_replacement(workspace, run, manifest, _list_unpublished(workspace, run))
             examine_version(order, workspace.engines.publishing.version(manifest.target), workspace.engines.content)
         except PublishConflict:
-            workspace.ledger.end_freeze(run.run_id, actor, "refused")
+            workspace.ledger.freezes.end_freeze(run.run_id, actor, "refused")
             raise
 
 
 def _open_freeze(workspace: Workspace, actor: Actor, run: RunRecord, freeze: Freeze) -> FreezeRecord:
-    return workspace.ledger.open_freeze(
+    return workspace.ledger.freezes.open_freeze(
         run.run_id,
         _list_unpublished(workspace, run),
         idle_seconds=freeze.idle,
@@ -83,7 +83,7 @@ def _open_freeze(workspace: Workspace, actor: Actor, run: RunRecord, freeze: Fre
 
 
 def _list_unpublished(workspace: Workspace, run: RunRecord) -> tuple[str, ...]:
-    states = workspace.ledger.partition_states(run.run_id)
+    states = workspace.ledger.partitions.states(run.run_id)
     return tuple(name for name in run.partitions if states[name] is PartitionState.UNPUBLISHED)
 
 
@@ -91,9 +91,9 @@ def _wait_for_writers(
     workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, opened: FreezeRecord
 ) -> None:
     ends, said = time.monotonic() + WAIT_SECONDS, False
-    while writing := workspace.ledger.grant_freeze(run.run_id, actor):
+    while writing := workspace.ledger.freezes.grant_freeze(run.run_id, actor):
         if time.monotonic() > ends:
-            workspace.ledger.end_freeze(run.run_id, actor, "live jobs went on writing")
+            workspace.ledger.freezes.end_freeze(run.run_id, actor, "live jobs went on writing")
             raise _scope_locked_error(run, manifest, opened, writing)
         if not said:
             workspace.narrate(f"waiting for live jobs that write already: {', '.join(map(_format_writer, writing))}")
@@ -130,7 +130,7 @@ def _keep_freeze_alive(workspace: Workspace, run: RunRecord, freeze: Freeze) -> 
     def beat() -> None:
         while not over.wait(freeze.idle / 4):
             with suppress(EngineError):
-                workspace.ledger.renew_freeze(run.run_id, freeze.idle)
+                workspace.ledger.freezes.renew_freeze(run.run_id, freeze.idle)
 
     thread = threading.Thread(target=beat, name=f"freeze-{run.run_id}", daemon=True)
     thread.start()
@@ -138,7 +138,7 @@ def _keep_freeze_alive(workspace: Workspace, run: RunRecord, freeze: Freeze) -> 
         yield
         with suppress(EngineError):
             # a person who releases tomorrow morning has the whole of it
-            workspace.ledger.renew_freeze(run.run_id, freeze.idle)
+            workspace.ledger.freezes.renew_freeze(run.run_id, freeze.idle)
     finally:
         over.set()
         thread.join()

@@ -46,14 +46,14 @@ class Lease:
     @property
     def is_held(self) -> bool:
         """Whether it still is; a job that may have slept for minutes looks right before it commits."""
-        return self._workspace.ledger.renew_live_write(self._token, LEASE_SECONDS)
+        return self._workspace.ledger.freezes.renew_live_write(self._token, LEASE_SECONDS)
 
 
 def describe_freezes(workspace: Workspace, table: str, partitions: Partitions) -> FrozenView:
     """What is frozen of these partitions of a governed table, by which run, until when; reads only."""
     target = _find_target(workspace, table)
     wanted = _parse_partitions(target.grain, partitions)
-    found = workspace.ledger.find_freezes(target.table, wanted)
+    found = workspace.ledger.freezes.find_freezes(target.table, wanted)
     views = tuple(freeze_view(workspace, one, wanted) for one in found)
     return FrozenView(target.table, target.grain.value, wanted, bool(views), views)
 
@@ -84,7 +84,7 @@ def acquire_write_lease(
     ):
         if view.frozen and time.monotonic() >= ends:
             told = {"job": owner.name, "table": target.table, "partitions": list(wanted)}
-            workspace.ledger.note(view.by[0].run_id, actor, "live.turned_away", told)
+            workspace.ledger.audit.note(view.by[0].run_id, actor, "live.turned_away", told)
             raise _frozen_error(workspace, view)
         said = said or (view.frozen and _announce_wait(workspace, view, wait))
         time.sleep(_POLL_SECONDS if view.frozen else 0)
@@ -94,11 +94,11 @@ def acquire_write_lease(
             yield lease
     finally:
         with suppress(EngineError):  # a ledger that does not answer takes it back when it has run out
-            workspace.ledger.end_live_write(token)
+            workspace.ledger.freezes.end_live_write(token)
 
 
 def _is_write_blocked(workspace: Workspace, token: str, table: str, partitions: tuple[str, ...], owner: Owner) -> bool:
-    return bool(workspace.ledger.begin_live_write(token, table, partitions, owner, LEASE_SECONDS))
+    return bool(workspace.ledger.freezes.begin_live_write(token, table, partitions, owner, LEASE_SECONDS))
 
 
 @contextmanager
@@ -154,7 +154,7 @@ def _parse_partitions(grain: Grain, partitions: Partitions) -> tuple[str, ...]:
 
 def freeze_view(workspace: Workspace, one: FreezeRecord, wanted: Sequence[str] = ()) -> FreezeView:
     """A freeze, as far as it concerns these partitions; all of it by default."""
-    run = workspace.ledger.run(one.run_id)
+    run = workspace.ledger.runs.get(one.run_id)
     asked = set(wanted or one.partitions)
     shared = tuple(name for name in one.partitions if name in asked)
     return FreezeView(
@@ -202,7 +202,7 @@ def _frozen_error(workspace: Workspace, view: FrozenView) -> Frozen:
 
 def _format_unfreeze_hint(workspace: Workspace, held: FreezeView) -> str:
     """What gives the partitions free: a run that is partly published cannot be cancelled any more."""
-    if RunState.CANCELLED in RUN_MOVES[workspace.ledger.run(held.run_id).state]:
+    if RunState.CANCELLED in RUN_MOVES[workspace.ledger.runs.get(held.run_id).state]:
         return f"errata cancel {held.run_id} gives them free"
     return (
         f"it is published in part: errata publish {held.run_id} or errata rollback {held.run_id} gives them free, or "

@@ -46,7 +46,7 @@ def rebase_on_conflict(workspace: Workspace, actor: Actor, run: RunRecord, manif
     except PublishConflict as conflict:
         if manifest.publish.on_live_write != LIVE_WINS or not conflict.fields.get("partitions"):
             raise
-        raise _try_rebase(workspace, actor, workspace.ledger.run(run.run_id), manifest, conflict) from conflict
+        raise _try_rebase(workspace, actor, workspace.ledger.runs.get(run.run_id), manifest, conflict) from conflict
 
 
 def rebase_if_written(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
@@ -61,7 +61,7 @@ def rebase_if_written(workspace: Workspace, actor: Actor, run: RunRecord, manife
 def _try_rebase(
     workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, conflict: PublishConflict
 ) -> PublishConflict:
-    n, written = len(workspace.ledger.rebase_facts(run.run_id)) + 1, tuple(conflict.fields["partitions"])
+    n, written = len(workspace.ledger.rebases.facts(run.run_id)) + 1, tuple(conflict.fields["partitions"])
     if n > MAX_REBASES:
         return _no_rebase_error(conflict, f"live won {MAX_REBASES} times in this run; it is not computed again")
     if run.state not in _REBASEABLE_STATES:
@@ -74,7 +74,7 @@ def _try_rebase(
         return _no_rebase_error(conflict, f"the inputs cannot be pinned again: {'; '.join(problems)}")
     told = {"written": list(written), "snapshots": list(conflict.fields.get("snapshots", ())), **value}
     failpoint("rebase.before_record")
-    workspace.ledger.record_rebase(run.run_id, n, told, chunks, parts, actor)
+    workspace.ledger.rebases.record(run.run_id, n, told, chunks, parts, actor)
     failpoint("rebase.after_record")
     tag_newest_rebase(workspace, actor, run)
     failpoint("rebase.after_pin")
@@ -94,7 +94,7 @@ def _try_rebase(
 def _find_publications(workspace: Workspace, run: RunRecord, conflict: PublishConflict) -> list[str]:
     """Publications among the writes: by their commits, and by the ledger where those have expired."""
     planned = datetime.fromisoformat(run.planned_at)
-    accepted = workspace.ledger.accepted(run.table, conflict.fields["partitions"]).values()
+    accepted = workspace.ledger.partitions.accepted(run.table, conflict.fields["partitions"]).values()
     since = {one.pub_id for one in accepted if datetime.fromisoformat(one.at) >= planned}
     return sorted(since.union(conflict.fields.get("publications", ())))
 
@@ -115,7 +115,7 @@ def _find_partitions_to_recompute(
     """What is computed again: what live wrote, and where rows are counted by chunk, the whole of their chunks."""
     if not may_have_quarantine(manifest, list_adopted_attempts(workspace, run.run_id)):
         return sort_oldest_first(manifest.target.grain, written)
-    held = map_partitions_to_chunks(workspace.ledger.chunks(run.run_id))
+    held = map_partitions_to_chunks(workspace.ledger.progress.chunks(run.run_id))
     chunks = {held[name] for name in written}
     return sort_oldest_first(manifest.target.grain, [name for name, chunk in held.items() if chunk in chunks])
 
@@ -155,7 +155,7 @@ def _build_chunks(
     workspace: Workspace, run: RunRecord, names: Sequence[str], facts: Sequence[InputState]
 ) -> list[Chunk]:
     """One for each chunk that had some of them, so that none is larger than what went through before."""
-    held = map_partitions_to_chunks(workspace.ledger.chunks(run.run_id))
+    held = map_partitions_to_chunks(workspace.ledger.progress.chunks(run.run_id))
     found: dict[str, list[str]] = {}
     for name in names:
         found.setdefault(held[name], []).append(name)
@@ -169,7 +169,7 @@ def _build_chunks(
 
 def tag_newest_rebase(workspace: Workspace, actor: Actor, run: RunRecord) -> None:
     """Tag what the newest rebase reads; repeated by every worker, because whoever recorded it may have died."""
-    rebases = workspace.ledger.rebases(run.run_id)
+    rebases = workspace.ledger.rebases.list(run.run_id)
     if not rebases:
         return
     keep, now = PIN_DAYS * 86_400_000, int(workspace.now().timestamp() * 1000)
@@ -179,4 +179,4 @@ def tag_newest_rebase(workspace: Workspace, actor: Actor, run: RunRecord) -> Non
     ]
     if any(pin.outcome != "already" for pin in made):
         told = [{"table": one.table, "tag": one.tag, "outcome": one.outcome, "warning": one.warning} for one in made]
-        workspace.ledger.note(run.run_id, actor, "pins.created", {"pins": to_plain(told)})
+        workspace.ledger.audit.note(run.run_id, actor, "pins.created", {"pins": to_plain(told)})

@@ -41,7 +41,7 @@ def refuse_lost_tags(
     if lost is None:
         return
     if is_new:
-        workspace.ledger.move(
+        workspace.ledger.runs.move(
             run.run_id, RunState.CANCELLED, actor=actor, action="refs.not_kept", body={"tag": lost.tag}
         )
     ended = f"; run {run.run_id} is cancelled" if is_new else ""

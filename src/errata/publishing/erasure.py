@@ -26,7 +26,7 @@ def check_candidate_erasure(
     """Find that a candidate holds nobody on the list, as it stands now, and keep that; refuse it otherwise."""
     mark = workspace.engines.suppressions.watermark(run.table)
     fact = _fact_name(candidate, mark)
-    if not mark or fact in workspace.ledger.facts(run.run_id):
+    if not mark or fact in workspace.ledger.facts.list(run.run_id):
         return
     staged = {candidate.snapshot_id or "": manifest.partitions}
     found = workspace.engines.suppressions.held(run.table, manifest.target.staging, staged)
@@ -37,13 +37,13 @@ def check_candidate_erasure(
             f"its candidate holds rows of suppressed subjects in {told}",
             f'compute it without them: errata plan {run.product} … --supersede {run.run_id} --reason "…"',
         )  # fmt: skip
-    workspace.ledger.record_fact(run.run_id, fact, {"candidate": candidate.n, "watermark": mark}, actor)
+    workspace.ledger.facts.record(run.run_id, fact, {"candidate": candidate.n, "watermark": mark}, actor)
 
 
 def require_erasure_check(workspace: Workspace, actor: Actor, run: RunRecord, candidate: CandidateRecord) -> str:
     """The watermark, for which the candidate was judged; refuses when the list has moved since."""
     mark = workspace.engines.suppressions.watermark(run.table)
-    if mark and _fact_name(candidate, mark) not in workspace.ledger.facts(run.run_id):
+    if mark and _fact_name(candidate, mark) not in workspace.ledger.facts.list(run.run_id):
         raise _record_refusal(
             workspace, actor, run, "publish",
             "the list of suppressed subjects has moved since its candidate was judged: assemble and validate again",
@@ -71,7 +71,7 @@ def require_clean_versions(
 
     Where there is no earlier version, what shows again are the target's own rows, which nobody put back.
     """
-    accepted = workspace.ledger.accepted(run.table, scope)
+    accepted = workspace.ledger.partitions.accepted(run.table, scope)
     shown = [name for name in scope if accepted[name].stands_on is not None]
     versions = find_landing_pin(manifest)
     sources = {workspace.engines.beside.head(versions.table): shown} if shown else {}
@@ -114,5 +114,5 @@ def _record_refusal(
     workspace: Workspace, actor: Actor, run: RunRecord, action: str, why: str, hint: str
 ) -> StateRefused:
     error = StateRefused(f"{action} of {run.run_id} was refused; {why}", state="main is unchanged", hint=hint)
-    workspace.ledger.record_refusal(run.run_id, actor, action, error.message)
+    workspace.ledger.audit.record_refusal(run.run_id, actor, action, error.message)
     return error

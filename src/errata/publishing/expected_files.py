@@ -20,15 +20,15 @@ def load_expected_files(
     workspace: Workspace, manifest: Manifest, rebases: Sequence[Rebase], scope: Sequence[str]
 ) -> FileSets:
     """The files that the plan found live in these partitions, or the newest rebase of each."""
-    found = json.loads(workspace.ledger.get_part(manifest.target.expected_part))
+    found = json.loads(workspace.ledger.parts.get(manifest.target.expected_part))
     for rebase in rebases:
-        found |= json.loads(workspace.ledger.get_part(rebase.expected_part))
+        found |= json.loads(workspace.ledger.parts.get(rebase.expected_part))
     return {name: tuple(from_plain(ExpectedFile, file) for file in found.get(name, ())) for name in scope}
 
 
 def build_replacement(workspace: Workspace, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
     """The scope's files against what the plan expects, with nothing to put in yet."""
-    rebases = workspace.ledger.rebases(run.run_id)
+    rebases = workspace.ledger.rebases.list(run.run_id)
     return Replacement(
         kind="publish",
         run_id=run.run_id,

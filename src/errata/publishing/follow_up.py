@@ -40,7 +40,7 @@ def build_outbox(
 
 def find_origins(workspace: Workspace, run: RunRecord, scope: Sequence[str]) -> dict[str, list[str]]:
     """The publications that brought in what these partitions hold, each with its partitions."""
-    accepted = workspace.ledger.accepted(run.table, scope)
+    accepted = workspace.ledger.partitions.accepted(run.table, scope)
     found: dict[str, list[str]] = {}
     for name in scope:
         found.setdefault(accepted[name].origin_pub_id or accepted[name].pub_id, []).append(name)
@@ -51,8 +51,8 @@ def process_outbox(workspace: Workspace, actor: Actor, table: str | None = None)
     """Pay what committed publications owe; answers what could not be paid. What is left stays owed."""
     warnings = []
     unpaid: set[str] = set()
-    for run_id, pub_id, owed in workspace.ledger.list_outbox(table):
-        publication = workspace.ledger.publication(pub_id)
+    for run_id, pub_id, owed in workspace.ledger.facts.list_outbox(table):
+        publication = workspace.ledger.publications.get(pub_id)
         try:
             _require_corrections_first(workspace, owed, unpaid)
             paid = _process_entry(workspace, actor, publication, owed)
@@ -65,7 +65,7 @@ def process_outbox(workspace: Workspace, actor: Actor, table: str | None = None)
             continue
         if lost := paid.get("corrections", {}).get("lost"):
             warnings.append(f"{pub_id} landed without its corrections: {lost}")
-        workspace.ledger.record_fact(run_id, f"done.{pub_id}", paid, actor)
+        workspace.ledger.facts.record(run_id, f"done.{pub_id}", paid, actor)
     return tuple(warnings)
 
 
@@ -80,7 +80,7 @@ def _require_corrections_first(workspace: Workspace, owed: Mapping[str, Any], un
 def _process_entry(
     workspace: Workspace, actor: Actor, publication: PublicationRecord, owed: Mapping[str, Any]
 ) -> dict[str, Any]:
-    manifest = workspace.ledger.manifest(publication.run_id, actor)
+    manifest = workspace.ledger.runs.manifest(publication.run_id, actor)
     paid: dict[str, Any] = {}
     if corrections := owed.get("corrections"):
         paid["corrections"] = _write_corrections(workspace, publication, manifest, corrections, owed.get("reverses"))
@@ -128,7 +128,7 @@ def _find_prior_snapshot(workspace: Workspace, publication: PublicationRecord) -
     if base is None or pins.snapshot_exists(table, base):
         return table, base
     kept = pins.refs(table).get(undo_branch(publication.pub_id))
-    if kept is None or workspace.ledger.publication_detail(publication.pub_id)["with_deletes"]:
+    if kept is None or workspace.ledger.publications.detail(publication.pub_id)["with_deletes"]:
         raise RunExpired(f"what {publication.pub_id} replaced has expired; its corrections cannot be told any more")
     return table, kept
 
@@ -145,12 +145,12 @@ def _build_view_query(workspace: Workspace, table: str, manifest: Manifest) -> s
     """The query of the view: by the ledger, and nothing else."""
     numbers: dict[str, int] = {}
     details: dict[str, Mapping[str, int]] = {}
-    for name, record in workspace.ledger.accepted(table).items():
+    for name, record in workspace.ledger.partitions.accepted(table).items():
         if record.run_id is None:
             continue
         origin = record.origin_pub_id or record.pub_id
         if origin not in details:
-            details[origin] = workspace.ledger.publication_detail(origin).get("versions", {})
+            details[origin] = workspace.ledger.publications.detail(origin).get("versions", {})
         if name in details[origin]:
             numbers[name] = details[origin][name]
     versions, target = manifest.publish.versions or "", manifest.target

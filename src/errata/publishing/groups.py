@@ -81,7 +81,7 @@ def require_group_ready(
     told: dict[str, Any] = {"n": [group.n for group in parts], "of": len(_build_groups(manifest)), "hold": groups.hold}
     told["hold_seconds"] = to_seconds(groups.hold)
     until, now = (
-        compute_hold_end(groups, _find_last_publish_time(workspace.ledger.publications(run.run_id))),
+        compute_hold_end(groups, _find_last_publish_time(workspace.ledger.publications.list(run.run_id))),
         _now(workspace),
     )
     is_early = until is not None and now < until
@@ -92,7 +92,7 @@ def require_group_ready(
         raise audit_unhealthy_refusal(workspace, actor, run, reading)
     if is_early:
         require_person(workspace, actor, (Role.PUBLISHER,), "publish before the hold is over", run.run_id)
-        workspace.ledger.note(run.run_id, actor, "hold.skipped", {"groups": told["n"], "why": early})
+        workspace.ledger.audit.note(run.run_id, actor, "hold.skipped", {"groups": told["n"], "why": early})
         told["early"] = True
     return {"group": told}
 
@@ -139,8 +139,8 @@ def audit_unhealthy_refusal(workspace: Workspace, actor: Actor, run: RunRecord, 
 
 def set_groups_running(workspace: Workspace, actor: Actor, run_id: str, *, going: bool) -> StateView | None:
     """Stop the groups of a run or let them go on; None when it is not published in groups, or not yet."""
-    run = workspace.ledger.run(run_id)
-    manifest = workspace.ledger.manifest(run.run_id, actor)
+    run = workspace.ledger.runs.get(run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     if run.state not in PUBLISHABLE_STATES or manifest.publish.groups is None:
         return None
     verb = "resume" if going else "pause"
@@ -149,7 +149,7 @@ def set_groups_running(workspace: Workspace, actor: Actor, run_id: str, *, going
         require_person(workspace, actor, (Role.OPERATOR, Role.PUBLISHER), verb, run.run_id)
     already = going is not bool(_find_stop_reason(workspace, run))
     if not already:
-        workspace.ledger.note(run.run_id, actor, RESUMED if going else PAUSED)
+        workspace.ledger.audit.note(run.run_id, actor, RESUMED if going else PAUSED)
     if not going:
         return StateView(
             run.run_id, run.state.value, already, f"no further group is published until: errata resume {run.run_id}"
@@ -181,8 +181,8 @@ def groups_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -> Gro
     groups = manifest.publish.groups
     if groups is None:
         return None
-    states = workspace.ledger.partition_states(run.run_id)
-    publications = _find_committed(workspace.ledger.publications(run.run_id))
+    states = workspace.ledger.partitions.states(run.run_id)
+    publications = _find_committed(workspace.ledger.publications.list(run.run_id))
     by_partition = {name: one for one in publications for name in one.partitions}
     found = _build_groups(manifest)
     upcoming = find_next_group(found, _find_unpublished(states)) if run.state in PUBLISHABLE_STATES else None
@@ -232,7 +232,7 @@ def _find_last_publish_time(publications: Sequence[PublicationRecord]) -> str | 
 
 def _find_stop_reason(workspace: Workspace, run: RunRecord) -> str:
     """The newest word on it: someone paused, or took a part back, and nobody has let it go on since."""
-    for entry in workspace.ledger.audit_log(run.run_id, limit=1, actions=GROUP_ACTIONS):
+    for entry in workspace.ledger.audit.readable_entries(run.run_id, limit=1, actions=GROUP_ACTIONS):
         when = f"{entry.actor.person}, {format_moment(entry.at)} UTC"
         if entry.action == PAUSED:
             return f"paused by {when}"

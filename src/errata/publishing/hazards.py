@@ -22,8 +22,8 @@ from errata.workspace import Workspace
 def list_open_hazards(workspace: Workspace, manifest: Manifest, run_id: str) -> tuple[HazardView, ...]:
     """What rollbacks of a run brought back and only the guard protects, each with the statement that ends it."""
     found = []
-    for hazard in workspace.ledger.open_hazards(manifest.target.table):
-        rollback = workspace.ledger.publication(hazard.pub_id)
+    for hazard in workspace.ledger.guards.open_hazards(manifest.target.table):
+        rollback = workspace.ledger.publications.get(hazard.pub_id)
         if rollback.run_id == run_id and _list_restored_files(workspace, rollback, manifest):
             call = build_rewrite_call(manifest.target, rollback.partitions)
             found.append(HazardView(hazard.pub_id, hazard.table, rollback.partitions, hazard.opened_at, call))
@@ -33,17 +33,19 @@ def list_open_hazards(workspace: Workspace, manifest: Manifest, run_id: str) -> 
 def record_guard(workspace: Workspace, actor: Actor, target: TargetPin) -> None:
     """See to the guard of a table and keep which one it is: one that is made again later is another."""
     guard, _ = workspace.engines.publishing.ensure_guard(target)
-    workspace.ledger.record_guard(target.table_uuid, guard, actor, target.table)
+    workspace.ledger.guards.record(target.table_uuid, guard, actor, target.table)
 
 
 def watch_guard(workspace: Workspace, actor: Actor, table: str | None = None) -> None:
     """While a hazard is open, put back a guard that was dropped, and say so: an expiry would delete live files."""
-    for hazard in workspace.ledger.open_hazards(table):
-        rollback = workspace.ledger.publication(hazard.pub_id)
-        manifest = workspace.ledger.manifest(rollback.run_id, actor)
+    for hazard in workspace.ledger.guards.open_hazards(table):
+        rollback = workspace.ledger.publications.get(hazard.pub_id)
+        manifest = workspace.ledger.runs.manifest(rollback.run_id, actor)
         back = _list_restored_files(workspace, rollback, manifest)
         if not back:
-            workspace.ledger.close_hazard(hazard.pub_id, "the rollback brought no files back into the table", actor)
+            workspace.ledger.guards.close_hazard(
+                hazard.pub_id, "the rollback brought no files back into the table", actor
+            )
             continue
         try:
             guard = workspace.engines.pins.refs(hazard.table).get(GUARD)
@@ -52,7 +54,7 @@ def watch_guard(workspace: Workspace, actor: Actor, table: str | None = None) ->
             workspace.narrate(f"the guard of {hazard.table} could not be looked at: {error.message}")
             continue
         if over:
-            workspace.ledger.close_hazard(hazard.pub_id, over, actor)
+            workspace.ledger.guards.close_hazard(hazard.pub_id, over, actor)
         if guard:
             continue
         record_guard(workspace, actor, manifest.target)
@@ -66,7 +68,7 @@ def _list_restored_files(workspace: Workspace, rollback: PublicationRecord, mani
     """Files that a careless expiry would delete under the table: none where it was left alone, none of an append."""
     if find_side_table(manifest):
         return frozenset()
-    detail = workspace.ledger.publication_detail(rollback.pub_id)
+    detail = workspace.ledger.publications.detail(rollback.pub_id)
     return frozenset(file[1] for files in detail["add"].values() for file in files)
 
 
@@ -81,11 +83,11 @@ def _find_end_reason(
     """Why files that a rollback brought back are no longer in danger; None while they are."""
     target = manifest.target
     # a guard that was dropped and made again is another snapshot
-    throughout = workspace.ledger.guard_at(target.table_uuid, hazard.opened_at) == guard
+    throughout = workspace.ledger.guards.get_at(target.table_uuid, hazard.opened_at) == guard
     gap = "" if throughout else "; the guard was missing for a time"
     undone = [
         publication.result_snapshot_id
-        for publication in workspace.ledger.publications(rollback.run_id)
+        for publication in workspace.ledger.publications.list(rollback.run_id)
         if publication.kind == "publish" and publication.result_snapshot_id
     ]
     live = workspace.engines.targets.read_target(

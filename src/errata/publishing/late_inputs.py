@@ -42,7 +42,7 @@ def notice_late_inputs(
         known = {(one.input, one.change) for one in read_late_inputs(workspace, run)}
         if new := [one for one in found if (one.input, one.change) not in known]:
             told = [{key: value for key, value in to_plain(one).items() if not key.startswith("seen")} for one in new]
-            workspace.ledger.note(run.run_id, actor, LATE_INPUT_SEEN, {"seen_by": seen_by, "inputs": told})
+            workspace.ledger.audit.note(run.run_id, actor, LATE_INPUT_SEEN, {"seen_by": seen_by, "inputs": told})
     except Exception as error:  # noqa: BLE001  a source that cannot be read now was read when it was pinned
         workspace.narrate(f"the inputs of {run.run_id} were not looked at again: {first_line(error)}")
         return ()
@@ -53,7 +53,7 @@ def read_late_inputs(workspace: Workspace, run: RunRecord) -> tuple[LateInputVie
     """What was noticed so far, oldest first."""
     return tuple(
         replace(from_plain(LateInputView, one), seen_at=entry.at, seen_by=str(entry.body["seen_by"]))
-        for entry in workspace.ledger.audit_log(run.run_id, actions=(LATE_INPUT_SEEN,))
+        for entry in workspace.ledger.audit.readable_entries(run.run_id, actions=(LATE_INPUT_SEEN,))
         for one in entry.body["inputs"]
     )
 
@@ -64,7 +64,7 @@ def _find_late_inputs(
     if manifest.restored is not None:  # rows of the table itself, at a snapshot that a person chose
         return
     wanted, grain = set(scope), manifest.target.grain
-    for piece in split_by_rebase(manifest, workspace.ledger.rebases(run.run_id)):
+    for piece in split_by_rebase(manifest, workspace.ledger.rebases.list(run.run_id)):
         names = [name for name in piece.partitions if name in wanted]
         for pin in filter(needs_repin, piece.inputs) if names else ():
             asked = widen_partitions(grain, names, pin.lookback, pin.lookahead)
@@ -131,7 +131,7 @@ def _find_late_files(
 
 def _read_pinned_files(workspace: Workspace, pin: InputPin) -> Mapping[str, Sequence[SourceFile]]:
     """The files of an input as they were pinned, by partition."""
-    listed = json.loads(workspace.ledger.get_part(pin.files_part)) if pin.files_part else {}
+    listed = json.loads(workspace.ledger.parts.get(pin.files_part)) if pin.files_part else {}
     return {name: [from_plain(SourceFile, file) for file in files] for name, files in listed.items()}
 
 

@@ -38,8 +38,8 @@ def retire_fences(workspace: Workspace, actor: Actor, run_ids: Iterable[str]) ->
     """Take the chunks of ended runs from workers whose lease and grace are over, before their branch goes."""
     for run_id in run_ids:
         # one that wakes up after a long sleep learns at its next heartbeat that it may not append any more
-        if any(attempt.state is AttemptState.RUNNING for attempt in workspace.ledger.attempts(run_id)):
-            workspace.ledger.reclaim_chunks(run_id, actor=actor, reason="cleanup")
+        if any(attempt.state is AttemptState.RUNNING for attempt in workspace.ledger.progress.attempts(run_id)):
+            workspace.ledger.chunks.reclaim(run_id, actor=actor, reason="cleanup")
 
 
 def remove_run_tags(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
@@ -50,43 +50,43 @@ def remove_run_tags(workspace: Workspace, actor: Actor, run: RunRecord, manifest
     wanted += list(input_tags(run.run_id, manifest.inputs))
     wanted += [
         tag
-        for rebase in workspace.ledger.rebases(run.run_id)
+        for rebase in workspace.ledger.rebases.list(run.run_id)
         for tag in list_rebase_tags(run.run_id, run.table, rebase)
     ]
     gone = [workspace.engines.pins.remove(table, tag) for table, tag in wanted]
     removed = [{"table": pin.table, "ref": pin.tag} for pin in gone if pin.outcome == "removed"]
     if removed:
-        workspace.ledger.note(run.run_id, actor, "pins.removed", {"removed": removed})
+        workspace.ledger.audit.note(run.run_id, actor, "pins.removed", {"removed": removed})
 
 
 def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tuple[str, str]], list[Mapping[str, str]]]:
     """(table, ref) pairs that nothing needs, and refs that are kept with the reason."""
     if run.state not in ENDED_STATES:
         return [], []
-    if workspace.ledger.open_publications(run_id=run.run_id):
+    if workspace.ledger.publications.list_open(run_id=run.run_id):
         return [], [_build_kept_ref(run, run_branch(run.run_id), "a publication or rollback is under way")]
     if _has_live_attempts(workspace, run):
         return [], [_build_kept_ref(run, run_branch(run.run_id), "a worker may still write to it")]
-    manifest = workspace.ledger.manifest(run.run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id)
     drop = [(run.table, base_tag(run.run_id)), *input_tags(run.run_id, manifest.inputs)]
     drop += [
         tag
-        for rebase in workspace.ledger.rebases(run.run_id)
+        for rebase in workspace.ledger.rebases.list(run.run_id)
         for tag in list_rebase_tags(run.run_id, run.table, rebase)
     ]
     if manifest.target.shadow:  # goes with all its branches
         drop.append((manifest.target.shadow, WHOLE_TABLE))
     else:
         drop.append((run.table, run_branch(run.run_id)))
-        drop += [(run.table, candidate.branch) for candidate in workspace.ledger.candidates(run.run_id)]
+        drop += [(run.table, candidate.branch) for candidate in workspace.ledger.candidates.list(run.run_id)]
     drop += [
         (table, ref) for table, ref in find_preview_refs(workspace, run, manifest) if table != manifest.target.shadow
     ]
     kept: list[Mapping[str, str]] = []
     is_undoable = False
-    for publication in workspace.ledger.publications(run.run_id):
+    for publication in workspace.ledger.publications.list(run.run_id):
         undo = [undo_branch(publication.pub_id), pre_tag(publication.pub_id)]
-        written_anew = workspace.ledger.publication_detail(publication.pub_id)["rewrite"]
+        written_anew = workspace.ledger.publications.detail(publication.pub_id)["rewrite"]
         fence = pub_tag(publication.pub_id)
         rows = [rows_branch(publication.pub_id, n + 1) for n in range(len(written_anew))]
         if publication.state is PublicationState.ABANDONED:
@@ -114,8 +114,8 @@ def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tupl
 def _find_side_branches(workspace: Workspace, run: RunRecord, manifest: Manifest) -> list[tuple[str, str]]:
     """Branches of tables beside the target whose rows a process that died did not get to show."""
     # whoever pays what is still owed may be writing to one of them
-    owing = {pub_id for _, pub_id, _ in workspace.ledger.list_outbox(run.table)}
-    over = [one.pub_id for one in workspace.ledger.publications(run.run_id) if one.pub_id not in owing]
+    owing = {pub_id for _, pub_id, _ in workspace.ledger.facts.list_outbox(run.table)}
+    over = [one.pub_id for one in workspace.ledger.publications.list(run.run_id) if one.pub_id not in owing]
     beginnings = tuple(rows_branch(pub_id, 1) for pub_id in over)
     tables = [table for table in (manifest.publish.corrections, manifest.publish.versions) if table]
     found = [(table, ref) for table in tables for ref in read_refs(workspace, table) or ()]
@@ -127,7 +127,7 @@ def _find_carried_branches(workspace: Workspace, run: RunRecord, manifest: Manif
     if manifest.target.rewrite is None:
         return []
     beginnings = tuple(
-        rest_branch(publication.pub_id, 0)[:-1] for publication in workspace.ledger.publications(run.run_id)
+        rest_branch(publication.pub_id, 0)[:-1] for publication in workspace.ledger.publications.list(run.run_id)
     )
     return [(run.table, ref) for ref in read_refs(workspace, run.table) or () if ref.startswith(beginnings)]
 
@@ -138,16 +138,16 @@ def _has_live_attempts(workspace: Workspace, run: RunRecord) -> bool:
     # a dead Python process does not end the wait: its JVM, or Spark on a cluster, may still be writing
     return any(
         attempt.state is not AttemptState.ADOPTED and attempt.lease_until + _GRACE_MS > now
-        for attempt in workspace.ledger.attempts(run.run_id)
+        for attempt in workspace.ledger.progress.attempts(run.run_id)
     )
 
 
 def can_roll_back(workspace: Workspace, run: RunRecord) -> bool:
     """Whether the rollback window of any of its publications is still open."""
-    landed = [one for one in workspace.ledger.publications(run.run_id) if one.state is PublicationState.COMMITTED]
+    landed = [one for one in workspace.ledger.publications.list(run.run_id) if one.state is PublicationState.COMMITTED]
     if not landed:
         return False
-    window = workspace.ledger.manifest(run.run_id).rollback_window
+    window = workspace.ledger.runs.manifest(run.run_id).rollback_window
     return any(_is_window_open(workspace, one.settled_at, window) for one in landed)
 
 

@@ -56,7 +56,7 @@ def notice_live_writes(
 
 def find_live_writes(workspace: Workspace, run: RunRecord, manifest: Manifest, head: str) -> tuple[LiveWriteView, ...]:
     """Commits of others, newest first, into partitions that are still to be published; compaction is none."""
-    states, target = workspace.ledger.partition_states(run.run_id), manifest.target
+    states, target = workspace.ledger.partitions.states(run.run_id), manifest.target
     scope = tuple(name for name in manifest.partitions if states[name] is PartitionState.UNPUBLISHED)
     order = build_replacement(workspace, run, manifest, scope)
     if not scope or {order.rebased.get(name, order.base_snapshot_id) for name in scope} == {head}:
@@ -81,7 +81,7 @@ def _classify_live_changes(
     workspace: Workspace, run: RunRecord, order: Replacement, changed: Sequence[str]
 ) -> PartitionChanges:
     target, verdict = order.target, PartitionChanges()
-    own = frozenset(one.pub_id for one in workspace.ledger.publications(run.run_id))
+    own = frozenset(one.pub_id for one in workspace.ledger.publications.list(run.run_id))
     for base, names in order.group_by_base(changed).items():
         history = workspace.engines.history.commits(target.table, target.column, target.grain, names, since=base)
         verdict = verdict.combine_with(classify_changes(names, history, own, shares_files=shares_files(target)))
@@ -103,20 +103,20 @@ def _record_new(
     if new:
         names = sorted({name for one in new for name in one.partitions})
         commits = [{key: value for key, value in to_plain(one).items() if not key.startswith("seen")} for one in new]
-        workspace.ledger.note(
+        workspace.ledger.audit.note(
             run.run_id, actor, LIVE_WRITE_SEEN, {"seen_by": seen_by, "partitions": names, "commits": commits}
         )
 
 
 def read_live_writes(workspace: Workspace, run: RunRecord) -> tuple[LiveWriteView, ...]:
     """What was noticed of this run so far, oldest first; what a rebase has taken in is no concern any more."""
-    taken_in = {number for rebase in workspace.ledger.rebase_facts(run.run_id) for number in rebase["snapshots"]}
+    taken_in = {number for rebase in workspace.ledger.rebases.facts(run.run_id) for number in rebase["snapshots"]}
     return tuple(one for one in _read_recorded(workspace, run) if one.snapshot_id not in taken_in)
 
 
 def _read_recorded(workspace: Workspace, run: RunRecord) -> list[LiveWriteView]:
     return [
         replace(from_plain(LiveWriteView, commit), seen_at=entry.at, seen_by=str(entry.body["seen_by"]))
-        for entry in workspace.ledger.audit_log(run.run_id, actions=(LIVE_WRITE_SEEN,))
+        for entry in workspace.ledger.audit.readable_entries(run.run_id, actions=(LIVE_WRITE_SEEN,))
         for commit in entry.body.get("commits", ())  # entries of before have only partitions
     ]

@@ -28,7 +28,7 @@ class Preview:
 def find_previews(workspace: Workspace, run: RunRecord) -> dict[str, Preview]:
     """The names of a run that were intended and not withdrawn, the newest last."""
     found: dict[str, Preview] = {}
-    for entry in workspace.ledger.audit_log(run.run_id, actions=_ACTIONS):
+    for entry in workspace.ledger.audit.readable_entries(run.run_id, actions=_ACTIONS):
         if entry.action in ("dark.intended", "dark.published"):
             name = str(entry.body["name"])
             before = found.pop(name, None)
@@ -41,9 +41,9 @@ def find_previews(workspace: Workspace, run: RunRecord) -> dict[str, Preview]:
 
 def find_preview_owner(workspace: Workspace, run: RunRecord, name: str, snapshot_id: str) -> RunRecord | None:
     """The run whose candidate this name stands for, this one or another of the table; None: the name is not ours."""
-    others = [one for one in workspace.ledger.runs() if one.table == run.table and one.run_id != run.run_id]
+    others = [one for one in workspace.ledger.runs.list() if one.table == run.table and one.run_id != run.run_id]
     for one in (run, *others):
-        if any(candidate.snapshot_id == snapshot_id for candidate in workspace.ledger.candidates(one.run_id)):
+        if any(candidate.snapshot_id == snapshot_id for candidate in workspace.ledger.candidates.list(one.run_id)):
             return one if name in find_previews(workspace, one) else None
     return None
 
@@ -73,7 +73,7 @@ def find_preview_refs(workspace: Workspace, run: RunRecord, manifest: Manifest) 
 def find_preview_views(workspace: Workspace, run: RunRecord) -> list[str]:
     """Views of old and new that a run may have left."""
     made: set[str] = set()
-    for entry in workspace.ledger.audit_log(run.run_id, actions=_ACTIONS):
+    for entry in workspace.ledger.audit.readable_entries(run.run_id, actions=_ACTIONS):
         view = str(entry.body.get("view") or "")
         if entry.action == "dark.intended" and view:
             made.add(view)

@@ -53,7 +53,7 @@ class LedgerLog:
             while not over.wait(LEASE_SECONDS / 4):
                 for publication_id in self._open:
                     with suppress(EngineError):
-                        self.workspace.ledger.renew_publication(publication_id, LEASE_SECONDS)
+                        self.workspace.ledger.publications.renew(publication_id, LEASE_SECONDS)
 
         thread = threading.Thread(target=beat, name=f"lease-{self.run_id}", daemon=True)
         thread.start()
@@ -71,7 +71,7 @@ class LedgerLog:
 
     def is_recorded(self, publication_id: str) -> bool:
         """Whether it is on the record."""
-        return self.workspace.ledger.has_publication(publication_id)
+        return self.workspace.ledger.publications.exists(publication_id)
 
     def restore(self, publication_id: str, snapshot_id: str, detail: Mapping[str, object]) -> None:
         """Intent and outcome at once: the table has it, the ledger lost it."""
@@ -86,7 +86,7 @@ class LedgerLog:
     def _open_intent(self, detail: Mapping[str, object], found_id: str | None) -> str:
         if self.kind == "publish":
             require_recent_head(self.workspace)
-        made = self.workspace.ledger.intend_publication(
+        made = self.workspace.ledger.publications.intend(
             self.run_id,
             self.kind,  # type: ignore[arg-type]
             self.partitions,
@@ -103,23 +103,23 @@ class LedgerLog:
         )
         self._open.append(made.pub_id)
         if self.owes:
-            self.workspace.ledger.record_fact(self.run_id, f"owed.{made.pub_id}", self.owes, self.actor)
+            self.workspace.ledger.facts.record(self.run_id, f"owed.{made.pub_id}", self.owes, self.actor)
         return made.pub_id
 
     def update(self, publication_id: str, detail: Mapping[str, object]) -> None:
         """What the next try will do."""
         ledger = self.workspace.ledger
-        if ledger.publication_detail(publication_id) != detail:
+        if ledger.publications.detail(publication_id) != detail:
             base = str(detail.get("base_snapshot_id") or "") or None
-            ledger.update_intent(publication_id, detail, actor=self.actor, base_snapshot_id=base)
-        ledger.renew_publication(publication_id, LEASE_SECONDS)
+            ledger.publications.update_intent(publication_id, detail, actor=self.actor, base_snapshot_id=base)
+        ledger.publications.renew(publication_id, LEASE_SECONDS)
 
     def record_committed(self, publication_id: str, snapshot_id: str) -> None:
         """It landed; only rows that had to be written anew cost data files."""
-        stored = self.workspace.ledger.publication_detail(publication_id)
+        stored = self.workspace.ledger.publications.detail(publication_id)
         names = [name for names in stored["rewrite"].values() for name in names]
         anew = {file[1] for name in names for file in stored["add"].get(name, ())}
-        self.workspace.ledger.settle_publication(
+        self.workspace.ledger.publications.settle(
             publication_id,
             "committed",
             actor=self.actor,
@@ -130,15 +130,15 @@ class LedgerLog:
 
     def record_abandoned(self, publication_id: str, reason: str) -> None:
         """It did not land, and no longer can."""
-        self.workspace.ledger.settle_publication(publication_id, "abandoned", actor=self.actor, body={"why": reason})
+        self.workspace.ledger.publications.settle(publication_id, "abandoned", actor=self.actor, body={"why": reason})
 
 
 def recover_open_intents(workspace: Workspace, actor: Actor, table: str | None = None) -> None:
     """Close the open intents of a table that nobody works on any more, and see to the guard."""
-    for publication in workspace.ledger.open_publications(table=table):
+    for publication in workspace.ledger.publications.list_open(table=table):
         if not _is_orphaned(workspace, publication):
             continue
-        manifest = workspace.ledger.manifest(publication.run_id, actor)
+        manifest = workspace.ledger.runs.manifest(publication.run_id, actor)
         log = LedgerLog(
             workspace, actor, publication.run_id, publication.kind, publication.table, publication.partitions, "", {}
         )
@@ -150,7 +150,7 @@ def recover_open_intents(workspace: Workspace, actor: Actor, table: str | None =
                 workspace.engines.publishing,
                 log,
                 reason="its process ended before the commit; closed behind a fence",
-                intent=workspace.ledger.publication_detail(publication.pub_id),
+                intent=workspace.ledger.publications.detail(publication.pub_id),
             )
         except NotFound as gone:  # while its table is not there nobody can tell, and other tables go on
             workspace.narrate(f"WARNING: {publication.kind} {publication.pub_id} was left open: {gone.message}")

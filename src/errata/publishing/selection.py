@@ -40,7 +40,7 @@ def audit_conflicts(workspace: Workspace, actor: Actor, run: RunRecord, action: 
         yield
     except PublishConflict as error:
         error.hint = (error.hint or "").replace("PRODUCT", run.product)
-        workspace.ledger.record_refusal(run.run_id, actor, action, error.message, {"conflict": True})
+        workspace.ledger.audit.record_refusal(run.run_id, actor, action, error.message, {"conflict": True})
         raise
 
 

@@ -22,10 +22,10 @@ def find_set_backs(
     ledger: Ledger, engines: Engines, table: str, partitions: Collection[str] | None = None
 ) -> tuple[SetBackView, ...]:
     """Publications and rollbacks that count for the truth of these partitions and that main does not hold any more."""
-    tops = ledger.accepted(table, partitions)
+    tops = ledger.partitions.accepted(table, partitions)
     wanted = {pub_id for top in tops.values() for pub_id in _relevant_publications(top)}
-    publications = {pub_id: ledger.publication(pub_id) for pub_id in sorted(wanted)}
-    manifests = {run: ledger.manifest(run) for run in {one.run_id for one in publications.values()}}
+    publications = {pub_id: ledger.publications.get(pub_id) for pub_id in sorted(wanted)}
+    manifests = {run: ledger.runs.manifest(run) for run in {one.run_id for one in publications.values()}}
     left = _find_departures(engines, publications.values(), manifests)
     lost: dict[str, list[str]] = {}
     for name, top in tops.items():
@@ -76,7 +76,7 @@ def _find_missing_partitions(
     target = manifest.target
     if find_side_table(manifest):
         return tuple(names) if is_sure else ()
-    detail = ledger.publication_detail(publication.pub_id)
+    detail = ledger.publications.detail(publication.pub_id)
     live = engines.targets.read_target(target.table, target.column, target.grain, names).expected
     missing = []
     for name in names:

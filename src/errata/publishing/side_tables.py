@@ -101,15 +101,15 @@ def _build_corrections(
 
 def _find_earlier_corrections(workspace: Workspace, table: str, scope: tuple[str, ...]) -> EarlierCorrections | None:
     """Corrections that an accepted run told of these partitions while it left the target as it was."""
-    accepted = workspace.ledger.accepted(table, scope)
+    accepted = workspace.ledger.partitions.accepted(table, scope)
     origins = {name: record.origin_pub_id or "" for name, record in accepted.items() if record.run_id is not None}
     is_beside = {pub_id: _wrote_corrections(workspace, pub_id) for pub_id in set(origins.values())}
     held = tuple(name for name, pub_id in origins.items() if is_beside[pub_id])
-    return EarlierCorrections(held, workspace.ledger.committed_publications(table)) if held else None
+    return EarlierCorrections(held, workspace.ledger.publications.list_committed(table)) if held else None
 
 
 def _wrote_corrections(workspace: Workspace, pub_id: str) -> bool:
-    publish = workspace.ledger.manifest(workspace.ledger.publication(pub_id).run_id).publish
+    publish = workspace.ledger.runs.manifest(workspace.ledger.publications.get(pub_id).run_id).publish
     return publish.mode == "corrections"
 
 
@@ -133,7 +133,7 @@ def _assign_version_numbers(
 ) -> dict[str, int]:
     """One more than any the partition has had, by the ledger and by the table, which remembers what a ledger put back
     from a copy does not."""
-    before = workspace.ledger.count_publications(table, scope)
+    before = workspace.ledger.partitions.count_publications(table, scope)
     there = workspace.engines.writer.newest_versions(versions, target, scope)
     return {name: max(before.get(name, 0), there.get(name, 0)) + 1 for name in scope}
 

@@ -31,7 +31,7 @@ def sweep_refs(workspace: Workspace, actor: Actor, table: str) -> None:
             for ref in workspace.engines.pins.drop(place, tuple(refs)):
                 removed.setdefault(refs[ref], []).append({"table": place, "ref": ref})
         for run_id, gone in removed.items():
-            workspace.ledger.note(run_id, actor, "refs.swept", {"removed": gone})
+            workspace.ledger.audit.note(run_id, actor, "refs.swept", {"removed": gone})
     except Exception as error:  # noqa: BLE001  housekeeping never fails the command that does it
         workspace.narrate(
             f"refs of finished runs on {table} were not removed: {first_line(error)}; next: errata cleanup"
@@ -43,7 +43,7 @@ def find_leftovers(workspace: Workspace, table: str) -> Leftovers:
     present = read_refs(workspace, table) or {}
     own = [ref for ref in present if _is_ours(ref)]
     found: dict[str, dict[str, str]] = {}
-    for run in workspace.ledger.runs(states=ENDED_STATES) if own else ():
+    for run in workspace.ledger.runs.list(states=ENDED_STATES) if own else ():
         # most ended runs have no ref left, and nothing more is read of those
         if not any(_belongs_to(ref, run) for ref in own) or can_roll_back(workspace, run):
             continue
@@ -57,7 +57,7 @@ def find_leftovers(workspace: Workspace, table: str) -> Leftovers:
 
 def find_unknown_refs(workspace: Workspace, refs: Iterable[str]) -> tuple[str, ...]:
     """Refs with our prefix of runs that are not in this ledger: another ledger's, or of a time that it has lost."""
-    runs = workspace.ledger.runs()
+    runs = workspace.ledger.runs.list()
     return tuple(sorted(ref for ref in refs if _is_ours(ref) and not any(_belongs_to(ref, run) for run in runs)))
 
 

@@ -47,7 +47,7 @@ def _iterate_checks(workspace: Workspace, engines: ProjectEngines, *, deep: bool
     yield _check_spark()
     for group in find_required_groups(project):
         yield _try_check(f"jars {group}", partial(_describe_jars, group), "errata jars fetch")
-    yield _try_check("ledger", lambda: f"{ledger.database()}, {len(ledger.runs())} runs, id {ledger.ledger_id}",
+    yield _try_check("ledger", lambda: f"{ledger.database()}, {len(ledger.runs.list())} runs, id {ledger.ledger_id}",
                  "check the ledger url")  # fmt: skip
     yield _check_constraints(ledger)
     yield _check_audit(ledger)
@@ -65,7 +65,7 @@ def _iterate_checks(workspace: Workspace, engines: ProjectEngines, *, deep: bool
         yield from _check_main(ledger, engines, table)
     for table in _list_tables(project):
         yield _try_check(f"refs {table}", partial(_describe_leftover_refs, workspace, table), "errata cleanup")
-    for hazard in ledger.open_hazards():
+    for hazard in ledger.guards.open_hazards():
         yield from _check_hazard(ledger, engines, hazard)
 
 
@@ -78,8 +78,8 @@ def _check_hazard(ledger: Ledger, engines: ProjectEngines, hazard: HazardRecord)
         "there" if present else f"branch {GUARD} is gone while rolled-back files depend on it",
         "" if present else "errata cleanup puts it back; let no expiry run before",
     )
-    rollback = ledger.publication(hazard.pub_id)
-    manifest = ledger.manifest(rollback.run_id)
+    rollback = ledger.publications.get(hazard.pub_id)
+    manifest = ledger.runs.manifest(rollback.run_id)
     if find_side_table(manifest):
         return
     name, scope = f"files {hazard.pub_id}", format_ranges(manifest.target.grain, rollback.partitions)
@@ -172,7 +172,7 @@ def _describe_enforcement(ledger: Ledger) -> str:
 
 
 def _check_audit(ledger: Ledger) -> DoctorCheck:
-    check = ledger.verify_audit()
+    check = ledger.audit.verify()
     found = f"{check.entries} entries verified" if check.ok else str(check.reason)
     return DoctorCheck("audit chain", check.ok, found, "" if check.ok else "errata audit verify")
 
@@ -225,7 +225,7 @@ def _check_main(ledger: Ledger, engines: ProjectEngines, table: str) -> Iterator
     """Whether main holds what the ledger has accepted; nothing is said of a table without publications."""
     from errata.publishing.set_back import find_set_backs
 
-    accepted = ledger.accepted(table)
+    accepted = ledger.partitions.accepted(table)
     if not accepted:
         return
     name = f"main {table}"

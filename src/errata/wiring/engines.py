@@ -282,7 +282,7 @@ class ProjectEngines:
         """Measurements on Spark."""
         from errata.engines.spark.measure.measurer import SparkMeasurer
 
-        return SparkMeasurer(self.runtime.session, self._ledger.get_part, self.publishing.files_of)
+        return SparkMeasurer(self.runtime.session, self._ledger.parts.get, self.publishing.files_of)
 
     @cached_property
     def probes(self) -> SignalProbes:

@@ -65,7 +65,7 @@ def build_chunk_work(job: RunJob, attempt: AttemptRecord) -> ChunkWork:
 
 
 def _find_earlier_snapshots(job: RunJob) -> dict[str, str]:
-    chunks = job.workspace.ledger.chunks(job.run.run_id)
+    chunks = job.workspace.ledger.progress.chunks(job.run.run_id)
     done = [chunk for chunk in chunks if chunk.state is ChunkState.DONE]
     return {name: chunk.snapshot_id or "" for chunk in done for name in chunk.partitions}
 
@@ -98,7 +98,7 @@ def _stage_and_adopt(job: RunJob, attempt: AttemptRecord, work: ChunkWork) -> No
     seconds = time.monotonic() - started
 
     def adopt() -> None:
-        job.workspace.ledger.adopt(
+        job.workspace.ledger.chunks.adopt(
             attempt,
             snapshot_id=staged.snapshot_id,
             rows=staged.rows,
@@ -119,13 +119,13 @@ def _record_failure(job: RunJob, attempt: AttemptRecord, error: ErrataError, *, 
     if job.stop.is_set() or isinstance(error, StorageRefused):
         # not the chunk's fault
         reason = error.code if isinstance(error, StorageRefused) else "interrupted"
-        ledger.release(attempt, actor=actor, reason=reason)
+        ledger.chunks.give_back(attempt, actor=actor, reason=reason)
     else:
         try:
             lost_worker = isinstance(error, (WorkerDied, OutOfMemory))
             code = OutOfMemory.code if error.fields.get("memory") else error.code
             fate = retry_ledger_call(
-                lambda: ledger.fail(
+                lambda: ledger.chunks.fail(
                     attempt,
                     error_code=code,
                     message=error.message,
@@ -201,7 +201,7 @@ class _Heartbeat:
     def _send_heartbeats(self) -> None:
         while not self._over.wait(LEASE_SECONDS / 4):
             try:
-                if self._job.workspace.ledger.heartbeat(self._attempt, LEASE_SECONDS):
+                if self._job.workspace.ledger.chunks.heartbeat(self._attempt, LEASE_SECONDS):
                     continue
             except EngineError:
                 # the ledger does not answer: the lease may run out, and then the ledger itself refuses the result

@@ -86,14 +86,16 @@ def stop_at_cap(job: RunJob) -> None:
             hint=f"set price.core_hour_usd in errata.yaml again, then: errata run {run_id}",
         )
     cores = count_worker_cores(job.workspace.project, job.workspace.product(job.manifest.product))
-    spent = compute_usd(price, core_seconds(ledger.attempts(run_id), cores, ledger.now()))
-    if Decimal(spent) < Decimal(cap) or not ledger.counts(run_id).pending:
+    spent = compute_usd(price, core_seconds(ledger.progress.attempts(run_id), cores, ledger.now()))
+    if Decimal(spent) < Decimal(cap) or not ledger.progress.counts(run_id).pending:
         return
     try:
-        ledger.move(run_id, RunState.PAUSED, actor=job.actor, action="cost.capped", body={"usd": spent, "cap": cap})
+        ledger.runs.move(
+            run_id, RunState.PAUSED, actor=job.actor, action="cost.capped", body={"usd": spent, "cap": cap}
+        )
     except StateRefused:
         # paused by a worker that saw the same, or ended by someone: no chunk is taken either way
-        if ledger.run(run_id).state is not RunState.PAUSED:
+        if ledger.runs.get(run_id).state is not RunState.PAUSED:
             return
     raise CostCapReached(
         f"run {run_id} was stopped; expected at most {cap} USD, found {spent} USD spent",

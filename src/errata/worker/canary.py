@@ -35,18 +35,18 @@ def judge_canary(job: RunJob) -> bool:
     except StateRefused:
         # paused or ended by someone meanwhile, or judged by another worker: whoever asked looks again
         ledger, run_id = job.workspace.ledger, job.run.run_id
-        if ledger.run(run_id).state is RunState.RUNNING and CANARY_FACT not in ledger.facts(run_id):
+        if ledger.runs.get(run_id).state is RunState.RUNNING and CANARY_FACT not in ledger.facts.list(run_id):
             raise
         return True
 
 
 def _judge_computed_canary(job: RunJob) -> bool:
     workspace, run = job.workspace, job.run
-    chunks = workspace.ledger.chunks(run.run_id)
+    chunks = workspace.ledger.progress.chunks(run.run_id)
     canary = [chunk for chunk in chunks if chunk.wave == 0]
     if not canary or any(chunk.state is not ChunkState.DONE for chunk in canary):
         return False
-    if CANARY_FACT in workspace.ledger.facts(run.run_id):
+    if CANARY_FACT in workspace.ledger.facts.list(run.run_id):
         return False
     names = {name for chunk in canary for name in chunk.partitions}
     part = _narrow_manifest(job.manifest, names)
@@ -67,9 +67,9 @@ def _judge_computed_canary(job: RunJob) -> bool:
         "usd": estimate.usd,
         "basis": estimate.basis,
     }
-    _, already = workspace.ledger.record_fact(run.run_id, CANARY_FACT, fact, job.actor)
+    _, already = workspace.ledger.facts.record(run.run_id, CANARY_FACT, fact, job.actor)
     if not already:
-        workspace.ledger.abandon_candidate(run.run_id, candidate.n, job.actor, "the canary passed")
+        workspace.ledger.candidates.abandon(run.run_id, candidate.n, job.actor, "the canary passed")
         told = f" with warnings on {', '.join(warned)}" if warned else ""
         workspace.narrate(
             f"canary of {len(names)} partitions passed {len(verdict.checks)} checks{told}; the whole run will take "
@@ -97,24 +97,24 @@ def _reject_run(job: RunJob, verdict: Verdict, candidate: CandidateRecord, measu
         "checks": [to_plain(check) for check in verdict.checks],
         "measured": measured_count,
     }
-    workspace.ledger.record_fact(run_id, REJECTED_FACT, fact, job.actor)
+    workspace.ledger.facts.record(run_id, REJECTED_FACT, fact, job.actor)
     body = {"canary": [to_plain(problem) for problem in verdict.problems[:50]]}
     try:
-        workspace.ledger.move(run_id, RunState.REJECTED, actor=job.actor, action="canary.rejected", body=body)
+        workspace.ledger.runs.move(run_id, RunState.REJECTED, actor=job.actor, action="canary.rejected", body=body)
     except StateRefused:
         # another worker judged it at the same moment and said so first
-        if workspace.ledger.run(run_id).state is not RunState.REJECTED:
+        if workspace.ledger.runs.get(run_id).state is not RunState.REJECTED:
             raise
-    refuse_rejected_canary(workspace, workspace.ledger.run(run_id))
+    refuse_rejected_canary(workspace, workspace.ledger.runs.get(run_id))
 
 
 def refuse_rejected_canary(workspace: Workspace, run: RunRecord) -> None:
     """Raise if the canary ended this run, in every worker alike, with the verdict as ``errata validate`` gives it."""
-    rejected = workspace.ledger.facts(run.run_id).get(REJECTED_FACT)
+    rejected = workspace.ledger.facts.list(run.run_id).get(REJECTED_FACT)
     # a canary that was the whole run may have been judged again by the gate, whose verdict counts then
-    if run.state is not RunState.REJECTED or rejected is None or workspace.ledger.latest_verdict(run.run_id):
+    if run.state is not RunState.REJECTED or rejected is None or workspace.ledger.candidates.latest_verdict(run.run_id):
         return
-    counts = workspace.ledger.counts(run.run_id)
+    counts = workspace.ledger.progress.counts(run.run_id)
     first = next(check for check in rejected["checks"] if check["level"] == "block")
     raise ValidationRejected(
         f"the canary did not pass: {first['partition'] or 'the candidate'}: {first['name']}: {first['message']}",
@@ -149,7 +149,7 @@ def measure_done_chunks(job: RunJob, chunks: list[ChunkRecord]) -> list[ChunkTim
     """What done chunks took, newest last."""
     started = {
         (a.chunk_id, a.fence): datetime.fromisoformat(a.started_at).timestamp()
-        for a in job.workspace.ledger.attempts(job.run.run_id)
+        for a in job.workspace.ledger.progress.attempts(job.run.run_id)
     }
     found = [
         ChunkTiming(c.bytes, c.seconds, c.rows, len(c.partitions), started.get((c.chunk_id, c.fence), 0.0))

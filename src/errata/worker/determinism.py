@@ -32,7 +32,7 @@ def choose_samples(chunks: Sequence[Chunk], count: int) -> tuple[Chunk, ...]:
 
 def check_determinism(job: RunJob) -> None:
     """Compare; raises ``Nondeterministic`` and fails the run when the same chunk gave different rows."""
-    wanted, known = job.manifest.prove_determinism, job.workspace.ledger.facts(job.run.run_id)
+    wanted, known = job.manifest.prove_determinism, job.workspace.ledger.facts.list(job.run.run_id)
     if REFUTED in known:
         # a second proof may pass by chance, and would prove nothing
         _fail_run(job, known[REFUTED]["partitions"])
@@ -51,10 +51,10 @@ def check_determinism(job: RunJob) -> None:
         first, second = (job.workspace.engines.chunks.digests(work, tasks) for tasks in PARALLELISM)
         if different := _find_differences(first, second):
             fact = {"chunk": chunk.chunk_id, "partitions": different}
-            job.workspace.ledger.record_fact(job.run.run_id, REFUTED, fact, job.actor)
+            job.workspace.ledger.facts.record(job.run.run_id, REFUTED, fact, job.actor)
             _fail_run(job, different)
         proven[chunk.chunk_id] = digest_of(dict(first))
-    job.workspace.ledger.record_fact(
+    job.workspace.ledger.facts.record(
         job.run.run_id, DETERMINISM, {"chunks": proven, "parallelism": list(PARALLELISM)}, job.actor
     )
 
@@ -66,7 +66,7 @@ def _find_differences(first: Mapping[str, str], second: Mapping[str, str]) -> li
 def _fail_run(job: RunJob, partitions: list[str]) -> None:
     ledger, run_id, body = job.workspace.ledger, job.run.run_id, {"nondeterministic": partitions[:50]}
     try:
-        ledger.move(run_id, RunState.FAILED, actor=job.actor, action="determinism.refuted", body=body)
+        ledger.runs.move(run_id, RunState.FAILED, actor=job.actor, action="determinism.refuted", body=body)
     except StateRefused:
         # another worker said so first, or someone ended the run
         pass

@@ -61,7 +61,7 @@ def work_until_done(
     def changed(reading: Reading) -> None:
         limits = {"slow_above": reading.signal.slow_above, "pause_above": reading.signal.pause_above}
         body = {"signal": reading.signal.name, "reading": None if reading.value is None else str(reading.value)}
-        job.workspace.ledger.note(job.run.run_id, job.actor, f"throttle.{reading.level.value}", body | limits)
+        job.workspace.ledger.audit.note(job.run.run_id, job.actor, f"throttle.{reading.level.value}", body | limits)
         job.workspace.narrate(f"{_LEVEL_TEXT[reading.level]}: {reading.told}")
 
     probe = job.workspace.engines.probes.read
@@ -105,7 +105,7 @@ def _submit_attempt(loop: _LoopState, pool: ThreadPoolExecutor, attempt: Attempt
     except BaseException:
         # no heart beats for it yet: given back at once instead of when its lease is over
         with suppress(ErrataError):
-            loop.job.workspace.ledger.release(attempt, actor=loop.job.actor)
+            loop.job.workspace.ledger.chunks.give_back(attempt, actor=loop.job.actor)
         raise
 
 
@@ -140,7 +140,7 @@ def _claim_chunk(loop: _LoopState) -> AttemptRecord | None:
         _narrate_once(loop, f"holding: {held.reason}")
         # nothing starts, but chunks of dead workers meet their fate: they count as in flight and would hold for ever
         most = 0
-    return loop.job.workspace.ledger.claim(
+    return loop.job.workspace.ledger.chunks.claim(
         loop.job.run.run_id,
         loop.owner,
         lease_seconds=LEASE_SECONDS,
@@ -168,7 +168,7 @@ def _find_throttle_wait(loop: _LoopState) -> ThrottleWait | None:
         return ThrottleWait(reading.told)
     if loop.throttle == Throttle():
         return None
-    return check_throttle(loop.throttle, loop.job.workspace.ledger.pace(loop.job.run.run_id))
+    return check_throttle(loop.throttle, loop.job.workspace.ledger.progress.pace(loop.job.run.run_id))
 
 
 def _narrate_once(loop: _LoopState, text: str) -> None:
@@ -182,7 +182,7 @@ def _is_finished(loop: _LoopState) -> bool:
     if loop.max_chunks is not None and loop.taken >= loop.max_chunks:
         return True
     ledger, run_id = loop.job.workspace.ledger, loop.job.run.run_id
-    state, counts = _retry_ledger(loop, lambda: (ledger.run(run_id).state, ledger.counts(run_id)))
+    state, counts = _retry_ledger(loop, lambda: (ledger.runs.get(run_id).state, ledger.progress.counts(run_id)))
     if state is RunState.PAUSED:
         _narrate_once(loop, f"the run is paused; errata resume {run_id}")
         loop.paused_since = loop.paused_since or time.monotonic()
@@ -200,7 +200,7 @@ def _is_finished(loop: _LoopState) -> bool:
 
 def is_blocked(job: RunJob) -> bool:
     """Whether what waits stands behind a chunk that only a person can put back in line."""
-    chunks = job.workspace.ledger.chunks(job.run.run_id)
+    chunks = job.workspace.ledger.progress.chunks(job.run.run_id)
     behind_all = job.manifest.order == "sequential"
     stuck = (ChunkState.FAILED, ChunkState.QUARANTINED)
     return any(chunk.state in stuck and (behind_all or chunk.wave == 0) for chunk in chunks)

@@ -21,9 +21,9 @@ def resize_waiting(job: RunJob) -> None:
     workspace, run_id = job.workspace, job.run.run_id
     if workspace.project.chunk_bytes is not None or any(pin.own for pin in job.manifest.inputs):
         return
-    if workspace.ledger.counts(run_id).done not in RESIZE_AFTER_CHUNKS:
+    if workspace.ledger.progress.counts(run_id).done not in RESIZE_AFTER_CHUNKS:
         return
-    chunks = workspace.ledger.chunks(run_id)
+    chunks = workspace.ledger.progress.chunks(run_id)
     done = [chunk for chunk in chunks if chunk.state is ChunkState.DONE]
     waiting = [
         Chunk(chunk.chunk_id, chunk.partitions, chunk.rows, chunk.bytes, chunk.wave)
@@ -40,5 +40,5 @@ def resize_waiting(job: RunJob) -> None:
     )
     if packed is not None:
         why = f"towards {workspace.project.chunk_seconds} s a chunk, from what {len(done)} took"
-        if workspace.ledger.repack(run_id, packed, job.actor, why):
+        if workspace.ledger.outcomes.repack(run_id, packed, job.actor, why):
             workspace.narrate(f"{len(waiting)} waiting chunks packed into {len(packed)}, {why}")

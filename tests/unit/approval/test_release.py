@@ -59,7 +59,7 @@ def digest(workspace: Office) -> str:
 
 def warranted(workspace: Office, person: str, **options: Any) -> Authorization:
     single = workspace.workspace.project.single_user
-    run = workspace.ledger.run(workspace.run.run_id)
+    run = workspace.ledger.runs.get(workspace.run.run_id)
     return authorize_publication(
         workspace.workspace, Actor(person, "u", "h", single), run, workspace.manifest, **options
     )
@@ -77,17 +77,17 @@ class TestRelease:
         assert refused.value.hint == f"errata release {ready.run.run_id} --digest {view.release_digest}"
         assert view.release_digest == digest(ready)
         assert (view.checks, view.accepted, view.partitions) == ({"ok": 1}, (), ready.run.partitions)
-        assert ready.ledger.releases(ready.run.run_id) == ()
+        assert ready.ledger.releases.list(ready.run.run_id) == ()
 
     def test_a_person_signs_the_digest_that_was_shown(self, ready: Office):
         """The row holds what was signed; the same again changes nothing."""
         view = signed(ready, note="checked with the bank")
         assert (view.already, view.release.person, view.release.valid) == (False, "bo", True)
         assert signed(ready).already
-        (row,) = ready.ledger.releases(ready.run.run_id)
+        (row,) = ready.ledger.releases.list(ready.run.run_id)
         assert (row.digest, row.kind, row.note) == (digest(ready), "release", "checked with the bank")
         assert ready.actions().count("run.released") == 1
-        assert ready.ledger.verify_audit().ok
+        assert ready.ledger.audit.verify().ok
 
     def test_another_digest_is_refused(self, ready: Office):
         """What was read is what is signed."""
@@ -148,7 +148,7 @@ class TestWarrant:
         signed(ready)
         found = warranted(ready, "airflow")
         assert (found.release.kind, found.release.person) == ("release", "bo")
-        assert len(ready.ledger.releases(ready.run.run_id)) == 1
+        assert len(ready.ledger.releases.list(ready.run.run_id)) == 1
 
     @pytest.mark.parametrize(
         "change, why",
@@ -158,7 +158,7 @@ class TestWarrant:
             (lambda workspace: workspace.verdict(OK), "the candidate was judged again"),
             (
                 lambda workspace: (
-                    workspace.ledger.accept_warning(
+                    workspace.ledger.approvals.accept_warning(
                         workspace.run.run_id, "moved", "known", "bo", Actor("bo", "u", "h"), "f" * 64
                     ),
                     workspace.verdict(WARNED | {"accepted_by": "bo"}),
@@ -186,7 +186,7 @@ class TestWarrant:
     def test_a_release_is_void_while_partitions_are_computed_again(self, ready: Office):
         """After a rebase there is no candidate to publish, so nobody is shown a release that seems to hold."""
         signed(ready)
-        ready.ledger.move(ready.run.run_id, RunState.RUNNING, actor=ANA)
+        ready.ledger.runs.move(ready.run.run_id, RunState.RUNNING, actor=ANA)
         shown = ready.client.show(ready.run.run_id).release
         assert (shown.valid, "was given up" in shown.void) == (False, True)
 
@@ -247,7 +247,9 @@ class TestWarrant:
         workspace = make()
         workspace.approve("cy")
         workspace.judged(OK)
-        workspace.ledger.accept_warning(workspace.run.run_id, "moved", "known", "bo", Actor("bo", "u", "h"), "f" * 64)
+        workspace.ledger.approvals.accept_warning(
+            workspace.run.run_id, "moved", "known", "bo", Actor("bo", "u", "h"), "f" * 64
+        )
         workspace.verdict(WARNED | {"accepted_by": "bo"})
         assert warranted(workspace, "dana").release.person == "dana"
         workspace.staff(bo=None)
@@ -267,7 +269,7 @@ class TestWarrant:
         found = warranted(ready, "bo")
         ready.verdict(OK, OK)
         with pytest.raises(ApprovalRefused, match="released over the verdict of entry"):
-            ready.ledger.intend_publication(
+            ready.ledger.publications.intend(
                 ready.run.run_id, "publish", ready.run.partitions, table=ready.run.table, person="bo", reason="",
                 detail={}, lease_seconds=60, actor=Actor("bo", "u", "h"), release=found.told,
             )  # fmt: skip
@@ -383,6 +385,6 @@ def test_nobody_publishes_what_they_have_not_seen(ready: Office):
     with pytest.raises(ApprovalRefused, match="expected what you looked at") as refused:
         warranted(ready, "bo", looked_at=seen)
     assert digest(ready) in refused.value.message
-    assert ready.ledger.releases(ready.run.run_id) == ()
+    assert ready.ledger.releases.list(ready.run.run_id) == ()
     assert ready.actions()[-1] == "refused"
     assert warranted(ready, "bo", looked_at=digest(ready)).release.person == "bo"

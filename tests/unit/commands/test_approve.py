@@ -53,7 +53,7 @@ def test_a_run_is_approved_by_the_approval_that_fills_the_quorum(make: Make):
     assert (shown.given, shown.needed, shown.met) == (1, 2, False)
     assert workspace.approve("cy").state == "approved"
     assert workspace.actions()[-2:] == ["approval.recorded", "run.approved"]
-    assert workspace.ledger.verify_audit().ok
+    assert workspace.ledger.audit.verify().ok
 
 
 def test_a_planned_run_does_not_start_before_its_quorum(make: Make):
@@ -61,7 +61,7 @@ def test_a_planned_run_does_not_start_before_its_quorum(make: Make):
     workspace = make(rules=ApprovalRules(quorum=2))
     workspace.approve("bo")
     with pytest.raises(StateRefused, match=r"^run of bf-\S+ was refused; expected state approved, found planned") as no:
-        _start_run(workspace.workspace, ANA, workspace.ledger.run(workspace.run.run_id), workspace.manifest)
+        _start_run(workspace.workspace, ANA, workspace.ledger.runs.get(workspace.run.run_id), workspace.manifest)
     assert f"errata approve {workspace.run.run_id} --digest {workspace.run.manifest_digest}" in (no.value.hint or "")
 
 
@@ -92,7 +92,7 @@ def test_an_alias_is_the_same_person(make: Make):
     workspace = make({**NO_TEAMS, "bo": replace(NO_TEAMS["bo"], aliases=("b.olsen",))}, rules=ApprovalRules(quorum=2))
     workspace.approve("bo")
     assert workspace.approve("b.olsen").already
-    assert [one.person for one in workspace.ledger.approvals(workspace.run.run_id)] == ["bo"]
+    assert [one.person for one in workspace.ledger.approvals.list(workspace.run.run_id)] == ["bo"]
     workspace = make({**NO_TEAMS, "cy": replace(NO_TEAMS["cy"], aliases=("c.young",))}, requester="cy", manual=False)
     with pytest.raises(ApprovalRefused, match="other than the requester, found cy"):
         workspace.approve("c.young")
@@ -127,7 +127,7 @@ def test_one_approval_comes_from_the_team_that_owns_the_product(make: Make):
         workspace.approve("bo")
     assert no.value.hint == "ask dana"
     assert workspace.state == "planned"
-    assert workspace.ledger.approvals(workspace.run.run_id) == ()
+    assert workspace.ledger.approvals.list(workspace.run.run_id) == ()
     assert workspace.approve("dana").state == "approved"
 
 
@@ -155,7 +155,7 @@ def test_an_approval_grows_old(make: Make):
     workspace = make(rules=ApprovalRules(valid="7d"))
     workspace.approve("bo")
     with workspace.later(days=8):
-        run = workspace.ledger.run(workspace.run.run_id)
+        run = workspace.ledger.runs.get(workspace.run.run_id)
         with pytest.raises(ApprovalRefused, match=r"0 of 1 approval; that of bo is of .* and counts for 7d") as refused:
             _start_run(workspace.workspace, ANA, run, workspace.manifest)
         assert f"approve again: errata approve {run.run_id} --digest {run.manifest_digest}" in refused.value.hint
@@ -165,7 +165,7 @@ def test_an_approval_grows_old(make: Make):
         again = workspace.approve("bo")
         assert (again.state, again.already, again.quorum.met) == ("approved", False, True)
         assert (
-            _start_run(workspace.workspace, ANA, workspace.ledger.run(run.run_id), workspace.manifest).state.value
+            _start_run(workspace.workspace, ANA, workspace.ledger.runs.get(run.run_id), workspace.manifest).state.value
             == "running"
         )
     assert workspace.actions()[-2:] == ["approval.recorded", "run.running"]
@@ -177,7 +177,7 @@ def test_an_approver_who_lost_the_role_no_longer_counts(make: Make):
     workspace.approve("bo")
     workspace.staff(bo=Person("bo", (Role.PUBLISHER,)))
     with pytest.raises(ApprovalRefused, match="that of bo needs the role approver, now gone"):
-        _start_run(workspace.workspace, ANA, workspace.ledger.run(workspace.run.run_id), workspace.manifest)
+        _start_run(workspace.workspace, ANA, workspace.ledger.runs.get(workspace.run.run_id), workspace.manifest)
     assert workspace.approve("cy").quorum.people == ("cy",)
 
 
@@ -232,7 +232,7 @@ class TestBreakGlass:
         workspace.approve("dana", break_glass="now")
         workspace.staff(dana=None)
         with pytest.raises(ApprovalRefused, match="needs the role break_glass, now gone"):
-            _start_run(workspace.workspace, ANA, workspace.ledger.run(workspace.run.run_id), workspace.manifest)
+            _start_run(workspace.workspace, ANA, workspace.ledger.runs.get(workspace.run.run_id), workspace.manifest)
 
     def test_an_alarm_that_does_not_work_is_seen_and_undoes_nothing(self, make: Make):
         """The decision stands; the failure is told, audited and shown."""
@@ -260,7 +260,7 @@ class TestBreakGlass:
             workspace.approve("dana", break_glass="now")
         assert (workspace.state, workspace.bell.heard) == ("approved", [])
         assert workspace.client.show(workspace.run.run_id).break_glass.alarm == "not rung yet"
-        _start_run(workspace.workspace, ANA, workspace.ledger.run(workspace.run.run_id), workspace.manifest)
+        _start_run(workspace.workspace, ANA, workspace.ledger.runs.get(workspace.run.run_id), workspace.manifest)
         assert len(workspace.bell.heard) == 1
         workspace.approve("dana", break_glass="now")
         assert len(workspace.bell.heard) == 1
@@ -271,7 +271,7 @@ def test_single_user_mode_is_said_and_needs_one_approval(make: Make):
     workspace = make(single_user=True)
     view = workspace.approve("ana")
     assert (view.state, view.single_user) == ("approved", True)
-    assert all(entry.actor.single_user for entry in workspace.ledger.audit_entries())
+    assert all(entry.actor.single_user for entry in workspace.ledger.audit.entries())
 
 
 @pytest.mark.parametrize(

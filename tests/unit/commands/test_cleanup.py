@@ -19,8 +19,10 @@ RAW = InputPin("raw", "table", "lake.raw.sales", None, None, 0, 0, (), {}, 0, 0,
 def test_rows_of_a_debt_that_someone_may_be_paying_are_left_alone():
     """Whoever pays writes to such a branch at this moment; an append to a dropped one brings it back from main."""
     ledger = SimpleNamespace(
-        list_outbox=lambda _table: (("bf-1", "bf-1-r2", {}), ("bf-2", "bf-2-p1", {})),
-        publications=lambda _run: (SimpleNamespace(pub_id="bf-1-p1"), SimpleNamespace(pub_id="bf-1-r2")),
+        facts=SimpleNamespace(list_outbox=lambda _table: (("bf-1", "bf-1-r2", {}), ("bf-2", "bf-2-p1", {}))),
+        publications=SimpleNamespace(
+            list=lambda _run: (SimpleNamespace(pub_id="bf-1-p1"), SimpleNamespace(pub_id="bf-1-r2"))
+        ),
     )
     pins = SimpleNamespace(refs=lambda _table: {"main": "1", PAID: "2", OWED: "3", "errata_bf-2-p1_rows1_00": "4"})
     workspace = SimpleNamespace(ledger=ledger, engines=SimpleNamespace(pins=pins))
@@ -40,8 +42,8 @@ def test_cleanup_drops_the_tags_of_a_rebase_with_the_rest_of_a_finished_run(tmp_
         "expected_part": sha256(expected), "pins_part": sha256(pins),
     }  # fmt: skip
     parts = {sha256(part): part for part in (expected, pins)}
-    workspace.ledger.record_rebase(run_id, 1, rebase, [Chunk("", (DAYS[1],), 1, 1)], parts, ANA)
-    workspace.ledger.move(run_id, RunState.CANCELLED, actor=ANA)
+    workspace.ledger.rebases.record(run_id, 1, rebase, [Chunk("", (DAYS[1],), 1, 1)], parts, ANA)
+    workspace.ledger.runs.move(run_id, RunState.CANCELLED, actor=ANA)
     tags = {table: f"errata_{run_id}_r1_base", "lake.raw.sales": f"errata_{run_id}_r1_in"}
     dropped: dict[str, list[str]] = {}
     engines: Any = workspace.workspace.engines

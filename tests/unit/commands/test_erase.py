@@ -21,9 +21,9 @@ def test_a_reason_that_names_an_id_is_refused_before_anything_is_recorded(tmp_pa
     engines.erased = SimpleNamespace(
         table="lake.privacy.erased", add=lambda ids: added.append(ids) or len(ids), watermark=lambda: "7"
     )
-    before = len(workspace.ledger.audit_entries())
+    before = len(workspace.ledger.audit.entries())
     with pytest.raises(UsageError, match="the reason names one of the ids") as refused:
         workspace.client.erase(["B-1", "A-17"], reason=reason, as_="bo")
     assert "17" not in f"{refused.value}{refused.value.hint}"
-    assert (added, len(workspace.ledger.audit_entries())) == ([], before)
+    assert (added, len(workspace.ledger.audit.entries())) == ([], before)
     assert workspace.client.erase(["B-1", "A-17"], reason="request A-171 of March", as_="bo").added == 2

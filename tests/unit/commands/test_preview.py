@@ -88,9 +88,9 @@ class Place:
         if anew:
             self.house.candidate()
         self.house.verdict(OK if passed else WARNED, passed=passed)
-        newest, run = self.house.ledger.latest_candidate(self.run), self.house.ledger.run(self.run)
+        newest, run = self.house.ledger.candidates.latest(self.run), self.house.ledger.runs.get(self.run)
         assert newest is not None
-        manifest = self.house.ledger.manifest(self.run)
+        manifest = self.house.ledger.runs.manifest(self.run)
         update_previews(self.house.workspace, ANA, run, manifest, newest, passed=passed)
 
 
@@ -103,7 +103,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
         lineage_columns=("produced_by_run_id",),
         classified=("account_id",),
     )
-    house.ledger.manifest = lambda *_: sealed  # type: ignore[method-assign]
+    house.ledger.runs.manifest = lambda *_: sealed  # type: ignore[method-assign]
     tags, views = Tags(), Views()
     house.workspace.engines.pins, house.workspace.engines.writer = tags, views  # type: ignore[misc,assignment]
     house.workspace.engines.suppressions = SimpleNamespace(watermark=lambda _: "")  # type: ignore[misc,assignment]
@@ -210,7 +210,7 @@ def test_the_name_goes_with_the_candidate_when_that_is_made_anew(place: Place):
 def test_where_live_won_the_old_side_is_what_the_candidate_replaces_now(place: Place):
     """A rebase pins another base; the name of what stood before goes there with the new candidate."""
     made = place.dark()
-    place.house.ledger.record_fact(place.run, f"{REBASE}1", {"n": 1, "base_snapshot_id": "850"}, ANA)
+    place.house.ledger.facts.record(place.run, f"{REBASE}1", {"n": 1, "base_snapshot_id": "850"}, ANA)
     place.judged_again(passed=True, anew=True)
     assert place.tags.held[TABLE] == {"main": "800", made.name: "902", f"{made.name}_before": "850"}
 
@@ -245,13 +245,13 @@ def test_a_name_may_be_taken_over_by_another_run_which_is_said_to_both(place: Pl
     place.dark(name="preview", compare=True)
     other = office(tmp_path, requester="cy")
     sealed = replace(other.manifest, target=replace(other.manifest.target, base_snapshot_id="800"))
-    other.ledger.manifest = lambda *_: sealed  # type: ignore[method-assign]
+    other.ledger.runs.manifest = lambda *_: sealed  # type: ignore[method-assign]
     other.use(replace(place.house.workspace.project))
     other.workspace = replace(other.workspace, engines=place.house.workspace.engines)
     for state in (RunState.APPROVED, RunState.RUNNING, RunState.STAGED):
-        other.ledger.move(other.run.run_id, state, actor=ANA)
-    made = other.ledger.intend_candidate(other.run.run_id, "d" * 64, ANA)
-    other.ledger.record_candidate(other.run.run_id, made.n, None, "1901", ANA, {"rows": {}})
+        other.ledger.runs.move(other.run.run_id, state, actor=ANA)
+    made = other.ledger.candidates.intend(other.run.run_id, "d" * 64, ANA)
+    other.ledger.candidates.record(other.run.run_id, made.n, None, "1901", ANA, {"rows": {}})
     other.verdict(OK)
     view = publish_preview(other.workspace, BO, other.run.run_id, "preview", compare=True, rejected=False)
     assert view.warnings == (f"preview stood for the candidate of {place.run} until now",)

@@ -79,10 +79,13 @@ def test_a_rollback_holds_each_partition_against_its_own_publication(workspace: 
     inner = workspace.client._workspace
     refs = {undo_branch(one.pub_id): f"undo of {one.n}" for one in (first, second)}
     inner.engines.pins.refs = lambda _table: refs  # type: ignore[method-assign]
-    run, manifest = workspace.ledger.run(workspace.run.run_id), workspace.ledger.manifest(workspace.run.run_id)
+    run, manifest = (
+        workspace.ledger.runs.get(workspace.run.run_id),
+        workspace.ledger.runs.manifest(workspace.run.run_id),
+    )
     order = undoing._build_undo(inner, run, manifest, DAYS[:2])
     assert order.group_by_base(DAYS[:2]) == {
-        workspace.ledger.publication(one.pub_id).result_snapshot_id: [day]
+        workspace.ledger.publications.get(one.pub_id).result_snapshot_id: [day]
         for one, day in zip((first, second), DAYS[:2], strict=True)
     }
 
@@ -90,7 +93,7 @@ def test_a_rollback_holds_each_partition_against_its_own_publication(workspace: 
 def taken_back(workspace: Office, run_id: str, days: tuple[str, ...] = DAYS) -> None:
     """A rollback after which no table has to be looked at."""
     back = roll_back(workspace.ledger, run_id, days)
-    workspace.ledger.close_hazard(back.pub_id, "no files", Actor("bo", "u", "h"))
+    workspace.ledger.guards.close_hazard(back.pub_id, "no files", Actor("bo", "u", "h"))
 
 
 def test_who_may_not_take_back_is_sent_to_people(workspace: Office):

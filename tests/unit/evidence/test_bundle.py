@@ -37,10 +37,10 @@ def test_a_run_in_any_state_has_evidence_that_verifies(house: House, cases: dict
     for name, bundle in bundles.items():
         found = verify(bundle, [house.public])
         assert found.problems == [], name
-        run = house.ledger.run(cases[name])
+        run = house.ledger.runs.get(cases[name])
         assert (found.run["run_id"], found.run["state"]) == (run.run_id, run.state.value)
-        assert found.head == dict(zip(("seq", "hash"), house.ledger.audit_head()[:2], strict=True))
-    states = {house.ledger.run(run_id).state for run_id in cases.values()}
+        assert found.head == dict(zip(("seq", "hash"), house.ledger.audit.head()[:2], strict=True))
+    states = {house.ledger.runs.get(run_id).state for run_id in cases.values()}
     assert states >= set(RunState) - {RunState.PAUSED, RunState.EXPIRED, RunState.ROLLED_BACK}
 
 
@@ -121,9 +121,9 @@ def test_whoever_was_erased_is_in_no_later_bundle(new_house: NewHouse):
     house.publish(run_id)
     before = house.export(run_id)
     assert json.loads(unpacked(before)["records/people.json"])["names"].keys() == {
-        entry.actor.person for entry in house.ledger.audit_entries(run_id)
-    } | {entry.actor.os_user for entry in house.ledger.audit_entries(run_id)}
-    house.ledger.erase_person("bo", "asked for it", house.actor("dana"))
+        entry.actor.person for entry in house.ledger.audit.entries(run_id)
+    } | {entry.actor.os_user for entry in house.ledger.audit.entries(run_id)}
+    house.ledger.people.erase("bo", "asked for it", house.actor("dana"))
     after = house.export(run_id)
     found = verify(after, [house.public])
     assert found.problems == []
@@ -138,16 +138,16 @@ def test_entries_of_an_older_release_are_whole_or_vouched_for(new_house: NewHous
     house = new_house()
     other = house.planned("of another")
     run_id = house.published()
-    house.ledger.note(other, house.actor("ana"), "note", {"word": "in between"})
+    house.ledger.audit.note(other, house.actor("ana"), "note", {"word": "in between"})
     statements, previous = ["DROP TRIGGER audit_no_update", "DROP TRIGGER audit_head_rule"], GENESIS
-    for entry in house.ledger.audit_entries():
+    for entry in house.ledger.audit.entries():
         moved = replace(entry, previous=previous)
         made = legacy_hash(moved)
         statements.append(f"UPDATE audit SET previous = '{previous}', hash = '{made}' WHERE seq = {entry.seq}")
         previous = made
     statements.append(f"UPDATE audit_head SET hash = '{previous}'")
     house.ledger._database.bare(lambda conn: [conn.exec_driver_sql(one) for one in statements])
-    house.ledger.note(other, house.actor("ana"), "note", {"word": "after"})
+    house.ledger.audit.note(other, house.actor("ana"), "note", {"word": "after"})
     bundle = house.export(run_id, with_diff=False)
     found = verify(bundle, [house.public])
     assert found.problems == []
@@ -362,7 +362,7 @@ def test_the_cover_tells_the_story(house: House, cases: dict[str, str], bundles:
     page = unpacked(bundles["rolled_back_in_part"])["cover.html"].decode()
     for word in ("third try", "ana", "bo", "as discussed", "88.80", "rolled back", "7719", "8801", "8802", "10 rows"):
         assert word in page, word
-    assert house.ledger.run(cases["rolled_back_in_part"]).manifest_digest in page
+    assert house.ledger.runs.get(cases["rolled_back_in_part"]).manifest_digest in page
     assert "<script" not in page
     assert "http" not in page.replace("http-equiv", "")
     assert "account_id" in page
@@ -383,12 +383,12 @@ def test_groups_holds_and_names_are_on_the_cover(new_house: NewHouse):
     product = replace(house.product, publish=Publish(groups=Groups(1, "30min")))
     house.workspace = replace(house.workspace, project=replace(house.project, products={product.name: product}))
     run_id, bo = house.judged(), house.actor("bo")
-    house.ledger.note(run_id, bo, "dark.published", {"name": "preview", "snapshot_id": "1", "view": None})
+    house.ledger.audit.note(run_id, bo, "dark.published", {"name": "preview", "snapshot_id": "1", "view": None})
     told = {"n": [1], "of": 2, "hold": "30min", "hold_seconds": 1800, "early": True}
     house.group = {"group": told}
     house.publish(run_id, DAYS[-1:])
-    house.ledger.note(run_id, house.actor("ana"), "groups.paused")
-    house.ledger.note(run_id, bo, "hold.skipped", {"groups": [2], "why": "books close at noon"})
+    house.ledger.audit.note(run_id, house.actor("ana"), "groups.paused")
+    house.ledger.audit.note(run_id, bo, "hold.skipped", {"groups": [2], "why": "books close at noon"})
     bundle = house.export(run_id)
     assert verify(bundle, [house.public]).problems == []
     page = unpacked(bundle)["cover.html"].decode()

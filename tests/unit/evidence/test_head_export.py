@@ -48,7 +48,7 @@ def heads(here: Office) -> list[int]:
 
 
 def entries(here: Office) -> int:
-    return here.ledger.audit_head()[0]
+    return here.ledger.audit.head()[0]
 
 
 def test_every_publication_and_rollback_leaves_a_signed_head(here: Office):

@@ -274,7 +274,7 @@ def test_a_head_that_was_kept_elsewhere_is_held_against_the_entries(house: House
     from errata.model.audit import Head
 
     bundle = bundles["published"]
-    entries = house.ledger.audit_entries()
+    entries = house.ledger.audit.entries()
     at = next(one for one in entries if one.action == "publish.committed")
     for digest, fits in ((at.hash, True), ("f" * 64, False)):
         head = sign_head(Head(house.ledger.ledger_id, "finsight", at.seq, digest, at.at), house.key)

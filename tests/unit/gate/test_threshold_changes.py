@@ -20,14 +20,18 @@ class Overtaken:
 
     def __init__(self, ledger: Ledger, theirs: dict[str, Any]) -> None:
         self._ledger, self._theirs = ledger, [theirs]
+        self.facts = self
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ledger, name)
 
-    def record_fact(self, run: str, name: str, value: Any, actor: Actor) -> Any:
+    def list(self, run: str) -> Any:
+        return self._ledger.facts.list(run)
+
+    def record(self, run: str, name: str, value: Any, actor: Actor) -> Any:
         if self._theirs:
-            self._ledger.record_fact(run, name, {**value, **self._theirs.pop()}, DANA)
-        return self._ledger.record_fact(run, name, value, actor)
+            self._ledger.facts.record(run, name, {**value, **self._theirs.pop()}, DANA)
+        return self._ledger.facts.record(run, name, value, actor)
 
 
 def test_a_change_that_was_overtaken_is_made_on_what_the_other_left(tmp_path: Path):

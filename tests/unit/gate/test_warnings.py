@@ -17,7 +17,7 @@ def test_a_verdict_rests_on_the_acceptance_of_its_own_findings(tmp_path: Path):
     made = office(tmp_path)
     found = digest_of([[WARNED["partition"], WARNED["value"], WARNED["message"]]])
     for why, findings in (("known campaign", found), ("the other numbers, too", "f" * 64)):
-        made.ledger.accept_warning(made.run.run_id, "moved", why, "bo", BO, findings)
+        made.ledger.approvals.accept_warning(made.run.run_id, "moved", why, "bo", BO, findings)
     made.judged({**WARNED, "accepted_by": "bo"})
     assert [one.why for one in find_verdict_acceptances(made.workspace, made.run)] == ["known campaign"]
     made.ledger.close()

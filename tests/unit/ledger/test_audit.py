@@ -50,13 +50,13 @@ def log(ledger: Ledger) -> Iterator[Connection]:
     publish(ledger, "bf-1")
     roll_back(ledger, "bf-1")
     run = plan(ledger, "bf-2")
-    ledger.decide("bf-2", run.manifest_digest, "bo", "approved", "ok", BO)
-    ledger.move("bf-2", RunState.RUNNING, actor=ANA)
+    ledger.approvals.decide("bf-2", run.manifest_digest, "bo", "approved", "ok", BO)
+    ledger.runs.move("bf-2", RunState.RUNNING, actor=ANA)
     adopt(ledger, must_claim(ledger, "bf-2"))
     with pytest.raises(StateRefused):
-        ledger.move("bf-2", RunState.PUBLISHED, actor=ANA)
+        ledger.runs.move("bf-2", RunState.PUBLISHED, actor=ANA)
     for word in ("one", "two", "three"):
-        ledger.note("bf-2", ANA, "note", {"word": word})
+        ledger.audit.note("bf-2", ANA, "note", {"word": word})
     for name in ("audit", "run", "audit_head"):
         ledger._database.bare(lambda conn, name=name: _disarm(conn, name))
     with ledger._database.engine.connect().execution_options(errata_write=True) as conn:
@@ -103,8 +103,8 @@ def length(log: Connection) -> int:
 
 def test_an_honest_log_verifies(ledger: Ledger, log: Connection):
     """The check passes, counts every entry and names the head; hashes can be recomputed from the entries alone."""
-    found = ledger.verify_audit()
-    entries = ledger.audit_entries()
+    found = ledger.audit.verify()
+    entries = ledger.audit.entries()
     assert (found.ok, found.entries, found.first_bad, found.reason) == (True, len(entries), None, None)
     assert found.entries >= 18
     assert found.head == entries[-1].hash
@@ -116,8 +116,8 @@ def test_an_honest_log_verifies(ledger: Ledger, log: Connection):
 
 def test_an_entry_is_hashed_as_documented(ledger: Ledger):
     """A checker written elsewhere needs SHA-256 and RFC 8785 only."""
-    entry = ledger.note(None, ANA, "note", {"b": 1, "a": ["x"]})
-    name = {handle: pseudonym for pseudonym, handle in ledger.people().items()}
+    entry = ledger.audit.note(None, ANA, "note", {"b": 1, "a": ["x"]})
+    name = {handle: pseudonym for pseudonym, handle in ledger.people.names().items()}
     told = {
         "at": entry.at,
         "actor": {"person": name["ana"], "os_user": name["ana-os"], "host": "workspace", "single_user": False},
@@ -127,14 +127,14 @@ def test_an_entry_is_hashed_as_documented(ledger: Ledger):
     }
     link = {"seq": 1, "previous": GENESIS, "run": None, "content": sha256(canonical_bytes(told))}
     assert sha256(canonical_bytes(link)) == entry.hash
-    of_a_run = ledger.note(plan(ledger).run_id, ANA, "note", {})
+    of_a_run = ledger.audit.note(plan(ledger).run_id, ANA, "note", {})
     assert json.loads(link_bytes(of_a_run))["run"] == sha256(b"bf-1")
 
 
 def test_entries_of_older_ledgers_still_verify(ledger: Ledger, log: Connection):
     """Entries used to have one hash over everything; a chain may begin like that and go on with links."""
     statements, previous = [], GENESIS
-    for entry in ledger.audit_entries():
+    for entry in ledger.audit.entries():
         moved = replace(entry, previous=previous)
         made = legacy_hash(moved) if entry.seq <= 5 else entry_hash(moved)
         statements.append(f"UPDATE audit SET previous = '{previous}', hash = '{made}' WHERE seq = {entry.seq}")
@@ -241,7 +241,7 @@ def test_a_run_that_is_gone_is_named(ledger: Ledger, log: Connection):
     """Removing a run whole leaves the log that speaks of it."""
     if log.dialect.name == "postgresql":
         keys = "SELECT conrelid::regclass::text, conname FROM pg_constraint WHERE confrelid = 'run'::regclass"
-        for table, name in ledger._read(lambda conn: conn.exec_driver_sql(keys).all()):
+        for table, name in ledger._database.read(lambda conn: conn.exec_driver_sql(keys).all()):
             ledger._database.bare(
                 lambda conn, t=table, n=name: conn.exec_driver_sql(f"ALTER TABLE {t} DROP CONSTRAINT {n}")
             )
@@ -256,11 +256,11 @@ def measured(ledger: Ledger) -> Iterator[Connection]:
     """A connection to a ledger with two measured candidates, the first judged, and no trigger on their numbers."""
     run_in(ledger, RunState.STAGED)
     for n in (1, 2):
-        ledger.intend_candidate("bf-1", "d", ANA)
-        ledger.record_candidate("bf-1", n, None, str(n), ANA)
-    ledger.record_measurements("bf-1", 1, [MeasurementRecord("candidate", "2026-01-01", "rows", "0")], ANA)
-    ledger.record_measurements("bf-1", 1, NUMBERS, ANA)
-    ledger.record_measurements("bf-1", 2, NUMBERS, ANA)
+        ledger.candidates.intend("bf-1", "d", ANA)
+        ledger.candidates.record("bf-1", n, None, str(n), ANA)
+    ledger.candidates.record_measurements("bf-1", 1, [MeasurementRecord("candidate", "2026-01-01", "rows", "0")], ANA)
+    ledger.candidates.record_measurements("bf-1", 1, NUMBERS, ANA)
+    ledger.candidates.record_measurements("bf-1", 2, NUMBERS, ANA)
     judge(ledger, passed=True)
     ledger._database.bare(lambda conn: _disarm(conn, "measurement"))
     with ledger._database.engine.connect().execution_options(errata_write=True) as conn:
@@ -269,13 +269,13 @@ def measured(ledger: Ledger) -> Iterator[Connection]:
 
 def told(ledger: Ledger) -> list[int]:
     """The entries that speak of numbers."""
-    return [entry.seq for entry in ledger.audit_entries() if entry.action == "candidate.measured"]
+    return [entry.seq for entry in ledger.audit.entries() if entry.action == "candidate.measured"]
 
 
 def test_the_audit_keeps_a_digest_of_the_numbers(ledger: Ledger, measured: Connection):
     """It can be recomputed elsewhere, and only the last measuring of a candidate counts."""
     _, first, second = told(ledger)
-    entries = {entry.seq: entry for entry in ledger.audit_entries()}
+    entries = {entry.seq: entry for entry in ledger.audit.entries()}
     rows = [
         ["candidate", None, "note", None, True],
         ["candidate", "2026-01-01", "mean", "0.1", False],
@@ -284,7 +284,7 @@ def test_the_audit_keeps_a_digest_of_the_numbers(ledger: Ledger, measured: Conne
     ]
     assert entries[first].body == {"n": 1, "measurement_count": 4, "digest": sha256(canonical_bytes(rows))}
     assert entries[second].body == {"n": 2, "measurement_count": 4, "digest": sha256(canonical_bytes(rows))}
-    assert ledger.verify_audit().ok
+    assert ledger.audit.verify().ok
 
 
 CHANGES = (
@@ -328,7 +328,7 @@ def test_the_first_entry_with_other_numbers_is_named(ledger: Ledger, measured: C
 
 def test_numbers_that_were_never_logged_are_named(ledger: Ledger, measured: Connection):
     """Rows of a candidate that was not measured belong to no entry."""
-    ledger.intend_candidate("bf-1", "d", ANA)
+    ledger.candidates.intend("bf-1", "d", ANA)
     with Tampered(measured, "INSERT INTO measurement SELECT 1000, run_id, 3, 's', NULL, 'n', '1', 1 = 1 FROM run"):
         found = verify_chain(measured)
         assert (found.ok, found.first_bad) == (False, None)
@@ -348,29 +348,29 @@ def test_a_digest_is_of_the_numbers_and_not_of_their_order(draw: DataObject):
 def test_a_tampered_manifest_stops_the_run(ledger: Ledger):
     """Bytes that no longer have their digest are refused, and the refusal is on the record."""
     run = plan(ledger)
-    assert ledger.manifest_bytes("bf-1") == manifest_bytes("bf-1")
+    assert ledger.runs.manifest_bytes("bf-1") == manifest_bytes("bf-1")
     ledger._database.bare(lambda conn: _disarm(conn, "manifest"))
     ledger._database.bare(lambda conn: conn.execute(manifest.update().values(content=manifest_bytes("bf-1") + b" ")))
     for attempt in (
-        lambda: ledger.manifest_bytes("bf-1", BO),
-        lambda: ledger.manifest("bf-1", BO),
-        lambda: ledger.decide("bf-1", run.manifest_digest, "bo", "approved", "", BO),
+        lambda: ledger.runs.manifest_bytes("bf-1", BO),
+        lambda: ledger.runs.manifest("bf-1", BO),
+        lambda: ledger.approvals.decide("bf-1", run.manifest_digest, "bo", "approved", "", BO),
     ):
         with pytest.raises(ManifestTampered) as refused:
             attempt()
         assert refused.value.exit_code == 3
-        last = ledger.audit_log(limit=1)[0]
+        last = ledger.audit.readable_entries(limit=1)[0]
         assert (last.action, last.actor, last.run_id) == ("manifest.tampered", BO, "bf-1")
-    assert ledger.run("bf-1").state is RunState.PLANNED
+    assert ledger.runs.get("bf-1").state is RunState.PLANNED
 
 
 def test_a_tampered_part_is_refused(ledger: Ledger):
     """Parts are hashed again when they are read."""
-    digest = ledger.put_part(b"files")
+    digest = ledger.parts.put(b"files")
     ledger._database.bare(lambda conn: _disarm(conn, "part"))
     ledger._database.bare(lambda conn: conn.execute(part.update().values(content=b"other files")))
     with pytest.raises(ManifestTampered):
-        ledger.get_part(digest)
+        ledger.parts.get(digest)
 
 
 def test_without_an_audit_entry_nothing_happens(ledger: Ledger, shell: Shell):
@@ -383,15 +383,15 @@ def test_without_an_audit_entry_nothing_happens(ledger: Ledger, shell: Shell):
         broken = "CREATE TRIGGER sink_down BEFORE INSERT ON audit FOR EACH ROW EXECUTE FUNCTION sink()"
     shell.execute(broken)
     for act in (
-        lambda: ledger.move("bf-1", RunState.APPROVED, actor=ANA),
-        lambda: ledger.decide("bf-1", ledger.run("bf-1").manifest_digest, "bo", "approved", "", BO),
+        lambda: ledger.runs.move("bf-1", RunState.APPROVED, actor=ANA),
+        lambda: ledger.approvals.decide("bf-1", ledger.runs.get("bf-1").manifest_digest, "bo", "approved", "", BO),
         lambda: plan(ledger, "bf-2"),
     ):
         with pytest.raises(Exception, match="sink down"):
             act()
     shell.drop_rule("audit", "sink_down")
-    assert [(run.run_id, run.state) for run in ledger.runs()] == [("bf-1", RunState.PLANNED)]
-    assert ledger.approvals("bf-1") == ()
+    assert [(run.run_id, run.state) for run in ledger.runs.list()] == [("bf-1", RunState.PLANNED)]
+    assert ledger.approvals.list("bf-1") == ()
 
 
 @sqlite_only
@@ -400,26 +400,26 @@ def test_a_full_disk_stops_the_ledger_and_nothing_else(ledger: Ledger):
     plan(ledger)
     bring(ledger, "bf-1", RunState.RUNNING)
     attempt = must_claim(ledger)
-    pages = ledger._read(lambda conn: conn.exec_driver_sql("PRAGMA page_count").scalar())
+    pages = ledger._database.read(lambda conn: conn.exec_driver_sql("PRAGMA page_count").scalar())
     ledger._database.close()
     with ledger._database.engine.connect() as conn:
         conn.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(EngineError, match="full"):
-        deque((ledger.note("bf-1", ANA, "filling", {"x": "y" * 5000}) for _ in range(200)), maxlen=0)
-    before = ledger.audit_entries()
+        deque((ledger.audit.note("bf-1", ANA, "filling", {"x": "y" * 5000}) for _ in range(200)), maxlen=0)
+    before = ledger.audit.entries()
     with pytest.raises(EngineError, match="full") as full:
-        ledger.put_part(b"z" * 100_000)
+        ledger.parts.put(b"z" * 100_000)
     assert "nothing was changed" in str(full.value.state)
-    assert ledger.audit_entries() == before
+    assert ledger.audit.entries() == before
     with ledger._database.engine.connect() as conn:
         conn.exec_driver_sql("PRAGMA max_page_count = 1000000")
     adopt(ledger, attempt)
-    assert ledger.verify_audit().ok
+    assert ledger.audit.verify().ok
 
 
 def test_bodies_are_canonical_json(ledger: Ledger):
     """What is stored is what is hashed, byte for byte."""
-    ledger.note(None, ANA, "note", {"ü": "Straße", "a": [1, None, True]})
-    (stored,) = ledger._read(lambda conn: conn.execute(text("SELECT body FROM audit")).scalars().all())
+    ledger.audit.note(None, ANA, "note", {"ü": "Straße", "a": [1, None, True]})
+    (stored,) = ledger._database.read(lambda conn: conn.execute(text("SELECT body FROM audit")).scalars().all())
     assert stored == '{"a":[1,null,true],"ü":"Straße"}'
-    assert json.loads(stored) == ledger.audit_entries()[0].body
+    assert json.loads(stored) == ledger.audit.entries()[0].body

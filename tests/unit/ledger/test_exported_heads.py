@@ -65,11 +65,11 @@ def forger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forger]:
     path = tmp_path_factory.mktemp("witnessed") / "ledger.db"
     with Ledger.open(f"sqlite:///{path}") as ledger:
         for number in range(ENTRIES):
-            ledger.note(None, (ANA, BO)[number % 2], "note", {"number": number, "note": f"note {number}"})
+            ledger.audit.note(None, (ANA, BO)[number % 2], "note", {"number": number, "note": f"note {number}"})
         for name in ("audit", "audit_head"):
             ledger._database.bare(lambda conn, name=name: _disarm(conn, name))
         with ledger._database.engine.connect().execution_options(errata_write=True) as conn:
-            yield Forger(conn, ledger.audit_entries(), ledger.ledger_id)
+            yield Forger(conn, ledger.audit.entries(), ledger.ledger_id)
 
 
 def vouched(seq: int) -> int:
@@ -177,22 +177,22 @@ def test_heads_that_are_behind_vouch_for_what_they_cover(forger: Forger):
 def test_when_the_audit_cannot_be_written_nothing_happens(ledger: Ledger, url: str, shell: Shell):
     """A state change whose entry is refused is rolled back as a whole, on both databases."""
     plan(ledger)
-    before = ledger.audit_entries()
+    before = ledger.audit.entries()
     if url.startswith("sqlite"):
         shell.execute("CREATE TRIGGER stuck BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'audit: read only'); END")
     else:
         shell.execute("ALTER TABLE audit ADD CONSTRAINT stuck CHECK (false) NOT VALID")
-    run = ledger.run("bf-1")
+    run = ledger.runs.get("bf-1")
     for act in (
-        lambda: ledger.decide("bf-1", run.manifest_digest, "bo", "approved", "ok", BO),
-        lambda: ledger.accept_warning("bf-1", "c", "w", "bo", BO),
+        lambda: ledger.approvals.decide("bf-1", run.manifest_digest, "bo", "approved", "ok", BO),
+        lambda: ledger.approvals.accept_warning("bf-1", "c", "w", "bo", BO),
         lambda: plan(ledger, "bf-2"),
-        lambda: ledger.erase_person("ana", "r", BO),
-        lambda: ledger.note(None, BO, "note"),
+        lambda: ledger.people.erase("ana", "r", BO),
+        lambda: ledger.audit.note(None, BO, "note"),
     ):
         with pytest.raises(Exception, match=r"read only|stuck|refused|audit"):
             act()
-    assert ledger.audit_entries() == before
-    assert ledger.runs() == (run,)
-    assert (ledger.approvals("bf-1"), ledger.warning_acceptances("bf-1")) == ((), ())
-    assert set(ledger.people().values()) == {"ana", "ana-os"}
+    assert ledger.audit.entries() == before
+    assert ledger.runs.list() == (run,)
+    assert (ledger.approvals.list("bf-1"), ledger.approvals.accepted_warnings("bf-1")) == ((), ())
+    assert set(ledger.people.names().values()) == {"ana", "ana-os"}

@@ -89,7 +89,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path):
 @sqlite_only
 def test_a_commit_survives_power_loss(ledger: Ledger):
     """Write-ahead log, full synchronisation, foreign keys on."""
-    found = ledger._read(
+    found = ledger._database.read(
         lambda conn: [
             conn.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous", "foreign_keys")
         ]
@@ -112,7 +112,7 @@ def test_an_up_to_date_ledger_opens_without_alembic(url: str):
     """Commands with a tight start-up budget do not pay for migrations, retries or another dialect."""
     other = "sqlite3" if url.startswith("postgresql") else "sqlalchemy.dialects.postgresql"
     code = (
-        "import sys; from errata.ledger import Ledger; ledger = Ledger.open(sys.argv[1]); ledger.runs();"
+        "import sys; from errata.ledger import Ledger; ledger = Ledger.open(sys.argv[1]); ledger.runs.list();"
         "print([m for m in ('alembic', 'tenacity', sys.argv[2]) if m in sys.modules]); ledger.close()"
     )
     done = subprocess.run([sys.executable, "-c", code, url, other], capture_output=True, text=True, check=True)
@@ -135,12 +135,14 @@ def test_the_migrations_make_the_declared_schema(ledger: Ledger):
         options = {"include_name": lambda name, kind, _: kind != "index" or name not in schema.PARTIAL_INDEXES}
         return list(compare_metadata(MigrationContext.configure(conn, opts=options), schema.metadata))  # type: ignore[arg-type]
 
-    assert ledger._read(compare) == []
+    assert ledger._database.read(compare) == []
     sqlite = "SELECT sql FROM sqlite_master WHERE name = :name AND tbl_name = :table"
     postgres = "SELECT indexdef FROM pg_indexes WHERE indexname = :name AND tablename = :table"
     query = text(sqlite if ledger._database.engine.name == "sqlite" else postgres)
     for name, (table, _, where) in schema.PARTIAL_INDEXES.items():
-        made = ledger._read(lambda conn, wanted={"name": name, "table": table}: conn.execute(query, wanted).scalar())
+        made = ledger._database.read(
+            lambda conn, wanted={"name": name, "table": table}: conn.execute(query, wanted).scalar()
+        )
         assert "UNIQUE" in made
         assert where in made.replace("::text", "")
 
@@ -165,7 +167,7 @@ def test_a_migration_that_dies_leaves_nothing_half_made(new_url: str, monkeypatc
             Ledger.open(new_url)
     with Ledger.open(new_url) as ledger:
         assert ledger.missing_triggers() == ()
-        assert ledger.verify_audit().ok
+        assert ledger.audit.verify().ok
 
 
 def test_a_ledger_of_an_older_errata_goes_on(new_url: str, empty_ledger: Path, tmp_path: Path):
@@ -175,18 +177,18 @@ def test_a_ledger_of_an_older_errata_goes_on(new_url: str, empty_ledger: Path, t
         attempt = must_claim(source)
         older = Database(new_url)
         older.bare(lambda conn: _as_first_errata(source, conn, older.dialect))
-        before = tuple(as_older(source.audit_log()))
+        before = tuple(as_older(source.audit.readable_entries()))
     older.close()
     with Ledger.open(new_url, create=False) as ledger:
         assert ledger.missing_triggers() == ()
-        assert ledger.audit_entries() == before
-        assert ledger.audit_log() == before
-        assert ledger.run("bf-1").planned_by == "ana"
-        assert ledger.heartbeat(attempt, 60)
+        assert ledger.audit.entries() == before
+        assert ledger.audit.readable_entries() == before
+        assert ledger.runs.get("bf-1").planned_by == "ana"
+        assert ledger.chunks.heartbeat(attempt, 60)
         adopt(ledger, attempt)
         assert must_claim(ledger).chunk_id == "c0001"
-        assert ledger.counts("bf-1").done == 1
-        assert ledger.verify_audit().ok
+        assert ledger.progress.counts("bf-1").done == 1
+        assert ledger.audit.verify().ok
 
 
 def _as_first_errata(source: Ledger, conn: Connection, dialect: Dialect) -> None:
@@ -199,12 +201,12 @@ def _as_first_errata(source: Ledger, conn: Connection, dialect: Dialect) -> None
         if not inspect(conn).has_table(table.name):
             continue
         there = Table(table.name, MetaData(), autoload_with=conn)  # without the translation of names
-        rows = source._read(lambda read, table=table: read.execute(table.select()).mappings().all())
+        rows = source._database.read(lambda read, table=table: read.execute(table.select()).mappings().all())
         older = [{column.name: row[column.name] for column in there.columns} for row in rows]
         if table is schema.audit:
-            older = [_row(entry) for entry in as_older(source.audit_log())]
+            older = [_row(entry) for entry in as_older(source.audit.readable_entries())]
         if table is schema.audit_head:
-            (last,) = as_older(source.audit_log())[-1:]
+            (last,) = as_older(source.audit.readable_entries())[-1:]
             older = [{"one": 1, "seq": last.seq, "hash": last.hash}]
         if older:
             conn.execute(there.insert(), older)
@@ -233,14 +235,14 @@ def _row(entry: AuditEntry) -> dict[str, object]:
 def test_migrating_again_keeps_the_rows_and_renews_the_rules(ledger: Ledger, url: str):
     """A migration of a ledger in use ends with all triggers and all rows in place."""
     run_in(ledger, RunState.RUNNING)
-    before = ledger.audit_entries()
+    before = ledger.audit.entries()
     dialect = ledger._database.dialect
     ledger._database.bare(dialect.drop_triggers)
     assert "run_move" in ledger.missing_triggers()
     ledger._database.bare(lambda conn: migrate.finish_migration(conn, dialect))
     with Ledger.open(url) as again:
         assert again.missing_triggers() == ()
-        assert again.audit_entries() == before
+        assert again.audit.entries() == before
         assert again.ledger_id == ledger.ledger_id
         plan(again, "bf-2")
 

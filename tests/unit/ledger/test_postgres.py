@@ -68,7 +68,7 @@ def test_the_user_s_own_settings_win(url: str):
     """Timeouts and names come from the URL where it has them, and from Errata where it has not."""
     with Ledger.open(f"{url}?application_name=nightly&options=-c lock_timeout=7s") as ledger:
         names = ("application_name", "lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
-        found = ledger._read(lambda conn: [conn.exec_driver_sql(f"SHOW {name}").scalar() for name in names])
+        found = ledger._database.read(lambda conn: [conn.exec_driver_sql(f"SHOW {name}").scalar() for name in names])
     assert found == ["nightly", "7s", "1min", "30s"]
 
 
@@ -108,7 +108,7 @@ def test_a_client_that_freezes_does_not_hold_the_queue(url: str, monkeypatch: py
             tries.append(tx.head_seq)
             if len(tries) == 1:
                 time.sleep(0.6)
-                other.note(None, ANA, "meanwhile")
+                other.audit.note(None, ANA, "meanwhile")
             tx.conn.exec_driver_sql("SELECT 1")
             return tx.head_seq
 
@@ -132,16 +132,16 @@ def test_an_application_role_works_but_cannot_lift_the_rules(url: str, postgres:
             plan(ledger, "bf-2", chunks=1)
             bring(ledger, "bf-2", RunState.RUNNING)
             adopt(ledger, must_claim(ledger, "bf-2"))
-            ledger.move("bf-2", RunState.STAGED, actor=ANA)
-            ledger.intend_candidate("bf-2", "d", ANA)
-            ledger.record_measurements("bf-2", 1, [], ANA)
-            ledger.reclaim_chunks("bf-2", actor=ANA, reason="cancelled")
-            ledger.move("bf-2", RunState.CANCELLED, actor=ANA)
+            ledger.runs.move("bf-2", RunState.STAGED, actor=ANA)
+            ledger.candidates.intend("bf-2", "d", ANA)
+            ledger.candidates.record_measurements("bf-2", 1, [], ANA)
+            ledger.chunks.reclaim("bf-2", actor=ANA, reason="cancelled")
+            ledger.runs.move("bf-2", RunState.CANCELLED, actor=ANA)
             roll_back(ledger, "bf-1")
-            erased = ledger.erase_person("bo", "asked for it", ANA)
+            erased = ledger.people.erase("bo", "asked for it", ANA)
             assert "owner runs VACUUM" in erased.remains
-            assert "bo" not in ledger.people().values()
-            assert ledger.verify_audit().ok
+            assert "bo" not in ledger.people.names().values()
+            assert ledger.audit.verify().ok
             assert ledger.missing_triggers() == ()
             assert not ledger.owns_tables()
         with Ledger.open(postgres.url(name, role=owner)) as owned:
@@ -207,11 +207,11 @@ def test_null_characters_do_not_stop_the_ledger(ledger: Ledger):
     """PostgreSQL cannot keep them, so no ledger does: they show as what they are, unreadable. All else is kept."""
     said = {"why": "a\x00b", "path": "C:\\u0000", "both": "\\\x00"}
     run_in(ledger, RunState.RUNNING)
-    ledger.move("bf-1", RunState.CANCELLED, actor=ANA, body=said)
-    kept = ledger.audit_log()[-1].body
+    ledger.runs.move("bf-1", RunState.CANCELLED, actor=ANA, body=said)
+    kept = ledger.audit.readable_entries()[-1].body
     assert (kept["why"], kept["path"], kept["both"]) == ("a\ufffdb", "C:\\u0000", "\\\ufffd")
     assert ledger._database.redact("a\x00b") == "a\ufffdb"
-    assert ledger.verify_audit().ok
+    assert ledger.audit.verify().ok
 
 
 @postgres_only

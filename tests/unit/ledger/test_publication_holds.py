@@ -23,9 +23,9 @@ def test_a_second_group_is_refused_until_the_hold_is_over(ledger: Ledger):
     with pytest.raises(PublishHeld, match="the hold of 1h after its last group") as held:
         intend(ledger, "bf-1", DAYS[1:2], release=under("1h", 3600))
     assert 3500 < held.value.fields["seconds_left"] <= 3600
-    assert ledger.audit_entries("bf-1")[-1].body["attempted"] == "publish.intended"
-    assert ledger.run("bf-1").state is RunState.PART_PUBLISHED
-    assert ledger.open_publications() == ()
+    assert ledger.audit.entries("bf-1")[-1].body["attempted"] == "publish.intended"
+    assert ledger.runs.get("bf-1").state is RunState.PART_PUBLISHED
+    assert ledger.publications.list_open() == ()
 
 
 def test_a_hold_that_is_over_or_was_lifted_lets_the_next_group_go(ledger: Ledger):
@@ -35,7 +35,7 @@ def test_a_hold_that_is_over_or_was_lifted_lets_the_next_group_go(ledger: Ledger
     settle(ledger, intend(ledger, "bf-1", DAYS[:1], release=under("1h", 3600)))
     settle(ledger, intend(ledger, "bf-1", DAYS[1:2], release=under("1h", 3600, early=True)))
     settle(ledger, intend(ledger, "bf-1", DAYS[2:], release=under("0s", 0)))
-    assert ledger.run("bf-1").state is RunState.PUBLISHED
+    assert ledger.runs.get("bf-1").state is RunState.PUBLISHED
 
 
 @pytest.mark.parametrize("stop", ["groups.paused", "rollback"])
@@ -46,13 +46,13 @@ def test_groups_that_someone_stopped_meanwhile_are_refused_until_a_person_lets_t
     if stop == "rollback":
         roll_back(ledger, "bf-1", DAYS[:1])
     else:
-        ledger.note("bf-1", ANA, stop)
+        ledger.audit.note("bf-1", ANA, stop)
     with pytest.raises(StateRefused, match="found them stopped"):
         intend(ledger, "bf-1", DAYS[2:], release=under("0s", 0, early=True))
-    assert ledger.audit_entries("bf-1")[-1].body["attempted"] == "publish.intended"
-    ledger.note("bf-1", ANA, "groups.resumed")
+    assert ledger.audit.entries("bf-1")[-1].body["attempted"] == "publish.intended"
+    ledger.audit.note("bf-1", ANA, "groups.resumed")
     settle(ledger, intend(ledger, "bf-1", DAYS[2:], release=under("0s", 0)))
-    assert ledger.open_publications() == ()
+    assert ledger.publications.list_open() == ()
 
 
 def test_without_groups_a_rollback_of_a_part_stops_nothing(ledger: Ledger):
@@ -61,4 +61,4 @@ def test_without_groups_a_rollback_of_a_part_stops_nothing(ledger: Ledger):
     settle(ledger, intend(ledger, "bf-1", DAYS[:2]))
     roll_back(ledger, "bf-1", DAYS[:1])
     settle(ledger, intend(ledger, "bf-1", DAYS[2:]))
-    assert ledger.run("bf-1").state is RunState.PUBLISHED
+    assert ledger.runs.get("bf-1").state is RunState.PUBLISHED

@@ -39,25 +39,25 @@ from unit.ledger.test_audit import Tampered, _disarm
 def governed(ledger: Ledger) -> Iterator[Connection]:
     """A connection on a ledger with a row in every table, and with every trigger gone."""
     run = plan(ledger)
-    ledger.decide("bf-1", run.manifest_digest, "bo", "approved", "fine", BO, break_glass="market opens")
-    ledger.move("bf-1", RunState.RUNNING, actor=ANA)
-    ledger.fail(
+    ledger.approvals.decide("bf-1", run.manifest_digest, "bo", "approved", "fine", BO, break_glass="market opens")
+    ledger.runs.move("bf-1", RunState.RUNNING, actor=ANA)
+    ledger.chunks.fail(
         must_claim(ledger), error_code="poison", message="x", actor=ANA,
         fate=lambda _: ChunkOutcome(ChunkState.REPLACED, pieces=(("2026-01-01",),)),
     )  # fmt: skip
-    ledger.release(must_claim(ledger), actor=ANA)
-    while attempt := ledger.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, is_dead=lambda _: False):
+    ledger.chunks.give_back(must_claim(ledger), actor=ANA)
+    while attempt := ledger.chunks.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, is_dead=lambda _: False):
         adopt(ledger, attempt)
-    ledger.move("bf-1", RunState.STAGED, actor=ANA)
-    ledger.intend_candidate("bf-1", "d" * 64, ANA)
-    ledger.record_candidate("bf-1", 1, "10", "11", ANA)
-    ledger.record_measurements("bf-1", 1, [MeasurementRecord("candidate", "2026-01-01", "rows", "3")], ANA)
-    ledger.accept_warning("bf-1", "revenue", "known campaign", "bo", BO, "f" * 64)
+    ledger.runs.move("bf-1", RunState.STAGED, actor=ANA)
+    ledger.candidates.intend("bf-1", "d" * 64, ANA)
+    ledger.candidates.record("bf-1", 1, "10", "11", ANA)
+    ledger.candidates.record_measurements("bf-1", 1, [MeasurementRecord("candidate", "2026-01-01", "rows", "3")], ANA)
+    ledger.approvals.accept_warning("bf-1", "revenue", "known campaign", "bo", BO, "f" * 64)
     checks = [{"name": "revenue", "level": "warn", "accepted_by": "bo"}]
-    ledger.record_verdict("bf-1", 1, True, checks, "t" * 64, ANA)  # noqa: FBT003
-    ledger.record_fact("bf-1", "thresholds.1", {"person": "bo", "why": "too strict"}, BO)
-    ledger.record_guard("uuid", "12", ANA, "lake.t")
-    ledger.record_release("bf-1", {"candidate": 1}, candidate_n=1, person="bo", kind="release", actor=BO, note="go")
+    ledger.candidates.record_verdict("bf-1", 1, True, checks, "t" * 64, ANA)  # noqa: FBT003
+    ledger.facts.record("bf-1", "thresholds.1", {"person": "bo", "why": "too strict"}, BO)
+    ledger.guards.record("uuid", "12", ANA, "lake.t")
+    ledger.releases.record("bf-1", {"candidate": 1}, candidate_n=1, person="bo", kind="release", actor=BO, note="go")
     publish(ledger, "bf-1", ["2026-01-01", "2026-01-02"])
     settle(ledger, intend(ledger, "bf-1", ["2026-01-03"]), "abandoned")
     roll_back(ledger, "bf-1", ["2026-01-01"])
@@ -206,12 +206,12 @@ def test_around_a_secret_that_was_taken_out_the_rest_is_compared(url: str, ledge
     """The entry has no secret, the row may have it; what else the row says is what the entry says."""
     run_in(ledger, RunState.STAGED)
     with Ledger.open(url, redact=lambda said: said.replace("hunter22", "${PASSWORD}")) as careful:
-        careful.record_fact("bf-1", "limit", {"of": "at hunter22, 5 %"}, ANA)
-        assert careful.verify_audit().ok
+        careful.facts.record("bf-1", "limit", {"of": "at hunter22, 5 %"}, ANA)
+        assert careful.audit.verify().ok
         careful._database.bare(lambda conn: _disarm(conn, "fact"))
         edit = text("UPDATE fact SET value = :value").bindparams(value=canonical_bytes({"of": value}).decode())
         careful._database.bare(lambda conn: conn.execute(edit))
-        assert careful.verify_audit().ok is fits
+        assert careful.audit.verify().ok is fits
 
 
 def test_chunks_are_those_of_the_manifest(ledger: Ledger):
@@ -219,12 +219,12 @@ def test_chunks_are_those_of_the_manifest(ledger: Ledger):
     chunks = [Chunk("c0000", ("2026-01-01",), 1, 1), Chunk("c0001", ("2026-01-02",), 1, 1)]
     content = canonical_bytes({"reason": "r", "partitions": DAYS, "chunks": chunks})
     common = {"product": "p", "table": TABLE, "partitions": DAYS, "parts": {}, "actor": ANA}
-    ledger.record_run("bf-1", content, chunks=chunks, **common)
-    assert ledger.verify_audit().ok
+    ledger.runs.record("bf-1", content, chunks=chunks, **common)
+    assert ledger.audit.verify().ok
     ledger._database.bare(lambda conn: _disarm(conn, "chunk"))
     edit = text("UPDATE chunk SET partitions = '[\"2026-01-09\"]' WHERE chunk_id = 'c0001'")
     ledger._database.bare(lambda conn: conn.execute(edit))
-    assert ledger.verify_audit().reason == "chunk c0001 of bf-1 is not as its manifest has it"
+    assert ledger.audit.verify().reason == "chunk c0001 of bf-1 is not as its manifest has it"
 
 
 @pytest.mark.parametrize("column,value", [("partitions", '["2026-01-09"]'), ("reason", "another")])
@@ -232,12 +232,12 @@ def test_scope_and_reason_are_those_of_the_manifest(ledger: Ledger, column: str,
     """Both stand in the row for those who list runs, and govern what may be published."""
     content = canonical_bytes({"reason": "r", "partitions": DAYS, "chunks": []})
     common = {"product": "p", "table": TABLE, "partitions": DAYS, "parts": {}, "actor": ANA}
-    ledger.record_run("bf-1", content, chunks=(), **common)
-    assert ledger.verify_audit().ok
+    ledger.runs.record("bf-1", content, chunks=(), **common)
+    assert ledger.audit.verify().ok
     ledger._database.bare(lambda conn: _disarm(conn, "run"))
     edit = text(f"UPDATE run SET {column} = :value").bindparams(value=value)
     ledger._database.bare(lambda conn: conn.execute(edit))
-    assert ledger.verify_audit().reason == f"run bf-1 has other {column} than its manifest"
+    assert ledger.audit.verify().reason == f"run bf-1 has other {column} than its manifest"
 
 
 def test_every_table_with_an_entry_has_a_rule_of_its_own_or_the_common_one(ledger: Ledger):

@@ -48,7 +48,9 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
 
 
 def frozen(workspace: Office) -> Any:
-    return freeze_partitions(workspace.workspace, ANA, workspace.ledger.run(workspace.run.run_id), workspace.manifest)
+    return freeze_partitions(
+        workspace.workspace, ANA, workspace.ledger.runs.get(workspace.run.run_id), workspace.manifest
+    )
 
 
 def test_a_live_job_is_told_which_run_freezes_what_until_when_and_what_to_do(make: Make):
@@ -71,7 +73,7 @@ def test_a_live_job_is_told_which_run_freezes_what_until_when_and_what_to_do(mak
         assert word in error.message
     assert f"errata status {workspace.run.run_id}" in (error.hint or "")
     assert error.fields["runs"] == [workspace.run.run_id]
-    (told,) = [one for one in workspace.ledger.audit_entries() if one.action == "live.turned_away"]
+    (told,) = [one for one in workspace.ledger.audit.entries() if one.action == "live.turned_away"]
     assert (told.run_id, told.body["job"]) == (workspace.run.run_id, "daily-0042")
 
 
@@ -83,7 +85,7 @@ def test_the_freeze_outlives_the_command_and_ends_with_the_run(make: Make):
     assert errata.live.frozen(workspace.client, TABLE) != ()
     with frozen(workspace) as just_now:
         assert not just_now, "it goes on"
-    workspace.ledger.move(workspace.run.run_id, RunState.CANCELLED, actor=ANA)
+    workspace.ledger.runs.move(workspace.run.run_id, RunState.CANCELLED, actor=ANA)
     with errata.live.writing(workspace.client, TABLE, DAYS) as lease:
         assert lease.is_held
 
@@ -95,7 +97,7 @@ def test_a_partition_that_was_written_after_all_is_held_no_longer(make: Make):
         raise PublishConflict("written by someone else", partitions=[DAYS[0]])
     assert errata.live.frozen(workspace.client, TABLE, [DAYS[0]]) == ()
     assert errata.live.frozen(workspace.client, TABLE, [DAYS[1]]) != ()
-    assert workspace.ledger.audit_entries()[-1].body["because"] == "written by someone else"
+    assert workspace.ledger.audit.entries()[-1].body["because"] == "written by someone else"
 
 
 def test_the_way_out_of_a_freeze_is_one_that_is_open(make: Make):
@@ -159,14 +161,14 @@ def test_a_live_job_waits_for_a_freeze_that_ends_in_time(make: Make):
     workspace = make()
     with frozen(workspace):
         pass
-    ended = threading.Timer(0.2, lambda: workspace.ledger.end_freeze(workspace.run.run_id, ANA, "test"))
+    ended = threading.Timer(0.2, lambda: workspace.ledger.freezes.end_freeze(workspace.run.run_id, ANA, "test"))
     ended.start()
     with errata.live.writing(workspace.client, TABLE, DAYS, wait="1min"):
-        assert len(workspace.ledger.live_writes(TABLE)) == 1
+        assert len(workspace.ledger.freezes.live_writes(TABLE)) == 1
     ended.join()
     (told,) = [line for line in workspace.said if line.startswith("waiting 1min at most")]
     assert workspace.run.run_id in told
-    assert workspace.ledger.live_writes(TABLE) == ()
+    assert workspace.ledger.freezes.live_writes(TABLE) == ()
 
 
 def test_a_freeze_whose_time_is_over_is_not_opened_again_and_the_run_says_so(make: Make):
@@ -203,12 +205,12 @@ def test_a_lease_is_given_back_when_the_job_fails_and_when_the_ledger_does_not_a
     workspace = make()
     with pytest.raises(ZeroDivisionError), errata.live.writing(workspace.client, TABLE, DAYS):
         raise ZeroDivisionError
-    assert workspace.ledger.live_writes(TABLE) == ()
+    assert workspace.ledger.freezes.live_writes(TABLE) == ()
 
     def silent(_: str) -> None:
         raise EngineError("gone")
 
-    monkeypatch.setattr(workspace.ledger, "end_live_write", silent)
+    monkeypatch.setattr(workspace.ledger.freezes, "end_live_write", silent)
     with errata.live.writing(workspace.client, TABLE, DAYS):
         pass
 

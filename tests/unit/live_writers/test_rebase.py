@@ -47,19 +47,19 @@ def test_what_another_run_published_is_a_conflict_and_is_not_computed_over(works
 
 def test_commits_that_have_expired_are_known_by_the_ledger(workspace: Office):
     """History was cut, so the conflict names nobody; what was accepted since the plan still is another run's."""
-    other = workspace.ledger.record_run(
+    other = workspace.ledger.runs.record(
         "bf-other", canonical_bytes({"format": "errata.manifest/1"}), product=workspace.run.product,
         table=workspace.run.table,
         partitions=DAYS[:1], chunks=(), parts={}, actor=ANA,
     )[0]  # fmt: skip
     for state in (RunState.APPROVED, RunState.RUNNING, RunState.STAGED, RunState.VALIDATED):
-        workspace.ledger.move(other.run_id, state, actor=ANA)
-    made = workspace.ledger.intend_publication(
+        workspace.ledger.runs.move(other.run_id, state, actor=ANA)
+    made = workspace.ledger.publications.intend(
         other.run_id, "publish", DAYS[:1], table=workspace.run.table, person="bo", reason="", detail={},
         lease_seconds=60,
         actor=ANA,
     )  # fmt: skip
-    workspace.ledger.settle_publication(made.pub_id, "committed", actor=ANA, snapshot_id="7", data_files_written=0)
+    workspace.ledger.publications.settle(made.pub_id, "committed", actor=ANA, snapshot_id="7", data_files_written=0)
     conflict = conflict_error("publish", workspace.run.run_id, Grain.DAY, DAYS, {DAYS[0]: ()}, "live_wins")
     with (
         pytest.raises(PublishConflict, match=r"bf-other-p1-[0-9a-f]{6} is a publication"),

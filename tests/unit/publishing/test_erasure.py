@@ -42,7 +42,7 @@ def fake(workspace: Office) -> FakeSuppressions:
 
 
 def newest(workspace: Office) -> CandidateRecord:
-    found = workspace.ledger.latest_candidate(workspace.run.run_id)
+    found = workspace.ledger.candidates.latest(workspace.run.run_id)
     assert found is not None
     return found
 
@@ -75,7 +75,7 @@ def test_without_a_list_nothing_is_asked_and_nothing_is_kept(workspace: Office):
         == {}
     )
     assert fake(workspace).asked == []
-    assert not [name for name in workspace.ledger.facts(workspace.run.run_id) if name.startswith("unsuppressed")]
+    assert not [name for name in workspace.ledger.facts.list(workspace.run.run_id) if name.startswith("unsuppressed")]
 
 
 def test_a_candidate_counts_for_the_watermark_at_which_it_was_judged(workspace: Office):
@@ -130,18 +130,18 @@ def test_an_earlier_version_that_holds_someone_on_the_list_is_not_shown_again(tm
     place.workspace.engines.suppressions = listed  # type: ignore[misc]
     place.workspace.engines.beside = SimpleNamespace(head=lambda table: f"head of {table}")  # type: ignore[misc]
     place.judged()
-    earlier = place.ledger.record_run(
+    earlier = place.ledger.runs.record(
         "bf-earlier", canonical_bytes({"format": "errata.manifest/1"}), product=place.run.product,
         table=place.run.table, partitions=DAYS[:1], chunks=(), parts={}, actor=ANA,
     )[0]  # fmt: skip
     for state in (RunState.APPROVED, RunState.RUNNING, RunState.STAGED, RunState.VALIDATED):
-        place.ledger.move(earlier.run_id, state, actor=ANA)
+        place.ledger.runs.move(earlier.run_id, state, actor=ANA)
     for run_id, days in ((earlier.run_id, DAYS[:1]), (place.run.run_id, DAYS)):
-        made = place.ledger.intend_publication(
+        made = place.ledger.publications.intend(
             run_id, "publish", days, table=place.run.table, person="bo", reason="", detail={}, lease_seconds=60,
             actor=ANA,
         )  # fmt: skip
-        place.ledger.settle_publication(made.pub_id, "committed", actor=ANA, snapshot_id="7", data_files_written=0)
+        place.ledger.publications.settle(made.pub_id, "committed", actor=ANA, snapshot_id="7", data_files_written=0)
     listed.suppress("ann", *DAYS)
     with pytest.raises(StateRefused, match=f"suppressed subjects in {DAYS[0]}, which lake.fin.v still holds"):
         place.client.rollback(place.run.run_id, reason="undo", as_="bo")

@@ -44,12 +44,18 @@ class World:
         publish = SimpleNamespace(creates=("CREATE …",), versions="lake.v", mode="version")
         manifest = SimpleNamespace(target=target, publish=publish, lineage_columns=())
         ledger = SimpleNamespace(
-            list_outbox=lambda _table=None: self._debts(),
-            publication=publication,
-            manifest=lambda _run, _actor: manifest,
-            publication_detail=lambda _pub: {"with_deletes": self.with_deletes, "versions": self._versions()},
-            accepted=lambda _table: {DAY: SimpleNamespace(run_id="bf-1", origin_pub_id="bf-1-p1", pub_id="bf-1-p1")},
-            record_fact=lambda _run, name, value, _actor: self.paid.update({name: value}),
+            facts=SimpleNamespace(
+                list_outbox=lambda _table=None: self._debts(),
+                record=lambda _run, name, value, _actor: self.paid.update({name: value}),
+            ),
+            publications=SimpleNamespace(
+                get=publication,
+                detail=lambda _pub: {"with_deletes": self.with_deletes, "versions": self._versions()},
+            ),
+            runs=SimpleNamespace(manifest=lambda _run, _actor: manifest),
+            partitions=SimpleNamespace(
+                accepted=lambda _table: {DAY: SimpleNamespace(run_id="bf-1", origin_pub_id="bf-1-p1", pub_id="bf-1-p1")}
+            ),
         )
         beside = SimpleNamespace(
             landed=lambda _table, _pub: self.landed,

@@ -65,16 +65,16 @@ def make(tmp_path: Path) -> Iterator[Make]:
 def publish(place: Office, *, person: str = "bo", named: tuple[str, ...] = (), early: str | None = None) -> PublishView:
     """One publication as far as groups and ledger go; no table is touched."""
     actor, ledger = Actor(person, "u", "h"), place.ledger
-    run = ledger.run(place.run.run_id)
-    states = ledger.partition_states(run.run_id)
+    run = ledger.runs.get(place.run.run_id)
+    states = ledger.partitions.states(run.run_id)
     scope = select_group(place.manifest, named or DAYS, states, named=bool(named))
     turn = require_group_ready(place.workspace, actor, run, place.manifest, scope, early)
-    made = ledger.intend_publication(
+    made = ledger.publications.intend(
         run.run_id, "publish", scope, table=run.table, person=person, reason="", detail={"add": list(scope)},
         lease_seconds=60, actor=actor, release=turn,
     )  # fmt: skip
-    ledger.settle_publication(made.pub_id, "committed", actor=actor, snapshot_id=f"s{made.n}", data_files_written=0)
-    after = ledger.run(run.run_id)
+    ledger.publications.settle(made.pub_id, "committed", actor=actor, snapshot_id=f"s{made.n}", data_files_written=0)
+    after = ledger.runs.get(run.run_id)
     return PublishView(
         run_id=run.run_id, state=after.state.value, already=False, publication_id=made.pub_id,
         snapshot_id=f"s{made.n}", partitions=scope, data_files_written=0, removed_files=0, added_files=0, compacted=(),
@@ -83,17 +83,17 @@ def publish(place: Office, *, person: str = "bo", named: tuple[str, ...] = (), e
 
 
 def groups(place: Office) -> GroupsView:
-    found = groups_view(place.workspace, place.ledger.run(place.run.run_id), place.manifest)
+    found = groups_view(place.workspace, place.ledger.runs.get(place.run.run_id), place.manifest)
     assert found is not None
     return found
 
 
 def roll_back(place: Office, *days: str) -> None:
-    made = place.ledger.intend_publication(
+    made = place.ledger.publications.intend(
         place.run.run_id, "rollback", days, table=place.run.table, person="bo", reason="", detail={}, lease_seconds=60,
         actor=BO,
     )  # fmt: skip
-    place.ledger.settle_publication(made.pub_id, "committed", actor=BO, snapshot_id="r", data_files_written=0)
+    place.ledger.publications.settle(made.pub_id, "committed", actor=BO, snapshot_id="r", data_files_written=0)
 
 
 def stepped(place: Office, once: Callable[[], PublishView], *, holds: bool = True) -> PublishView:
@@ -162,7 +162,7 @@ class TestTurn:
         """Nothing is held, nothing is kept of it."""
         place = make()
         whole = replace(place.manifest, publish=Publish())
-        states = place.ledger.partition_states(place.run.run_id)
+        states = place.ledger.partitions.states(place.run.run_id)
         assert select_group(whole, DAYS, states, named=False) == DAYS
         assert require_group_ready(place.workspace, BO, place.run, whole, DAYS, None) == {}
         assert groups_view(place.workspace, place.run, whole) is None
@@ -174,9 +174,9 @@ class TestEarly:
         place = make()
         publish(place)
         publish(place, early="books close at noon")
-        entry = next(e for e in place.ledger.audit_log(place.run.run_id) if e.action == "hold.skipped")
+        entry = next(e for e in place.ledger.audit.readable_entries(place.run.run_id) if e.action == "hold.skipped")
         assert (entry.actor.person, entry.body) == ("bo", {"groups": [2], "why": "books close at noon"})
-        last = place.ledger.publications(place.run.run_id)[-1]
+        last = place.ledger.publications.list(place.run.run_id)[-1]
         assert last.release["group"]["early"] is True
 
     def test_a_service_account_may_not(self, make: Make):
@@ -239,7 +239,7 @@ class TestStopped:
         """Before the gate, pause is about chunks."""
         place = make()
         whole = replace(place.manifest, publish=Publish())
-        place.ledger.manifest = lambda *_: whole  # type: ignore[method-assign]
+        place.ledger.runs.manifest = lambda *_: whole  # type: ignore[method-assign]
         with pytest.raises(StateRefused):
             place.client.pause(place.run.run_id, as_="ana")
 
@@ -268,7 +268,7 @@ class TestWait:
             view = stepped(place, lambda: publish(place))
             assert timedelta(minutes=60) <= clock.at - started < timedelta(minutes=61)
         assert (place.state, numbered(view.publication_id)) == ("published", f"{place.run.run_id}-p3")
-        landed = [datetime.fromisoformat(p.settled_at or "") for p in place.ledger.publications(place.run.run_id)]
+        landed = [datetime.fromisoformat(p.settled_at or "") for p in place.ledger.publications.list(place.run.run_id)]
         assert all(later - earlier >= timedelta(minutes=30) for earlier, later in itertools.pairwise(landed))
         assert next(line for line in place.said if line.startswith("group ")).startswith("group 1 of 3 published")
 
@@ -291,7 +291,7 @@ class TestWait:
         raced: list[str] = []
 
         def once() -> PublishView:
-            if len(raced) == 0 and place.ledger.publications(place.run.run_id):
+            if len(raced) == 0 and place.ledger.publications.list(place.run.run_id):
                 raced.append(publish(place).publication_id)
             return publish(place)
 
@@ -322,7 +322,7 @@ class TestWait:
                 event(place)
 
         def once() -> PublishView:
-            run = place.ledger.run(place.run.run_id)
+            run = place.ledger.runs.get(place.run.run_id)
             if run.state.value not in ("validated", "part_published"):
                 raise StateRefused(f"expected a validated run, found {run.state}")
             return publish(place)
@@ -330,7 +330,7 @@ class TestWait:
         with sleeping(place, monkeypatch, act), pytest.raises(StateRefused, match=said):
             stepped(place, once)
         assert len(slept) == 3
-        assert len([p for p in place.ledger.publications(place.run.run_id) if p.kind == "publish"]) == 1
+        assert len([p for p in place.ledger.publications.list(place.run.run_id) if p.kind == "publish"]) == 1
 
     def test_a_health_signal_that_fails_during_a_hold_ends_it(self, make: Make, monkeypatch: pytest.MonkeyPatch):
         """That is what the hold is for."""
@@ -349,7 +349,7 @@ class TestWait:
         place = make()
 
         def once() -> PublishView:
-            if place.ledger.publications(place.run.run_id):
+            if place.ledger.publications.list(place.run.run_id):
                 raise PublishConflict("1 of 2 partitions were written by someone else")
             return publish(place)
 

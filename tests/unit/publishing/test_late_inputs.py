@@ -66,7 +66,7 @@ class Place:
     def files_pin(self, **pinned: tuple[SourceFile, ...]) -> InputPin:
         content = canonical_bytes({name.replace("_", "-")[1:]: listed for name, listed in pinned.items()})
         parts = {sha256(content): content}
-        self.house.ledger.get_part = parts.__getitem__  # type: ignore[method-assign,assignment]
+        self.house.ledger.parts.get = parts.__getitem__  # type: ignore[method-assign,assignment]
         return replace(PIN, kind="files", location="raw/day={day}/*", snapshot_id=None, files_part=sha256(content))
 
     @property

@@ -53,7 +53,7 @@ class Place:
     table: Table
 
     def entries(self) -> list[tuple[str, tuple[str, ...]]]:
-        log = self.house.ledger.audit_log(self.house.run.run_id, actions=("conflict.seen",))
+        log = self.house.ledger.audit.readable_entries(self.house.run.run_id, actions=("conflict.seen",))
         return [(e.body["seen_by"], tuple(one["snapshot_id"] for one in e.body["commits"])) for e in log]
 
 
@@ -126,6 +126,6 @@ def test_metadata_that_cannot_be_read_stops_neither_approval_nor_status(place: P
 def test_a_run_that_is_over_is_not_looked_at(place: Place):
     """What live does afterwards concerns nobody's publication."""
     place.table.write("71", DAYS[0])
-    place.house.ledger.move(place.house.run.run_id, RunState.CANCELLED, actor=ANA)
+    place.house.ledger.runs.move(place.house.run.run_id, RunState.CANCELLED, actor=ANA)
     assert place.house.client.status(place.house.run.run_id).live_writes == ()
     assert place.entries() == []

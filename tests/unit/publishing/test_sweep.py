@@ -59,16 +59,18 @@ class Place:
 
     def candidates(self) -> tuple[str, ...]:
         """The candidate branches of the run, as the ledger knows them."""
-        return tuple(candidate.branch for candidate in self.house.ledger.candidates(self.run))
+        return tuple(candidate.branch for candidate in self.house.ledger.candidates.list(self.run))
 
     def published(self) -> str:
         """A publication of everything, just now."""
         self.house.judged()
-        made = self.house.ledger.intend_publication(
+        made = self.house.ledger.publications.intend(
             self.run, "publish", DAYS, table=TABLE, person="bo", reason="", detail={"rewrite": {}}, lease_seconds=60,
             actor=ANA,
         )  # fmt: skip
-        self.house.ledger.settle_publication(made.pub_id, "committed", actor=ANA, snapshot_id="7", data_files_written=0)
+        self.house.ledger.publications.settle(
+            made.pub_id, "committed", actor=ANA, snapshot_id="7", data_files_written=0
+        )
         return made.pub_id
 
     def days_later(self, days: int) -> None:
@@ -91,7 +93,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 def test_refs_of_an_ended_run_go_in_one_commit_and_on_the_record(place: Place):
     """What nobody needs any more goes with the next command that writes; a second sweep commits nothing."""
     place.there(run_branch(place.run), base_tag(place.run))
-    place.house.ledger.move(place.run, RunState.CANCELLED, actor=ANA)
+    place.house.ledger.runs.move(place.run, RunState.CANCELLED, actor=ANA)
     place.sweep()
     place.sweep()
     assert place.left() == set()
@@ -102,7 +104,7 @@ def test_refs_of_an_ended_run_go_in_one_commit_and_on_the_record(place: Place):
 def test_a_run_that_is_under_way_keeps_its_refs(place: Place):
     """Only the end of a run ends the need for its pins and its branch."""
     place.there(run_branch(place.run), base_tag(place.run))
-    place.house.ledger.move(place.run, RunState.APPROVED, actor=ANA)
+    place.house.ledger.runs.move(place.run, RunState.APPROVED, actor=ANA)
     place.sweep()
     assert place.left() == {run_branch(place.run), base_tag(place.run)}
     assert place.refs.commits == []
@@ -124,7 +126,7 @@ def test_while_a_publication_can_be_undone_nothing_of_its_run_is_swept(place: Pl
 def test_refs_of_another_ledger_are_reported_and_never_removed(place: Place):
     """A run that is not in this ledger may be another ledger's, which still needs its refs."""
     place.there(run_branch(place.run))
-    place.house.ledger.move(place.run, RunState.CANCELLED, actor=ANA)
+    place.house.ledger.runs.move(place.run, RunState.CANCELLED, actor=ANA)
     assert find_unknown_refs(place.house.workspace, place.refs.held[TABLE]) == (FOREIGN,)
     assert find_leftovers(place.house.workspace, TABLE) == {TABLE: {run_branch(place.run): place.run}}
     place.sweep()
@@ -134,7 +136,7 @@ def test_refs_of_another_ledger_are_reported_and_never_removed(place: Place):
 def test_a_sweep_that_fails_is_reported_and_does_not_fail_the_command(place: Place):
     """Housekeeping never stands in the way of the command that does it."""
     place.there(run_branch(place.run))
-    place.house.ledger.move(place.run, RunState.CANCELLED, actor=ANA)
+    place.house.ledger.runs.move(place.run, RunState.CANCELLED, actor=ANA)
     place.refs.broken = "the catalog does not answer"
     place.sweep()
     assert place.house.said == [
@@ -149,9 +151,9 @@ def _claimed(place: Place) -> None:
     assert is_owner_dead(dead)
     ledger = place.house.ledger
     for state in (RunState.APPROVED, RunState.RUNNING):
-        ledger.move(place.run, state, actor=ANA)
-    assert ledger.claim(place.run, dead, lease_seconds=60, actor=ANA) is not None
-    ledger.move(place.run, RunState.CANCELLED, actor=ANA)
+        ledger.runs.move(place.run, state, actor=ANA)
+    assert ledger.chunks.claim(place.run, dead, lease_seconds=60, actor=ANA) is not None
+    ledger.runs.move(place.run, RunState.CANCELLED, actor=ANA)
 
 
 @pytest.mark.parametrize("seconds,waits", [(0, True), (61, True), (60 + 599, True), (60 + 601, False)])
@@ -160,7 +162,7 @@ def test_a_dead_worker_process_does_not_end_the_wait_for_its_branch(place: Place
     place.there(run_branch(place.run))
     _claimed(place)
     with place.house.later(seconds=seconds):
-        drop, kept = find_removable_refs(place.house.workspace, place.house.ledger.run(place.run))
+        drop, kept = find_removable_refs(place.house.workspace, place.house.ledger.runs.get(place.run))
         assert [item["why"] for item in kept] == (["a worker may still write to it"] if waits else [])
         assert ((TABLE, run_branch(place.run)) in drop) == (not waits)
         place.sweep()
@@ -172,19 +174,19 @@ def test_a_branch_goes_only_after_the_fence_of_its_last_attempt_is_retired(place
     place.there(run_branch(place.run))
     _claimed(place)
     ledger = place.house.ledger
-    (attempt,) = ledger.attempts(place.run)
+    (attempt,) = ledger.progress.attempts(place.run)
     with place.house.later(minutes=20):
         place.sweep()
         assert place.left() == set()
-        assert [one.state for one in ledger.attempts(place.run)] == [AttemptState.LOST]
-        assert not ledger.heartbeat(attempt, 60)
+        assert [one.state for one in ledger.progress.attempts(place.run)] == [AttemptState.LOST]
+        assert not ledger.chunks.heartbeat(attempt, 60)
 
 
 def test_a_table_without_refs_of_ended_runs_costs_one_look(tmp_path: Path):
     """Neither manifests nor publications are read for runs that have nothing left on the table."""
     asked: list[str] = []
     ended = SimpleNamespace(run_id="bf-1", table=TABLE)
-    ledger = SimpleNamespace(runs=lambda states: asked.append("runs") or (ended,))
+    ledger = SimpleNamespace(runs=SimpleNamespace(list=lambda states: asked.append("runs") or (ended,)))
     pins = SimpleNamespace(refs=lambda table: asked.append(table) or {"main": "1", GUARD: "2", FOREIGN: "3"})
     workspace = SimpleNamespace(ledger=ledger, engines=SimpleNamespace(pins=pins))
     assert find_leftovers(workspace, TABLE) == {}  # type: ignore[arg-type]

@@ -58,13 +58,13 @@ class Small:
     def __init__(self, ledger: Ledger) -> None:
         self.ledger, self.engine, self.said = ledger, Engine(), list[str]()
         chunks = [Chunk(f"c{n:03d}", (day,), 10, 100) for n, day in enumerate(DAYS, 1)]
-        ledger.record_run(
+        ledger.runs.record(
             RUN,
             canonical_bytes({"format": "errata.manifest/1", "reason": "x"}),
             product="p", table="t", partitions=DAYS, chunks=chunks, parts={}, actor=ANA,
         )  # fmt: skip
-        ledger.move(RUN, RunState.APPROVED, actor=ANA)
-        ledger.move(RUN, RunState.RUNNING, actor=ANA)
+        ledger.runs.move(RUN, RunState.APPROVED, actor=ANA)
+        ledger.runs.move(RUN, RunState.RUNNING, actor=ANA)
         self.manifest = SimpleNamespace(
             order="newest", inputs=(), partitions=DAYS, overrides=(), product="p",
             target=SimpleNamespace(grain=Grain.DAY), limits=SimpleNamespace(max_usd=None),
@@ -77,7 +77,7 @@ class Small:
             ledger=self.ledger, engines=engines, narrate=self.said.append, project=self.project, product=lambda _: None
         )
         progress = SimpleNamespace(show=lambda *_: None, advance=lambda *_: None)
-        run: Any = self.ledger.run(RUN)
+        run: Any = self.ledger.runs.get(RUN)
         return RunJob(workspace, ANA, run, self.manifest, {}, progress, 5)  # type: ignore[arg-type]
 
     def work(self, seconds: float = 20.0, **options: Any) -> None:
@@ -95,7 +95,7 @@ class Small:
         worker.start()
         worker.join(seconds)
         if worker.is_alive():
-            self.ledger.move(RUN, RunState.CANCELLED, actor=ANA)
+            self.ledger.runs.move(RUN, RunState.CANCELLED, actor=ANA)
             pytest.fail(f"the worker does not come to an end; it said {self.said}")
         if failed:
             raise failed[0]
@@ -112,10 +112,10 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Small]:
 @pytest.mark.parametrize("throttle", [Throttle(chunks=1), Throttle(wave=1), Throttle(commits_per_hour=100, chunks=1)])
 def test_a_limit_does_not_keep_the_chunk_of_a_dead_worker(small: Small, throttle: Throttle) -> None:
     """What its worker left counts as in flight until another worker looks after it, however tight the limits."""
-    attempt = small.ledger.claim(RUN, ELSEWHERE, lease_seconds=0.0, actor=ANA, is_dead=lambda _: False)
+    attempt = small.ledger.chunks.claim(RUN, ELSEWHERE, lease_seconds=0.0, actor=ANA, is_dead=lambda _: False)
     assert attempt is not None
     small.work(throttle=throttle)
-    assert small.ledger.counts(RUN).done == 4
+    assert small.ledger.progress.counts(RUN).done == 4
     assert len(small.said) < 20, "a worker that waits says so once"
 
 
@@ -125,7 +125,7 @@ def test_a_run_at_its_cap_with_nothing_left_is_not_stopped(small: Small, monkeyp
     small.work()
     small.manifest.limits.max_usd, small.project.core_hour_usd = "0.01", "99999999"
     small.work()
-    assert small.ledger.run(RUN).state is RunState.RUNNING
+    assert small.ledger.runs.get(RUN).state is RunState.RUNNING
 
 
 def test_a_run_at_its_cap_stops_while_chunks_are_left(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +135,7 @@ def test_a_run_at_its_cap_stops_while_chunks_are_left(small: Small, monkeypatch:
     small.manifest.limits.max_usd, small.project.core_hour_usd = "0.01", "99999999"
     with pytest.raises(CostCapReached):
         small.work()
-    assert small.ledger.run(RUN).state is RunState.PAUSED
+    assert small.ledger.runs.get(RUN).state is RunState.PAUSED
 
 
 def test_a_run_with_a_cap_does_not_start_chunks_that_have_no_price(small: Small) -> None:
@@ -143,7 +143,7 @@ def test_a_run_with_a_cap_does_not_start_chunks_that_have_no_price(small: Small)
     small.manifest.limits.max_usd, small.project.core_hour_usd = "0.01", "0"
     with pytest.raises(CostCapReached, match="price of 0 USD per core-hour"):
         small.work()
-    assert small.ledger.counts(RUN).done == 0
+    assert small.ledger.progress.counts(RUN).done == 0
 
 
 @pytest.mark.parametrize("name", ["counts", "chunks", "attempts"])
@@ -156,7 +156,7 @@ def test_a_ledger_that_does_not_answer_for_a_while_costs_no_chunk(
     monkeypatch.setattr("errata.worker.resize.count_worker_cores", lambda *_: 1)
     small.project.chunk_seconds = 120
     small.manifest.inputs = (SimpleNamespace(own=False),)
-    whole, calls = getattr(small.ledger, name), list[str]()
+    whole, calls = getattr(small.ledger.progress, name), list[str]()
 
     def shaky(*args: Any, **options: Any) -> Any:
         calls.append(name)
@@ -164,7 +164,7 @@ def test_a_ledger_that_does_not_answer_for_a_while_costs_no_chunk(
             raise LedgerUnavailable("not now")
         return whole(*args, **options)
 
-    monkeypatch.setattr(type(small.ledger), name, lambda _, *args, **options: shaky(*args, **options))
+    monkeypatch.setattr(type(small.ledger.progress), name, lambda _, *args, **options: shaky(*args, **options))
     small.work(parallel=2)
     monkeypatch.undo()
     assert calls
@@ -179,14 +179,14 @@ def test_a_worker_waits_for_a_paused_run_from_the_pause_on(small: Small, monkeyp
 
     def control() -> None:
         threading.Event().wait(2.0)
-        small.ledger.move(RUN, RunState.PAUSED, actor=ANA)
+        small.ledger.runs.move(RUN, RunState.PAUSED, actor=ANA)
         threading.Event().wait(0.5)
         held.clear()
-        small.ledger.move(RUN, RunState.RUNNING, actor=ANA)
+        small.ledger.runs.move(RUN, RunState.RUNNING, actor=ANA)
 
     threading.Thread(target=control, daemon=True).start()
     small.work()
-    assert small.ledger.counts(RUN).done == 4
+    assert small.ledger.progress.counts(RUN).done == 4
 
 
 def test_pieces_of_a_chunk_that_was_cut_are_not_packed_together_again(
@@ -196,14 +196,14 @@ def test_pieces_of_a_chunk_that_was_cut_are_not_packed_together_again(
     small.project.chunk_bytes, small.project.chunk_seconds = None, 120
     monkeypatch.setattr("errata.worker.resize.RESIZE_AFTER_CHUNKS", (1, 2, 3))
     monkeypatch.setattr("errata.worker.resize.count_worker_cores", lambda *_: 1)
-    attempt = small.ledger.claim(RUN, ELSEWHERE, lease_seconds=60, actor=ANA)
+    attempt = small.ledger.chunks.claim(RUN, ELSEWHERE, lease_seconds=60, actor=ANA)
     assert attempt is not None
-    small.ledger.repack(RUN, [Chunk("", DAYS[1:], 30, 300)], ANA, "one chunk")
-    big = small.ledger.claim(RUN, ELSEWHERE, lease_seconds=60, actor=ANA)
+    small.ledger.outcomes.repack(RUN, [Chunk("", DAYS[1:], 30, 300)], ANA, "one chunk")
+    big = small.ledger.chunks.claim(RUN, ELSEWHERE, lease_seconds=60, actor=ANA)
     assert big is not None
     assert big.partitions == DAYS[1:]
     pieces = tuple((day,) for day in DAYS[1:])
-    small.ledger.fail(
+    small.ledger.chunks.fail(
         big,
         error_code="memory",
         message="",
@@ -211,7 +211,7 @@ def test_pieces_of_a_chunk_that_was_cut_are_not_packed_together_again(
         lost_worker=True,
         fate=lambda _: ChunkOutcome(ChunkState.REPLACED, pieces=pieces),
     )
-    small.ledger.release(attempt, actor=ANA)
+    small.ledger.chunks.give_back(attempt, actor=ANA)
     small.work()
     assert sorted(small.engine.computed) == [(day,) for day in DAYS]
 
@@ -219,12 +219,12 @@ def test_pieces_of_a_chunk_that_was_cut_are_not_packed_together_again(
 def test_a_sequential_run_keeps_its_order_however_often_a_chunk_is_cut(small: Small) -> None:
     """Pieces of pieces come before what follows them."""
     small.manifest.order = "sequential"
-    small.ledger.repack(RUN, [Chunk("", DAYS, 40, 400)], ANA, "one chunk")
+    small.ledger.outcomes.repack(RUN, [Chunk("", DAYS, 40, 400)], ANA, "one chunk")
 
     def cut(*pieces: tuple[str, ...]) -> None:
-        attempt = small.ledger.claim(RUN, ELSEWHERE, lease_seconds=60, actor=ANA, in_order=True)
+        attempt = small.ledger.chunks.claim(RUN, ELSEWHERE, lease_seconds=60, actor=ANA, in_order=True)
         assert attempt is not None
-        small.ledger.fail(
+        small.ledger.chunks.fail(
             attempt,
             error_code="memory",
             message="",

@@ -36,26 +36,26 @@ def cancel(workspace: Workspace, actor: Actor, run_id: str, *, now: bool = False
     ends = {S.PLANNED, S.APPROVED, S.RUNNING, S.PAUSED, S.FAILED, S.STAGED, S.REJECTED, S.VALIDATED}
     view = _move_run(workspace, actor, run_id, S.CANCELLED, ends, "cancel")
     if now:
-        workspace.ledger.reclaim_chunks(view.run_id, actor=actor, reason="cancelled")
+        workspace.ledger.chunks.reclaim(view.run_id, actor=actor, reason="cancelled")
     return view
 
 
 def _move_run(
     workspace: Workspace, actor: Actor, run_id: str, to: RunState, start: set[RunState], action: str
 ) -> StateView:
-    run = workspace.ledger.run(run_id)
+    run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.OPERATOR,), action, run.run_id)
     if run.state is to:
         return StateView(run.run_id, run.state.value, already=True)
-    moved = workspace.ledger.move(run.run_id, to, actor=actor, expect=start)
+    moved = workspace.ledger.runs.move(run.run_id, to, actor=actor, expect=start)
     return StateView(moved.run_id, moved.state.value)
 
 
 def retry(workspace: Workspace, actor: Actor, run_id: str, chunk: str | None) -> StateView:
     """Failed chunks may be claimed again."""
-    run = workspace.ledger.run(run_id)
+    run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.OPERATOR,), "retry", run.run_id)
-    again = workspace.ledger.retry(run.run_id, chunk, actor)
+    again = workspace.ledger.outcomes.retry(run.run_id, chunk, actor)
     if not again and run.state is not S.FAILED:
         raise StateRefused(
             f"retry of {run.run_id} was refused; it has no failed chunk",
@@ -63,5 +63,5 @@ def retry(workspace: Workspace, actor: Actor, run_id: str, chunk: str | None) ->
             hint=f"errata status {run.run_id}",
         )
     if run.state is S.FAILED:
-        run = workspace.ledger.move(run.run_id, S.RUNNING, actor=actor, action="run.retried")
+        run = workspace.ledger.runs.move(run.run_id, S.RUNNING, actor=actor, action="run.retried")
     return StateView(run.run_id, run.state.value)

@@ -56,11 +56,11 @@ def run_chunks(
 ) -> RunView:
     """Work on the run until no chunk is left to take; safe to start again, anywhere, any number of times."""
     started = time.monotonic()
-    run = workspace.ledger.run(run_id)
+    run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.OPERATOR,), "run", run.run_id)
     recover_open_intents(workspace, actor, run.table)
-    run = workspace.ledger.run(run.run_id)
-    manifest = workspace.ledger.manifest(run.run_id, actor)
+    run = workspace.ledger.runs.get(run.run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     refuse_rejected_canary(workspace, run)
     if run.state in _COMPUTED_STATES:
         return _run_view(workspace, run, already=True, started=started)
@@ -85,7 +85,7 @@ def _join_run(
     started: float,
 ) -> RunView:
     failpoint("run.after_start")
-    rebases = workspace.ledger.rebases(run.run_id)
+    rebases = workspace.ledger.rebases.list(run.run_id)
     _require_pins(workspace, actor, run, manifest, rebases)
     tag_newest_rebase(workspace, actor, run)
     _prepare_branch(workspace, actor, run, manifest)
@@ -101,7 +101,7 @@ def _join_run(
         workspace.project.attempts,
         rebases,
     )
-    chunks = workspace.ledger.chunks(run.run_id)
+    chunks = workspace.ledger.progress.chunks(run.run_id)
     done = {chunk.chunk_id for chunk in chunks if chunk.state is ChunkState.DONE}
     if staged := [name for name, chunk_id in map_partitions_to_chunks(chunks).items() if chunk_id in done]:
         progress.advance(len(staged), 0)
@@ -111,7 +111,7 @@ def _join_run(
     health = (*workspace.project.health, *(product.health if product else ()))
     if throttle != Throttle() or health:
         signals = [signal.name for signal in health]
-        workspace.ledger.note(
+        workspace.ledger.audit.note(
             run.run_id, actor, "throttle.applied", {"throttle": to_plain(throttle), "signals": signals}
         )
     try:
@@ -129,9 +129,9 @@ def _start_run(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Man
         require_approvals(workspace, actor, run, manifest, "run")
         raise_alarm(workspace, actor, run)
     try:
-        return workspace.ledger.move(run.run_id, S.RUNNING, actor=actor, expect={S.APPROVED})
+        return workspace.ledger.runs.move(run.run_id, S.RUNNING, actor=actor, expect={S.APPROVED})
     except StateRefused:
-        run = workspace.ledger.run(run.run_id)
+        run = workspace.ledger.runs.get(run.run_id)
         if run.state is not S.RUNNING:
             raise
         return run
@@ -150,7 +150,7 @@ def _require_pins(
     ]
     if gone:
         told = ", ".join(f"{table} @ {snapshot}" for table, snapshot in gone)
-        workspace.ledger.move(run.run_id, S.EXPIRED, actor=actor, body={"gone": told})
+        workspace.ledger.runs.move(run.run_id, S.EXPIRED, actor=actor, body={"gone": told})
         raise RunExpired(
             f"run {run.run_id} has expired: {told} was pinned and is gone",
             state="main is unchanged",
@@ -162,35 +162,35 @@ def _prepare_branch(workspace: Workspace, actor: Actor, run: RunRecord, manifest
     target = manifest.target
     if run_branch(run.run_id) not in (read_refs(workspace, target.staging.table) or ()):
         intended = {"branch": run_branch(run.run_id), "table": target.staging.table}
-        workspace.ledger.note(run.run_id, actor, "refs.intended", intended)
+        workspace.ledger.audit.note(run.run_id, actor, "refs.intended", intended)
     guard = workspace.engines.staging.prepare(target, run.run_id, KEEP_DAYS)
     failpoint("run.after_branch")
-    if workspace.ledger.guard(target.table_uuid) != guard:
-        workspace.ledger.record_guard(target.table_uuid, guard, actor, target.table)
+    if workspace.ledger.guards.get(target.table_uuid) != guard:
+        workspace.ledger.guards.record(target.table_uuid, guard, actor, target.table)
 
 
 def _read_parts(workspace: Workspace, manifest: Manifest, rebases: tuple[Rebase, ...]) -> dict[str, bytes]:
     """The code and the pinned file lists, by digest."""
     pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
     digests = [manifest.code.zip_digest, *(pin.files_part for pin in pins if pin.files_part)]
-    return {digest: workspace.ledger.get_part(digest) for digest in digests}
+    return {digest: workspace.ledger.parts.get(digest) for digest in digests}
 
 
 def _record_end_state(job: RunJob) -> tuple[RunRecord, ChunkCounts]:
     """Staged, failed, or left as it is for others."""
     workspace, actor = job.workspace, job.actor
-    run = workspace.ledger.run(job.run.run_id)
-    counts = workspace.ledger.counts(run.run_id)
+    run = workspace.ledger.runs.get(job.run.run_id)
+    counts = workspace.ledger.progress.counts(run.run_id)
     try:
         if run.state is S.RUNNING and counts.done == counts.total:
             failpoint("run.before_staged")
-            run = workspace.ledger.move(run.run_id, S.STAGED, actor=actor, body={"rows": counts.rows})
+            run = workspace.ledger.runs.move(run.run_id, S.STAGED, actor=actor, body={"rows": counts.rows})
         elif run.state is S.RUNNING and not counts.running and (not counts.pending or is_blocked(job)):
             body = {"failed": counts.failed + counts.quarantined}
-            run = workspace.ledger.move(run.run_id, S.FAILED, actor=actor, body=body)
+            run = workspace.ledger.runs.move(run.run_id, S.FAILED, actor=actor, body=body)
     except StateRefused:
         # another worker finished at the same moment and said so first
-        run = workspace.ledger.run(run.run_id)
+        run = workspace.ledger.runs.get(run.run_id)
     return run, counts
 
 
@@ -212,7 +212,7 @@ def _finish_run(job: RunJob, started: float) -> RunView:
 
 
 def _run_view(workspace: Workspace, run: RunRecord, *, already: bool, started: float) -> RunView:
-    counts = workspace.ledger.counts(run.run_id)
+    counts = workspace.ledger.progress.counts(run.run_id)
     return RunView(
         run.run_id,
         run.state.value,
@@ -222,5 +222,5 @@ def _run_view(workspace: Workspace, run: RunRecord, *, already: bool, started: f
         counts.rows,
         round(time.monotonic() - started, 3),
         str(workspace.engines.log),
-        failures_view(workspace.ledger.chunks(run.run_id)),
+        failures_view(workspace.ledger.progress.chunks(run.run_id)),
     )

@@ -28,7 +28,7 @@ def list_runs(
     table = _resolve_table(workspace, what)
     found = [
         run
-        for run in workspace.ledger.runs(states=wanted)
+        for run in workspace.ledger.runs.list(states=wanted)
         if (table is None or table in (run.table, run.product))
         and (person is None or workspace.project.is_same_person(run.planned_by, person))
         and (since is None or datetime.fromisoformat(run.planned_at) >= since)
@@ -39,8 +39,8 @@ def list_runs(
 def find_current_runs(workspace: Workspace, moment: datetime, what: str | None) -> RunsView:
     """Which run was the truth in each partition at that time; partitions of one deed stand together."""
     table = _resolve_table(workspace, what)
-    tables = {run.table for run in workspace.ledger.runs() if table in (run.table, run.product)} if table else None
-    rows = [row for row in workspace.ledger.accepted_at(moment) if tables is None or row.table in tables]
+    tables = {run.table for run in workspace.ledger.runs.list() if table in (run.table, run.product)} if table else None
+    rows = [row for row in workspace.ledger.partitions.accepted_at(moment) if tables is None or row.table in tables]
     by_deed: dict[tuple[str, str, str | None], list[AcceptanceRecord]] = {}
     for row in rows:
         by_deed.setdefault((row.table, row.pub_id, row.run_id), []).append(row)
@@ -52,9 +52,9 @@ def find_current_runs(workspace: Workspace, moment: datetime, what: str | None) 
 
 def _build_span(workspace: Workspace, rows: list[AcceptanceRecord]) -> AcceptedSpan:
     first = rows[0]
-    publication = workspace.ledger.publication(first.pub_id)
-    run = workspace.ledger.run(publication.run_id)
-    grain = workspace.ledger.manifest(run.run_id).target.grain
+    publication = workspace.ledger.publications.get(first.pub_id)
+    run = workspace.ledger.runs.get(publication.run_id)
+    grain = workspace.ledger.runs.manifest(run.run_id).target.grain
     return AcceptedSpan(
         product=run.product, table=first.table, grain=grain.value,
         partitions=sort_oldest_first(grain, [row.partition for row in rows]), run_id=first.run_id, action=first.action,
@@ -68,8 +68,8 @@ def list_commits(workspace: Workspace, table: str, partition: str, most: int = M
     target = product.target
     name = parse_partition(target.grain, partition)
     history = workspace.engines.history.commits(target.table, target.column, target.grain, (name,), most)
-    accepted = workspace.ledger.accepted(target.table, (name,)).get(name)
-    truth = workspace.ledger.publication(accepted.pub_id).result_snapshot_id if accepted else None
+    accepted = workspace.ledger.partitions.accepted(target.table, (name,)).get(name)
+    truth = workspace.ledger.publications.get(accepted.pub_id).result_snapshot_id if accepted else None
     shown = tuple(replace(_commit_view(one, name), accepted=one.snapshot_id == truth) for one in history.commits)
     return CommitsView(
         target.table, product.name, name, shown, history.complete, _suggest_restore(product.name, name, shown)
@@ -126,7 +126,7 @@ def _resolve_table(workspace: Workspace, what: str | None) -> str | None:
     """A product or table as asked for; one that the project and the ledger both do not know is an error."""
     if what is None:
         return None
-    known = {name for run in workspace.ledger.runs() for name in (run.product, run.table)}
+    known = {name for run in workspace.ledger.runs.list() for name in (run.product, run.table)}
     known |= {name for one in workspace.project.products.values() for name in (one.name, one.target.table)}
     if what not in known:
         near = get_close_matches(what, sorted(known), 1)

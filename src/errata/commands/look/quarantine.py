@@ -23,8 +23,8 @@ _MAX_EXACT_INT = 2**53  # beyond it a JSON reader may change digits
 
 def read_quarantine(workspace: Workspace, actor: Actor, run_id: str, sample: int) -> QuarantineView:
     """Counts by input and reason, and some rows of each, classified columns masked."""
-    run = workspace.ledger.run(run_id)
-    manifest = workspace.ledger.manifest(run.run_id, actor)
+    run = workspace.ledger.runs.get(run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     adopted, hidden = list_adopted_attempts(workspace, run.run_id), list_masked_columns(workspace, manifest)
     table = quarantine_table(manifest.target.table, run.run_id)
     names = [attempt.attempt_id for attempt in adopted]

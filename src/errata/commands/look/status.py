@@ -43,20 +43,22 @@ S = RunState
 
 def show_plan(workspace: Workspace, actor: Actor, run_id: str) -> PlanView:
     """The plan again, from the bytes that were sealed."""
-    run = workspace.ledger.run(run_id)
-    return stored_plan_view(workspace, run, workspace.ledger.manifest(run.run_id, actor))
+    run = workspace.ledger.runs.get(run_id)
+    return stored_plan_view(workspace, run, workspace.ledger.runs.manifest(run.run_id, actor))
 
 
 def build_status(workspace: Workspace, actor: Actor, run_id: str | None) -> StatusView:
     """All runs, or one run with its chunks, partitions, decisions and the next command."""
     if run_id is None:
-        return StatusView(runs=run_lines(workspace, workspace.ledger.runs()), single_user=workspace.project.single_user)
-    run = workspace.ledger.run(run_id)
-    manifest = workspace.ledger.manifest(run.run_id, actor)
-    chunks = workspace.ledger.chunks(run.run_id)
-    counts = workspace.ledger.counts(run.run_id)
-    publications, releases = workspace.ledger.publications(run.run_id), workspace.ledger.releases(run.run_id)
-    attempts, facts = workspace.ledger.attempts(run.run_id), workspace.ledger.facts(run.run_id)
+        return StatusView(
+            runs=run_lines(workspace, workspace.ledger.runs.list()), single_user=workspace.project.single_user
+        )
+    run = workspace.ledger.runs.get(run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    chunks = workspace.ledger.progress.chunks(run.run_id)
+    counts = workspace.ledger.progress.counts(run.run_id)
+    publications, releases = workspace.ledger.publications.list(run.run_id), workspace.ledger.releases.list(run.run_id)
+    attempts, facts = workspace.ledger.progress.attempts(run.run_id), workspace.ledger.facts.list(run.run_id)
     now_ms, quorum = workspace.ledger.now_ms(), current_quorum_view(workspace, run, manifest)
     groups = groups_view(workspace, run, manifest)
     set_back, unknown = _find_own_set_backs(workspace, run)
@@ -100,7 +102,7 @@ def build_status(workspace: Workspace, actor: Actor, run_id: str | None) -> Stat
         freeze=_open_freeze_view(workspace, run),
         hazards=list_open_hazards(workspace, manifest, run.run_id),
         set_back=set_back,
-        rebases=workspace.ledger.rebase_facts(run.run_id),
+        rebases=workspace.ledger.rebases.facts(run.run_id),
         live_writes=read_live_writes(workspace, run),
         late_inputs=read_late_inputs(workspace, run),
     )
@@ -111,18 +113,18 @@ def _list_unfinished(workspace: Workspace, run: RunRecord, publications: Iterabl
     for one in publications:
         if one.state is PublicationState.INTENDED:
             yield f"{one.kind} {one.pub_id} is open since {one.intended_at}"
-    for run_id, pub_id, owed in workspace.ledger.list_outbox(run.table):
+    for run_id, pub_id, owed in workspace.ledger.facts.list_outbox(run.table):
         if run_id == run.run_id:
             yield f"{pub_id} landed, and what follows it is not done yet: {', '.join(owed)}"
 
 
 def _find_own_set_backs(workspace: Workspace, run: RunRecord) -> tuple[tuple[SetBackView, ...], tuple[str, ...]]:
     """What main does not hold any more of this run; and why that is not known, where the table cannot be read."""
-    deeds = {publication.pub_id for publication in workspace.ledger.publications(run.run_id)}
+    deeds = {publication.pub_id for publication in workspace.ledger.publications.list(run.run_id)}
     # what another run has published by now is told by the status of that one
     own = {
         name
-        for name, top in workspace.ledger.accepted(run.table, run.partitions).items()
+        for name, top in workspace.ledger.partitions.accepted(run.table, run.partitions).items()
         if top.run_id == run.run_id or top.pub_id in deeds
     }
     if not own:
@@ -134,13 +136,13 @@ def _find_own_set_backs(workspace: Workspace, run: RunRecord) -> tuple[tuple[Set
 
 
 def _open_freeze_view(workspace: Workspace, run: RunRecord) -> FreezeView | None:
-    found = workspace.ledger.find_freeze(run.run_id)
+    found = workspace.ledger.freezes.find_freeze(run.run_id)
     return freeze_view(workspace, found) if found and found.is_open else None
 
 
 def run_lines(workspace: Workspace, runs: Iterable[RunRecord]) -> tuple[RunLine, ...]:
     """Runs as a list shows them."""
-    counts = workspace.ledger.counts_by_run()
+    counts = workspace.ledger.progress.counts_by_run()
     return tuple(_run_line(run, counts.get(run.run_id, ChunkCounts())) for run in runs)
 
 
@@ -170,7 +172,7 @@ def _partition_views(
     workspace: Workspace, run: RunRecord, manifest: Manifest, chunks: tuple[ChunkRecord, ...]
 ) -> tuple[PartitionView, ...]:
     words = {name: _CHUNK_WORDS[chunk.state] for chunk in chunks for name in chunk.partitions}
-    for name, fate in workspace.ledger.partition_states(run.run_id).items():
+    for name, fate in workspace.ledger.partitions.states(run.run_id).items():
         if fate in _FATE_WORDS:
             words[name] = _FATE_WORDS[fate]
     ordered = sort_oldest_first(manifest.target.grain, manifest.partitions)
@@ -182,7 +184,7 @@ def _describe_throttle(workspace: Workspace, run: RunRecord) -> str:
     if run.state is not S.RUNNING:
         return ""
     last: dict[str, AuditEntry] = {}
-    for entry in workspace.ledger.audit_entries(run.run_id):
+    for entry in workspace.ledger.audit.entries(run.run_id):
         if entry.action == "throttle.applied":
             last.clear()
         elif entry.action in _THROTTLE_TEXT:
@@ -239,5 +241,5 @@ _MAX_RECENT_ENTRIES = 200
 def _find_last_move(workspace: Workspace, run: RunRecord) -> str:
     if run.state not in (S.PAUSED, S.FAILED):
         return ""
-    told = workspace.ledger.audit_entries(run.run_id, limit=_MAX_RECENT_ENTRIES)
+    told = workspace.ledger.audit.entries(run.run_id, limit=_MAX_RECENT_ENTRIES)
     return next((entry.action for entry in reversed(told) if "move" in entry.body), "")

@@ -53,7 +53,7 @@ def explain_partition(
     target = product.target
     name = parse_partition(target.grain, partition)
     deeds = [
-        _load_change(workspace, actor, record) for record in workspace.ledger.acceptance_history(target.table, name)
+        _load_change(workspace, actor, record) for record in workspace.ledger.partitions.history(target.table, name)
     ]
     commits = _read_commits(workspace, product, name, deeds)
     notes = (
@@ -133,9 +133,9 @@ def _build_history(
 
 
 def _load_change(workspace: Workspace, actor: Actor, record: AcceptanceRecord) -> _PartitionChange:
-    publication = workspace.ledger.publication(record.pub_id)
-    run = workspace.ledger.run(publication.run_id)
-    return _PartitionChange(record, publication, run, workspace.ledger.manifest(run.run_id, actor))
+    publication = workspace.ledger.publications.get(record.pub_id)
+    run = workspace.ledger.runs.get(publication.run_id)
+    return _PartitionChange(record, publication, run, workspace.ledger.runs.manifest(run.run_id, actor))
 
 
 def _build_event(
@@ -152,8 +152,8 @@ def _build_event(
     )  # fmt: skip
     if deed.is_rollback:
         return replace(event, rolled_back_by=publication.person)
-    approvals = [a.person for a in workspace.ledger.approvals(run.run_id) if a.decision == "approved"]
-    verdict = workspace.ledger.latest_verdict(run.run_id)
+    approvals = [a.person for a in workspace.ledger.approvals.list(run.run_id) if a.decision == "approved"]
+    verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
     return replace(
         event,
         reason=run.reason,
@@ -162,7 +162,7 @@ def _build_event(
         manifest_digest=run.manifest_digest,
         published_by=publication.person,
         checks_passed=sum(1 for c in verdict.checks if c["level"] == "ok") if verdict else None,
-        released_by=name_releaser(find_release(publication, workspace.ledger.releases(run.run_id))),
+        released_by=name_releaser(find_release(publication, workspace.ledger.releases.list(run.run_id))),
         break_glass=_find_break_glass(workspace, publication),
         restored=manifest.restored.snapshot_id if manifest.restored else None,
         rebased=_find_rebase(workspace, run, partition),
@@ -170,7 +170,7 @@ def _build_event(
 
 
 def _find_rebase(workspace: Workspace, run: RunRecord, partition: str) -> str | None:
-    found = [one for one in workspace.ledger.rebase_facts(run.run_id) if partition in one["partitions"]]
+    found = [one for one in workspace.ledger.rebases.facts(run.run_id) if partition in one["partitions"]]
     return str(found[-1]["base_snapshot_id"]) if found else None
 
 
@@ -298,8 +298,8 @@ def _read_before_after(
             rows.at(manifest.target, publication.result_snapshot_id, key),
         )
         return mask_pair(before, after, list_masked_columns(workspace, manifest))
-    candidate = workspace.ledger.latest_candidate(run.run_id)
-    stored = workspace.ledger.measurements(run.run_id, candidate.n) if candidate else ()
+    candidate = workspace.ledger.candidates.latest(run.run_id)
+    stored = workspace.ledger.candidates.measurements(run.run_id, candidate.n) if candidate else ()
     names = {ROW_COUNT, *(f"compare.{rule.name}" for rule in manifest.compare)}
     sides: dict[str, dict[str, Any]] = {PRIOR: {}, CANDIDATE: {}}
     for m in stored:

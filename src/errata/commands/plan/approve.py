@@ -20,7 +20,7 @@ def approve(
     workspace: Workspace, actor: Actor, run_id: str, digest: str, note: str, break_glass: str | None = None
 ) -> DecisionView:
     """Approve the plan with this digest; ``break_glass`` says why no second person and no quorum can be waited for."""
-    run = workspace.ledger.run(run_id)
+    run = workspace.ledger.runs.get(run_id)
     if break_glass is not None:
         require_break_glass(workspace, actor, break_glass, "approve", run.run_id)
     else:
@@ -33,7 +33,7 @@ def approve(
 
 def decline(workspace: Workspace, actor: Actor, run_id: str, note: str) -> DecisionView:
     """Say no, for good."""
-    run = workspace.ledger.run(run_id)
+    run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.APPROVER,), "decline", run.run_id)
     require_person(workspace, actor, (Role.APPROVER,), "decline", run.run_id)
     refuse_requester(workspace, actor, run.planned_by, "decline", run.run_id)
@@ -43,8 +43,8 @@ def decline(workspace: Workspace, actor: Actor, run_id: str, note: str) -> Decis
 def _record_decision(
     workspace: Workspace, actor: Actor, run: RunRecord, digest: str, decision: str, note: str, break_glass: str = ""
 ) -> DecisionView:
-    manifest = workspace.ledger.manifest(run.run_id, actor)
-    run, already = workspace.ledger.decide(
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    run, already = workspace.ledger.approvals.decide(
         run.run_id, digest, actor.person, decision, note, actor,
         judge=build_quorum_check(workspace, run, manifest), break_glass=break_glass,
     )  # fmt: skip

@@ -55,7 +55,7 @@ def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: 
     if dry_run:
         return plan_view(workspace, plan.manifest, plan.digest, run=None, plan=plan, run_id=plan.run_id)
     failpoint("plan.before_record")
-    run, already = workspace.ledger.record_run(
+    run, already = workspace.ledger.runs.record(
         plan.run_id,
         plan.content,
         product=plan.manifest.product,
@@ -85,7 +85,7 @@ def _resolve_superseded(workspace: Workspace, request: Request) -> Request:
     """The run that is replaced, by its whole id; what is no run of this product cannot be."""
     if request.supersede is None:
         return request
-    run = workspace.ledger.run(request.supersede)
+    run = workspace.ledger.runs.get(request.supersede)
     if run.product != request.product:
         raise UsageError(
             f"--supersede {run.run_id} was refused; expected a run of {request.product}, found one of {run.product}",
@@ -95,7 +95,7 @@ def _resolve_superseded(workspace: Workspace, request: Request) -> Request:
 
 
 def _find_ended_run(workspace: Workspace, plan: Plan) -> RunRecord | None:
-    given_up = workspace.ledger.runs(states={RunState.CANCELLED, RunState.EXPIRED})
+    given_up = workspace.ledger.runs.list(states={RunState.CANCELLED, RunState.EXPIRED})
     return next((run for run in given_up if run.manifest_digest == plan.digest), None)
 
 
@@ -127,7 +127,7 @@ def draft_plan(workspace: Workspace, request: Request) -> Plan:
         code, content = strip_code(code), b""
     plan = build_plan(
         # sealed bytes name nobody who may want to be forgotten
-        replace(request, requester=workspace.ledger.alias(request.requester)),
+        replace(request, requester=workspace.ledger.people.alias(request.requester)),
         product,
         workspace.project,
         target,
@@ -165,10 +165,10 @@ def _list_active_runs(
 
     A run gives up what another was planned for in its place, so that only the last of a chain has to be named.
     """
-    runs = [run for run in workspace.ledger.runs(states=ACTIVE) if run.table == table]
+    runs = [run for run in workspace.ledger.runs.list(states=ACTIVE) if run.table == table]
     given_up: dict[str, frozenset[str]] = {}
     replacing = [(supersede, partitions)]
-    replacing += [(workspace.ledger.manifest(run.run_id).supersedes, run.partitions) for run in runs]
+    replacing += [(workspace.ledger.runs.manifest(run.run_id).supersedes, run.partitions) for run in runs]
     for older, scope in replacing:
         for run_id, names in _iterate_replaced_runs(workspace, older, frozenset(scope)):
             given_up[run_id] = given_up.get(run_id, frozenset()) | names
@@ -186,16 +186,16 @@ def _iterate_replaced_runs(
 ) -> Iterator[tuple[str, frozenset[str]]]:
     """The runs that a run stands in for, one behind the other, with the partitions that all of them have."""
     while older is not None:
-        scope &= frozenset(workspace.ledger.run(older).partitions)
+        scope &= frozenset(workspace.ledger.runs.get(older).partitions)
         yield older, scope
-        older = workspace.ledger.manifest(older).supersedes
+        older = workspace.ledger.runs.manifest(older).supersedes
 
 
 def _find_claimed_partitions(workspace: Workspace, run: RunRecord) -> frozenset[str]:
     """The partitions a run still means to change: what it has published already is free for others."""
     if run.state is not RunState.PART_PUBLISHED:
         return frozenset(run.partitions)
-    fates = workspace.ledger.partition_states(run.run_id)
+    fates = workspace.ledger.partitions.states(run.run_id)
     return frozenset(name for name, fate in fates.items() if fate is PartitionState.UNPUBLISHED)
 
 
@@ -204,14 +204,14 @@ def _list_past_runs(workspace: Workspace, product: Product) -> list[PastRun]:
     cores = count_worker_cores(workspace.project, product)
     states = {RunState.PUBLISHED, RunState.PART_PUBLISHED, RunState.SUPERSEDED}
     found = []
-    for run in workspace.ledger.runs(product=product.name, states=states)[:5]:
+    for run in workspace.ledger.runs.list(product=product.name, states=states)[:5]:
         spans: dict[Any, list[tuple[float, float]]] = {}
-        for attempt in workspace.ledger.attempts(run.run_id):
+        for attempt in workspace.ledger.progress.attempts(run.run_id):
             if attempt.state is AttemptState.ADOPTED and attempt.ended_at:
                 span = (_parse_instant(attempt.started_at), _parse_instant(attempt.ended_at))
                 spans.setdefault((attempt.owner.host, attempt.owner.pid, attempt.owner.started), []).append(span)
         if spans:
-            chunks = [chunk for chunk in workspace.ledger.chunks(run.run_id) if chunk.state is ChunkState.DONE]
+            chunks = [chunk for chunk in workspace.ledger.progress.chunks(run.run_id) if chunk.state is ChunkState.DONE]
             busy = sum(count_busy_seconds(each) for each in spans.values())
             found.append(
                 PastRun(
@@ -247,7 +247,7 @@ def tag_pinned_snapshots(
         for (table, tag), snapshot in wanted.items()
     )
     if any(pin.outcome != "already" for pin in made):
-        workspace.ledger.note(run.run_id, actor, "pins.created", {"pins": [_pin_body(pin) for pin in made]})
+        workspace.ledger.audit.note(run.run_id, actor, "pins.created", {"pins": [_pin_body(pin) for pin in made]})
     return made
 
 

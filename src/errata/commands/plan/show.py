@@ -46,7 +46,7 @@ def plan_view(
 
 def stored_plan_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -> PlanView:
     """The plan again, from the ledger; its verdicts are those of its audit entry."""
-    entries = [e for e in workspace.ledger.audit_entries(run.run_id) if e.action == "run.planned"]
+    entries = [e for e in workspace.ledger.audit.entries(run.run_id) if e.action == "run.planned"]
     verdicts = tuple(VerdictView(*row) for row in (entries[0].body.get("verdicts", ()) if entries else ()))
     new = find_new_partitions(manifest)
     return _manifest_view(
@@ -84,7 +84,7 @@ def _manifest_view(
     deadline: DeadlineView | None = None,
 ) -> PlanView:
     name = run.run_id if run else run_id
-    code, requester = manifest.code, workspace.ledger.name(manifest.requested_by)
+    code, requester = manifest.code, workspace.ledger.people.name(manifest.requested_by)
     approvers = sorted(
         person.name
         for person in workspace.project.people.values()

@@ -17,8 +17,8 @@ def diff(
     workspace: Workspace, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, sample: int
 ) -> DiffView:
     """Old against new, for a run that has a candidate."""
-    run = workspace.ledger.run(run_id)
-    manifest = workspace.ledger.manifest(run.run_id, actor)
+    run = workspace.ledger.runs.get(run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     candidate = require_candidate(workspace, run, "diff")
     asked, within = select_partitions(manifest, partitions), candidate.detail["rows"]
     scope = tuple(name for name in asked if name in within)

@@ -43,10 +43,10 @@ def publish_preview(
     workspace: Workspace, actor: Actor, run_id: str, name: str | None, *, compare: bool, rejected: bool
 ) -> DarkView:
     """Make the candidate readable under a name; ``compare`` makes the view of old and new as well."""
-    run = workspace.ledger.run(run_id)
+    run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.PUBLISHER,), "publish --dark", run.run_id)
     refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
-    manifest = workspace.ledger.manifest(run.run_id, actor)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     found = _require_previewable(workspace, actor, run, rejected=rejected)
     require_erasure_check(workspace, actor, run, found.candidate)
     chosen = _choose_name(run, name, passed=found.verdict.passed)
@@ -103,7 +103,7 @@ def _describe_preview(
     """What an entry says of it."""
     until = workspace.now() + timedelta(days=to_days(manifest.rollback_window))
     # where live won, the newest base is what the candidate replaces; the other partitions are the same in it
-    base = next((one["base_snapshot_id"] for one in reversed(workspace.ledger.rebase_facts(run.run_id))), None)
+    base = next((one["base_snapshot_id"] for one in reversed(workspace.ledger.rebases.facts(run.run_id))), None)
     base = base or manifest.target.base_snapshot_id
     keyed = compare and bool(manifest.target.key)
     return {
@@ -155,12 +155,12 @@ def _create_preview(
     """Intent, tags, view, record. Each part may be repeated; answers what could not be done."""
     held = (read_refs(workspace, told["table"]) or {}).get(told["name"])
     owner = find_preview_owner(workspace, run, told["name"], held) if held else None
-    workspace.ledger.note(run.run_id, actor, "dark.intended", told)
+    workspace.ledger.audit.note(run.run_id, actor, "dark.intended", told)
     failpoint("dark.after_intent")
     warnings = []
     if owner is not None and owner.run_id != run.run_id:
         taken = {"name": told["name"], "to": run.run_id, "view": told["view"]}
-        workspace.ledger.note(owner.run_id, actor, "dark.withdrawn", taken)
+        workspace.ledger.audit.note(owner.run_id, actor, "dark.withdrawn", taken)
         warnings.append(f"{told['name']} stood for the candidate of {owner.run_id} until now")
     _move_tag(workspace, run, manifest, told["table"], told["snapshot_id"], told["name"])
     if told["before"]:
@@ -173,7 +173,7 @@ def _create_preview(
             warnings.append(f"{told['view']} was not made ({first_line(error)}); readers can use the query below")
             told["view"] = None
         failpoint("dark.after_view")
-    workspace.ledger.note(run.run_id, actor, "dark.published", told)
+    workspace.ledger.audit.note(run.run_id, actor, "dark.published", told)
     return tuple(warnings)
 
 
@@ -272,9 +272,9 @@ def _withdraw_preview(workspace: Workspace, actor: Actor, run: RunRecord, manife
     told = one.told
     if told["view"]:
         workspace.engines.writer.drop_view(told["view"])
-        workspace.ledger.note(run.run_id, actor, "dark.view_dropped", {"view": told["view"]})
+        workspace.ledger.audit.note(run.run_id, actor, "dark.view_dropped", {"view": told["view"]})
     if (read_refs(workspace, told["table"]) or {}).get(told["name"]) in one.snapshots:
         workspace.engines.pins.remove(told["table"], told["name"])
     if told["before"]:
         workspace.engines.pins.remove(manifest.target.table, told["before"])
-    workspace.ledger.note(run.run_id, actor, "dark.withdrawn", {"name": told["name"]})
+    workspace.ledger.audit.note(run.run_id, actor, "dark.withdrawn", {"name": told["name"]})

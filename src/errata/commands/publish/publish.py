@@ -62,17 +62,17 @@ def publish_run(
     product that wants none lets it go. ``early`` is why the hold before the next group is not waited for.
     """
     started = time.monotonic()
-    run = workspace.ledger.run(run_id)
+    run = workspace.ledger.runs.get(run_id)
     if break_glass is not None:
         require_break_glass(workspace, actor, break_glass, "publish", run.run_id)
     else:
         require_role(workspace, actor, (Role.PUBLISHER,), "publish", run.run_id)
         refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
     recover_open_intents(workspace, actor, run.table)
-    run = workspace.ledger.run(run.run_id)
-    manifest = workspace.ledger.manifest(run.run_id, actor)
+    run = workspace.ledger.runs.get(run.run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     asked = select_partitions(manifest, partitions)
-    states = workspace.ledger.partition_states(run.run_id)
+    states = workspace.ledger.partitions.states(run.run_id)
     asked = select_group(manifest, asked, states, named=partitions is not None)
     scope = tuple(name for name in asked if states[name] is PartitionState.UNPUBLISHED)
     if not scope:
@@ -99,7 +99,7 @@ def _commit_publication(
     """One publication of what is warranted, with its intent, its locks and its outcome on the record."""
     candidate = by.candidate
     mark = require_erasure_check(workspace, actor, run, candidate)
-    verdict = workspace.ledger.latest_verdict(run.run_id)
+    verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
     log = LedgerLog(
         workspace, actor, run.run_id, "publish", run.table, scope, manifest.reason,
         {"candidate": candidate.n, "snapshot_id": candidate.snapshot_id, "digest": candidate.digest,
@@ -132,7 +132,7 @@ def _finish_publication(
 ) -> PublishView:
     """What follows a publication that landed, and what is told of it."""
     followed = process_outbox(workspace, actor, run.table)
-    run = workspace.ledger.run(run.run_id)
+    run = workspace.ledger.runs.get(run.run_id)
     warnings, live_commits = _tidy_up(workspace, actor, run, manifest, done.snapshot_id)
     return PublishView(
         run_id=run.run_id,
@@ -201,7 +201,9 @@ def _report_already_published(
             hint=set_back[0].next,
             partitions=[name for one in set_back for name in one.partitions],
         )
-    last = [p for p in workspace.ledger.publications(run.run_id) if p.kind == "publish" and p.result_snapshot_id][-1]
+    last = [p for p in workspace.ledger.publications.list(run.run_id) if p.kind == "publish" and p.result_snapshot_id][
+        -1
+    ]
     return PublishView(
         run_id=run.run_id,
         state=run.state.value,

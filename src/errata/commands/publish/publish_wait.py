@@ -37,10 +37,10 @@ def publish_by_group(
     ``publish`` is one publication, with everything that is checked before it. Without ``holds`` a person has said why
     they are not waited for.
     """
-    run = workspace.ledger.run(run_id)
+    run = workspace.ledger.runs.get(run_id)
     # who may not publish is told so before the hold, not after it
     require_role(workspace, actor, (Role.PUBLISHER, Role.BREAK_GLASS), "publish", run.run_id)
-    manifest = workspace.ledger.manifest(run.run_id, actor)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     while True:
         if holds:
             _wait_for_turn(workspace, actor, run, manifest)
@@ -85,7 +85,7 @@ def _wait_for_turn(workspace: Workspace, actor: Actor, run: RunRecord, manifest:
 
 def _read_hold(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[GroupsView, float] | None:
     """What is waited for and for how many seconds; None when a group may go, or when there is none to wait for."""
-    found = groups_view(workspace, workspace.ledger.run(run.run_id), manifest)
+    found = groups_view(workspace, workspace.ledger.runs.get(run.run_id), manifest)
     if found is None or found.next is None or found.not_before is None:
         return None
     until, now = datetime.fromisoformat(found.not_before), datetime.fromisoformat(workspace.ledger.now())

@@ -25,11 +25,11 @@ from errata.workspace import Workspace
 
 def release_run(workspace: Workspace, actor: Actor, run_id: str, digest: str | None, note: str) -> ReleaseView:
     """Sign what was judged; without a digest show what would be signed, and refuse."""
-    run = workspace.ledger.run(run_id)
+    run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.PUBLISHER,), "release", run.run_id, persons=True)
     require_person(workspace, actor, (Role.PUBLISHER,), "release", run.run_id)
     refuse_requester(workspace, actor, run.planned_by, "release", run.run_id)
-    manifest = workspace.ledger.manifest(run.run_id, actor)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     found = load_judged_candidate(workspace, run)
     if run.state not in PUBLISHABLE_STATES or found is None or not found.verdict.passed:
         raise audit_refusal(workspace, actor, run, "release", not_validated_error(run, "release", found))
@@ -45,7 +45,7 @@ def release_run(workspace: Workspace, actor: Actor, run_id: str, digest: str | N
         )
         # to ask what would be signed is no attempt to sign
         raise audit_refusal(workspace, actor, run, "release", error) if given else error
-    _, already = workspace.ledger.record_release(
+    _, already = workspace.ledger.releases.record(
         run.run_id, found.subject.content, candidate_n=found.candidate.n, person=actor.person, kind="release",
         actor=actor, note=note, since=find_release_cutoff(workspace, manifest),
     )  # fmt: skip

@@ -24,10 +24,10 @@ def build_report(
     workspace: Workspace, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, sample: int
 ) -> ReportView:
     """Everything about a run that has been judged. The diff is computed once, here; nothing is changed."""
-    run = workspace.ledger.run(run_id)
-    manifest = workspace.ledger.manifest(run.run_id, actor)
+    run = workspace.ledger.runs.get(run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     candidate = require_candidate(workspace, run, "report")
-    verdict = workspace.ledger.latest_verdict(run.run_id)
+    verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
     if verdict is None:
         raise StateRefused(
             f"report of {run.run_id} was refused; its candidate is not judged yet ({run.state})",
@@ -53,7 +53,9 @@ def build_report(
         accepted=tuple(
             AcceptedWarning(one.check, one.why, one.person, one.at) for one in find_verdict_acceptances(workspace, run)
         ),
-        releases=tuple(_report_publication(p) for p in workspace.ledger.publications(run.run_id) if _is_committed(p)),
+        releases=tuple(
+            _report_publication(p) for p in workspace.ledger.publications.list(run.run_id) if _is_committed(p)
+        ),
         diff=found,
         next=_next_commands(run, status_view),
         undo=manifest.rollback_window,

@@ -39,14 +39,14 @@ def roll_back_run(
     started = time.monotonic()
     if not reason.strip():
         raise UsageError("a rollback without a reason was refused; expected --reason with why it is taken back")
-    run = workspace.ledger.run(run_id)
+    run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.PUBLISHER,), "rollback", run.run_id, persons=True)
     require_person(workspace, actor, (Role.PUBLISHER,), "rollback", run.run_id)
     recover_open_intents(workspace, actor, run.table)
-    run = workspace.ledger.run(run.run_id)
-    manifest = workspace.ledger.manifest(run.run_id, actor)
+    run = workspace.ledger.runs.get(run.run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     asked = select_partitions(manifest, partitions)
-    states = workspace.ledger.partition_states(run.run_id)
+    states = workspace.ledger.partitions.states(run.run_id)
     scope = tuple(name for name in asked if states[name] is PartitionState.ACCEPTED)
     if not scope:
         return _report_already_rolled_back(workspace, actor, run, manifest, asked, states, named=partitions is not None)
@@ -77,7 +77,7 @@ def roll_back_run(
     for warning in process_outbox(workspace, actor, run.table):
         workspace.narrate(f"WARNING: {warning}")
     sweep_refs(workspace, actor, run.table)
-    run = workspace.ledger.run(run.run_id)
+    run = workspace.ledger.runs.get(run.run_id)
     return RollbackView(
         run_id=run.run_id,
         state=run.state.value,
@@ -97,7 +97,7 @@ def roll_back_run(
 
 
 def _find_hazard(workspace: Workspace, manifest: Manifest, publication_id: str) -> HazardView | None:
-    run_id = workspace.ledger.publication(publication_id).run_id
+    run_id = workspace.ledger.publications.get(publication_id).run_id
     found = list_open_hazards(workspace, manifest, run_id)
     return next((one for one in found if one.publication_id == publication_id), None)
 
@@ -111,7 +111,7 @@ def _lineage_warnings(workspace: Workspace, run: RunRecord, manifest: Manifest) 
 
 def _build_undo(workspace: Workspace, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
     """What each partition held before the publication that brought its content in."""
-    accepted = workspace.ledger.accepted(run.table, scope)
+    accepted = workspace.ledger.partitions.accepted(run.table, scope)
     by_publication: dict[str, list[str]] = {}
     for name in scope:
         by_publication.setdefault(accepted[name].origin_pub_id or accepted[name].pub_id, []).append(name)
@@ -121,7 +121,7 @@ def _build_undo(workspace: Workspace, run: RunRecord, manifest: Manifest, scope:
     sources: list[str] = []
     rewrite: dict[str, tuple[str, ...]] = {}
     for pub_id, names in by_publication.items():
-        detail = workspace.ledger.publication_detail(pub_id)
+        detail = workspace.ledger.publications.detail(pub_id)
         expected |= _parse_files(detail["add"], names)
         with_deletes = tuple(name for name in names if name in detail["with_deletes"])
         shared = tuple(name for name in names if name in detail.get("shared", ()) and name not in with_deletes)
@@ -136,7 +136,7 @@ def _build_undo(workspace: Workspace, run: RunRecord, manifest: Manifest, scope:
         rewrite |= {
             refs[ref(pub_id)]: asked for ref, asked in ((undo_branch, shared), (pre_tag, with_deletes)) if asked
         }
-    publications = [workspace.ledger.publication(pub_id) for pub_id in by_publication]
+    publications = [workspace.ledger.publications.get(pub_id) for pub_id in by_publication]
     window = to_days(manifest.rollback_window)
     return Replacement(
         kind="rollback",
@@ -155,7 +155,7 @@ def _build_undo(workspace: Workspace, run: RunRecord, manifest: Manifest, scope:
         marks=tuple(refs[undo_branch(pub_id)] for pub_id in by_publication if undo_branch(pub_id) in refs),
         content_columns=content_columns(manifest),
         # later ones on these partitions were all taken back, or this would not be the accepted run
-        own=frozenset(workspace.ledger.committed_publications(run.table)),
+        own=frozenset(workspace.ledger.publications.list_committed(run.table)),
         known_content=_read_measured_content(workspace, run, scope),
         rewrite=rewrite,
         # each partition is held against what its own publication left: an earlier snapshot may have held other rows
@@ -188,8 +188,8 @@ def _parse_files(listed: Mapping[str, Sequence[Sequence[Any]]], names: Sequence[
 
 def _read_measured_content(workspace: Workspace, run: RunRecord, scope: Sequence[str]) -> Mapping[str, str]:
     """What the gate measured of these partitions: it outlives every snapshot."""
-    candidate = workspace.ledger.latest_candidate(run.run_id)
-    stored = workspace.ledger.measurements(run.run_id, candidate.n) if candidate else ()
+    candidate = workspace.ledger.candidates.latest(run.run_id)
+    stored = workspace.ledger.candidates.measurements(run.run_id, candidate.n) if candidate else ()
     found: dict[str, dict[str, str]] = {name: {} for name in scope}
     for m in stored:
         if m.scope == CANDIDATE and m.partition in found and m.name in (ROW_COUNT, CONTENT_A, CONTENT_B):
@@ -214,7 +214,7 @@ def _undo_gone_error(run: RunRecord, manifest: Manifest, pub_id: str) -> RunExpi
 def _superseded_error(
     workspace: Workspace, run: RunRecord, manifest: Manifest, names: Sequence[str]
 ) -> PublishConflict:
-    later = sorted({record.run_id or "" for record in workspace.ledger.accepted(run.table, names).values()})
+    later = sorted({record.run_id or "" for record in workspace.ledger.partitions.accepted(run.table, names).values()})
     return PublishConflict(
         f"rollback of {run.run_id} was refused; {format_ranges(manifest.target.grain, names)} was published again by "
         f"{', '.join(later)}",
@@ -262,9 +262,11 @@ def _report_already_rolled_back(
     taken_back = [name for name in asked if states[name] is PartitionState.ROLLED_BACK]
     if not taken_back or (named and len(taken_back) < len(asked)):
         error = _unpublished_error(run, manifest, asked, states)
-        workspace.ledger.record_refusal(run.run_id, actor, "rollback", error.message)
+        workspace.ledger.audit.record_refusal(run.run_id, actor, "rollback", error.message)
         raise error
-    last = [p for p in workspace.ledger.publications(run.run_id) if p.kind == "rollback" and p.result_snapshot_id][-1]
+    last = [p for p in workspace.ledger.publications.list(run.run_id) if p.kind == "rollback" and p.result_snapshot_id][
+        -1
+    ]
     return RollbackView(
         run_id=run.run_id,
         state=run.state.value,
@@ -285,11 +287,13 @@ def _report_already_rolled_back(
 
 def _find_later_runs(workspace: Workspace, run: RunRecord, taken_back: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """Later runs that are the truth in partitions that were taken back. What stood before the run came before it."""
-    rollbacks = [p for p in workspace.ledger.publications(run.run_id) if p.kind == "rollback" and p.result_snapshot_id]
+    rollbacks = [
+        p for p in workspace.ledger.publications.list(run.run_id) if p.kind == "rollback" and p.result_snapshot_id
+    ]
     back_at = {name: p.settled_at or "" for p in rollbacks for name in p.partitions}
     found: dict[str, list[str]] = {}
-    for name, top in workspace.ledger.accepted(run.table, taken_back).items():
-        origin = workspace.ledger.publication(top.origin_pub_id) if top.origin_pub_id else None
+    for name, top in workspace.ledger.partitions.accepted(run.table, taken_back).items():
+        origin = workspace.ledger.publications.get(top.origin_pub_id) if top.origin_pub_id else None
         if origin is not None and (origin.settled_at or "") > back_at[name]:
             found.setdefault(origin.run_id, []).append(name)
     return {later: tuple(names) for later, names in found.items()}

@@ -48,7 +48,7 @@ def validate_run(
 
     ``thresholds`` is the reason for judging by the thresholds of the product file as it is now.
     """
-    run = workspace.ledger.run(run_id)
+    run = workspace.ledger.runs.get(run_id)
     decides = bool(accept) or thresholds is not None
     deed = "validate --accept" if accept else "validate --thresholds" if decides else "validate"
     require_role(workspace, actor, (Role.APPROVER,) if decides else (Role.OPERATOR, Role.APPROVER), deed, run.run_id)
@@ -56,8 +56,8 @@ def validate_run(
         require_person(workspace, actor, (Role.APPROVER,), deed, run.run_id)
         refuse_requester(workspace, actor, run.planned_by, "accept" if accept else "other thresholds", run.run_id)
     recover_open_intents(workspace, actor, run.table)
-    run = workspace.ledger.run(run.run_id)
-    manifest = workspace.ledger.manifest(run.run_id, actor)
+    run = workspace.ledger.runs.get(run.run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     candidate = (
         _find_measured_candidate(workspace, run, manifest)
         if run.state in (*_JUDGEABLE_STATES, S.PART_PUBLISHED)
@@ -93,7 +93,7 @@ def _judge_candidate(
     facts = describe_candidate(workspace, manifest, candidate)
     if thresholds is not None:
         change_thresholds(workspace, actor, run, manifest, thresholds)
-    rules = apply_recounts(with_current_thresholds(workspace, run, manifest), workspace.ledger.rebases(run.run_id))
+    rules = apply_recounts(with_current_thresholds(workspace, run, manifest), workspace.ledger.rebases.list(run.run_id))
     if accept:
         accept_warnings(workspace, actor, run, accept, judge_candidate(rules, measurements, facts))
     return _record_verdict(workspace, actor, run, rules, candidate, facts, measurements)
@@ -101,7 +101,7 @@ def _judge_candidate(
 
 def _find_measured_candidate(workspace: Workspace, run: RunRecord, manifest: Manifest) -> CandidateRecord | None:
     """The candidate that is there and was measured: judging it again needs neither a scan nor a JVM."""
-    candidate = workspace.ledger.latest_candidate(run.run_id)
+    candidate = workspace.ledger.candidates.latest(run.run_id)
     if candidate is None or candidate.state is not CandidateState.MADE:
         return None
     if set(candidate.detail["rows"]) != set(manifest.partitions):
@@ -109,14 +109,17 @@ def _find_measured_candidate(workspace: Workspace, run: RunRecord, manifest: Man
     refs = read_refs(workspace, manifest.target.staging.table) or {}
     if refs.get(candidate.branch) != candidate.snapshot_id:
         return None
-    return candidate if workspace.ledger.measurements(run.run_id, candidate.n) else None
+    return candidate if workspace.ledger.candidates.measurements(run.run_id, candidate.n) else None
 
 
 def _report_recorded_verdict(
     workspace: Workspace, actor: Actor, run: RunRecord, thresholds: str | None
 ) -> ValidateView:
     """A run that is past its gate keeps its verdict; one that is not there yet is refused."""
-    verdict, candidate = workspace.ledger.latest_verdict(run.run_id), workspace.ledger.latest_candidate(run.run_id)
+    verdict, candidate = (
+        workspace.ledger.candidates.latest_verdict(run.run_id),
+        workspace.ledger.candidates.latest(run.run_id),
+    )
     if verdict is None or candidate is None or thresholds is not None:
         what = "other thresholds for" if thresholds is not None else "validate of"
         error = StateRefused(
@@ -124,7 +127,7 @@ def _report_recorded_verdict(
             state="nothing was changed",
             hint=f"errata run {run.run_id}" if run.state in (S.APPROVED, S.RUNNING) else f"errata status {run.run_id}",
         )
-        workspace.ledger.record_refusal(run.run_id, actor, "validate", error.message)
+        workspace.ledger.audit.record_refusal(run.run_id, actor, "validate", error.message)
         raise error
     return recorded_verdict_view(workspace, run, verdict, candidate)
 
@@ -141,7 +144,7 @@ def recorded_verdict_view(
         snapshot_id=candidate.snapshot_id or "",
         candidate=candidate.branch,
         checks=verdict.checks,
-        measured=len(workspace.ledger.measurements(run.run_id, candidate.n)),
+        measured=len(workspace.ledger.candidates.measurements(run.run_id, candidate.n)),
         thresholds=_list_threshold_changes(workspace, run),
         release_digest=find_release_digest(workspace, run),
         single_user=workspace.project.single_user,
@@ -161,7 +164,7 @@ def _record_live_writes(workspace: Workspace, actor: Actor, run: RunRecord, mani
         notice_live_writes(workspace, actor, run, manifest, "validate")
         explained = {name for one in read_live_writes(workspace, run) for name in one.partitions}
         if rest := [name for name in written if name not in explained]:
-            workspace.ledger.note(
+            workspace.ledger.audit.note(
                 run.run_id, actor, LIVE_WRITE_SEEN, {"seen_by": "validate", "partitions": rest, "commits": []}
             )
     return written
@@ -180,7 +183,7 @@ def _record_verdict(
     if accepted := find_valid_acceptances(workspace, run, verdict):
         verdict = judge_candidate(manifest, measurements, facts, accepted)
     checks: tuple[Mapping[str, Any], ...] = tuple(to_plain(check) for check in verdict.checks)
-    before = workspace.ledger.latest_verdict(run.run_id)
+    before = workspace.ledger.candidates.latest_verdict(run.run_id)
     thresholds = digest_of([*(getattr(manifest, name) for name in RULES), [to_plain(a) for a in accepted]])
     already = (
         before is not None
@@ -188,9 +191,9 @@ def _record_verdict(
         and [dict(check) for check in before.checks] == [dict(check) for check in checks]
     )
     if not already:
-        workspace.ledger.record_verdict(run.run_id, candidate.n, verdict.passed, checks, thresholds, actor)
+        workspace.ledger.candidates.record_verdict(run.run_id, candidate.n, verdict.passed, checks, thresholds, actor)
         failpoint("validate.after_verdict")
-    run = workspace.ledger.run(run.run_id)
+    run = workspace.ledger.runs.get(run.run_id)
     update_previews(workspace, actor, run, manifest, candidate, passed=verdict.passed)
     if not before:
         notice_late_inputs(workspace, actor, run, manifest, manifest.partitions, "validate")

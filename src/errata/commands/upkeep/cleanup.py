@@ -21,13 +21,13 @@ from errata.workspace import Workspace
 def cleanup(workspace: Workspace, actor: Actor, run_id: str | None, *, dry_run: bool) -> CleanupView:
     """Remove what is left of finished runs; the undo set of a publication stays for its whole window."""
     require_role(workspace, actor, (Role.OPERATOR,), "cleanup")
-    runs = (workspace.ledger.run(run_id),) if run_id else workspace.ledger.runs()
+    runs = (workspace.ledger.runs.get(run_id),) if run_id else workspace.ledger.runs.list()
     for table in {run.table for run in runs}:
         recover_open_intents(workspace, actor, table)
     wanted: dict[str, list[tuple[str, str]]] = {}
     kept: list[Mapping[str, str]] = []
     for run in runs:
-        drop, keep = find_removable_refs(workspace, workspace.ledger.run(run.run_id))
+        drop, keep = find_removable_refs(workspace, workspace.ledger.runs.get(run.run_id))
         kept += keep
         for table, ref in drop:
             wanted.setdefault(table, []).append((ref, run.run_id))
@@ -41,9 +41,9 @@ def cleanup(workspace: Workspace, actor: Actor, run_id: str | None, *, dry_run: 
             failpoint("cleanup.after_remove")
         removed += [{"table": table, "ref": ref, "run_id": run} for ref, run in found]
     for run in runs:
-        removed += _drop_views(workspace, actor, workspace.ledger.run(run.run_id), dry_run=dry_run)
+        removed += _drop_views(workspace, actor, workspace.ledger.runs.get(run.run_id), dry_run=dry_run)
     if removed and not dry_run:
-        workspace.ledger.note(run_id, actor, "cleanup", {"removed": [dict(item) for item in removed]})
+        workspace.ledger.audit.note(run_id, actor, "cleanup", {"removed": [dict(item) for item in removed]})
     return CleanupView(tuple(removed), tuple(kept), dry_run)
 
 
@@ -52,7 +52,7 @@ def _remove_refs(workspace: Workspace, table: str, found: Sequence[tuple[str, st
     if table == quarantine_table(table, found[0][1]):
         workspace.engines.quarantine.drop(table)
     elif WHOLE_TABLE in refs:  # a shadow belongs to one run
-        workspace.engines.staging.drop_shadow(workspace.ledger.manifest(found[0][1]).target)
+        workspace.engines.staging.drop_shadow(workspace.ledger.runs.manifest(found[0][1]).target)
     else:
         workspace.engines.staging.drop_refs(table, refs)
 
@@ -62,5 +62,5 @@ def _drop_views(workspace: Workspace, actor: Actor, run: RunRecord, *, dry_run: 
     views = find_preview_views(workspace, run) if run.state in ENDED_STATES else []
     for view in views if not dry_run else ():
         workspace.engines.writer.drop_view(view)
-        workspace.ledger.note(run.run_id, actor, "dark.view_dropped", {"view": view})
+        workspace.ledger.audit.note(run.run_id, actor, "dark.view_dropped", {"view": view})
     return [{"table": view, "ref": "the view itself", "run_id": run.run_id} for view in views]

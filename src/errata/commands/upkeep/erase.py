@@ -22,7 +22,7 @@ def erase_person(workspace: Workspace, actor: Actor, name: str, reason: str) -> 
     """Erase who a pseudonym is; audited under the pseudonym, and the chain stays valid."""
     require_role(workspace, actor, (Role.APPROVER,), "erase-person")
     _require_reason(reason)
-    done = workspace.ledger.erase_person(name, reason, actor)
+    done = workspace.ledger.people.erase(name, reason, actor)
     warnings = [done.remains] if done.remains else []
     if done.older_entries:
         warnings.append(
@@ -54,15 +54,19 @@ def add_erased_subjects(workspace: Workspace, actor: Actor, subjects: Collection
             hint='name the request instead: --reason "request 114"',
         )
     erased, asked = workspace.engines.erased, sorted(set(subjects))
-    workspace.ledger.note(
+    workspace.ledger.audit.note(
         None, actor, "erasure.asked", {"list": erased.table, "subjects": len(asked), "reason": reason}
     )
     failpoint("erase.before_add")
     added = erased.add(asked)
     mark = erased.watermark()
-    workspace.ledger.note(None, actor, "erasure.listed", {"list": erased.table, "added": added, "watermark": mark})
+    workspace.ledger.audit.note(
+        None, actor, "erasure.listed", {"list": erased.table, "added": added, "watermark": mark}
+    )
     honoured = {p.name: p.target.subjects for p in workspace.project.products.values() if p.target.subjects}
-    judged = [run for run in workspace.ledger.runs() if run.product in honoured and run.state in PUBLISHABLE_STATES]
+    judged = [
+        run for run in workspace.ledger.runs.list() if run.product in honoured and run.state in PUBLISHABLE_STATES
+    ]
     return ListedView(
         table=erased.table,
         added=added,

@@ -60,9 +60,9 @@ def export_evidence(
 ) -> tuple[EvidenceView, bytes]:
     """The bundle of a run as bytes, and what it holds; changes nothing but that the diff's summary is kept."""
     key = load_project_key(workspace)
-    run = workspace.ledger.run(run_id)
-    manifest = workspace.ledger.manifest(run.run_id, actor)
-    checked = workspace.ledger.verify_audit()
+    run = workspace.ledger.runs.get(run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    checked = workspace.ledger.audit.verify()
     if not checked.ok:
         raise AuditBroken(
             f"evidence of {run.run_id} was refused; expected an audit that verifies, found: {checked.reason}",
@@ -95,12 +95,12 @@ def _read_consistent_dossier(
 ) -> tuple[Dossier, Mapping[str, Any] | None]:
     """Every change of a run writes the audit, so records that were read while its head stood still fit together."""
     for _ in range(_MAX_TRIES):
-        before = workspace.ledger.audit_head()
+        before = workspace.ledger.audit.head()
         # as it is stored, so that records can be held against the audit, which is hashed with pseudonyms
-        with workspace.ledger.as_stored():
+        with workspace.ledger.people.as_stored():
             found, summary = _gather_dossier(workspace, actor, run_id, key, why_not)
         found = replace(found, people=_reveal_people(workspace, found))
-        if workspace.ledger.audit_head() == before:
+        if workspace.ledger.audit.head() == before:
             return found, summary
     raise EngineError(
         f"evidence of {run_id} was not made; the ledger was written to each of {_MAX_TRIES} times that it was read",
@@ -113,47 +113,49 @@ def _gather_dossier(
     workspace: Workspace, actor: Actor, run_id: str, key: SigningKey, why_not: str
 ) -> tuple[Dossier, Mapping[str, Any] | None]:
     ledger = workspace.ledger
-    run, manifest = ledger.run(run_id), ledger.manifest(run_id, actor)
-    segment = ledger.audit_excerpt(run_id)
-    seq, digest, at = ledger.audit_head()
+    run, manifest = ledger.runs.get(run_id), ledger.runs.manifest(run_id, actor)
+    segment = ledger.audit.excerpt(run_id)
+    seq, digest, at = ledger.audit.head()
     head = Head(ledger.ledger_id, workspace.project.name, seq, digest, at)
     changed, summary = build_diff_record(workspace, run, manifest, why_not)
-    candidates = [(one, _find_part(workspace, one.digest)) for one in ledger.candidates(run_id)]
-    publications = ledger.publications(run_id)
+    candidates = [(one, _find_part(workspace, one.digest)) for one in ledger.candidates.list(run_id)]
+    publications = ledger.publications.list(run_id)
     parts = _load_parts(workspace, run_id, manifest, [digest for one in publications for digest in one.details])
     parts |= {one.digest: part for one, part in candidates if part is not None}
     if summary is not None:
         parts[str(changed["summary"])] = summary
-    numbers = {one.n: ledger.measurements(run_id, one.n) for one, _ in candidates}
+    numbers = {one.n: ledger.candidates.measurements(run_id, one.n) for one, _ in candidates}
     dossier = Dossier(
         run=_describe_run(workspace, run, manifest, head),
         plan=_describe_plan(workspace, run, manifest),
         work={
-            "chunks": [_drop_fields(one, "run_id") for one in ledger.chunks(run_id)],
-            "attempts": [_drop_fields(one, "run_id", "heartbeat_at", "lease_until") for one in ledger.attempts(run_id)],
+            "chunks": [_drop_fields(one, "run_id") for one in ledger.progress.chunks(run_id)],
+            "attempts": [
+                _drop_fields(one, "run_id", "heartbeat_at", "lease_until") for one in ledger.progress.attempts(run_id)
+            ],
         },
         decisions={
-            "approvals": [_drop_fields(one, "run_id") for one in ledger.approvals(run_id)],
+            "approvals": [_drop_fields(one, "run_id") for one in ledger.approvals.list(run_id)],
             "releases": [
                 _drop_fields(one, "run_id", "subject") | {"subject": canonical_bytes(one.subject).decode()}
-                for one in ledger.releases(run_id)
+                for one in ledger.releases.list(run_id)
             ],
-            "warnings": [_drop_fields(one, "run_id") for one in ledger.warning_acceptances(run_id)],
+            "warnings": [_drop_fields(one, "run_id") for one in ledger.approvals.accepted_warnings(run_id)],
         },
         gate={
             "candidates": [
                 _drop_fields(one, "run_id", "detail") | {"rows": one.detail.get("rows", {}), "files": part is not None}
                 for one, part in candidates
             ],
-            "verdicts": [_drop_fields(one, "run_id") for one in ledger.verdicts(run_id)],
-            "facts": {name: to_plain(value) for name, value in ledger.facts(run_id).items()},
+            "verdicts": [_drop_fields(one, "run_id") for one in ledger.candidates.verdicts(run_id)],
+            "facts": {name: to_plain(value) for name, value in ledger.facts.list(run_id).items()},
         },
         publications={
             "publications": [_drop_fields(one, "run_id", "owner", "lease_until") for one in publications],
         },
         environment=_describe_environment(manifest),
         diff=changed,
-        manifest=ledger.manifest_bytes(run_id, actor),
+        manifest=ledger.runs.manifest_bytes(run_id, actor),
         entries=segment.text(),
         head=sign_head(head, key),
         parts=parts,
@@ -181,13 +183,13 @@ def _describe_run(workspace: Workspace, run: RunRecord, manifest: Manifest, head
         "supersedes": manifest.supersedes,
         "grain": manifest.target.grain.value,
         "rollback_window": manifest.rollback_window,
-        "partitions": {name: state.value for name, state in workspace.ledger.partition_states(run.run_id).items()},
+        "partitions": {name: state.value for name, state in workspace.ledger.partitions.states(run.run_id).items()},
         "head": {"seq": head.seq, "hash": head.hash, "at": head.at},
     }
 
 
 def _describe_plan(workspace: Workspace, run: RunRecord, manifest: Manifest) -> dict[str, Any]:
-    planned = next((one for one in workspace.ledger.audit_entries(run.run_id) if one.action == "run.planned"), None)
+    planned = next((one for one in workspace.ledger.audit.entries(run.run_id) if one.action == "run.planned"), None)
     rows = planned.body.get("verdicts", ()) if planned else ()
     return {
         "verdicts": [dict(zip(("rule", "level", "message", "override"), row, strict=True)) for row in rows],
@@ -200,7 +202,7 @@ def _reveal_people(workspace: Workspace, dossier: Dossier) -> dict[str, Any]:
     """The names and words behind the pseudonyms and sealed texts of this run, where they were not erased."""
     content = b"".join(build_members(dossier, "", "").values()).decode("utf-8", "replace")
     names, texts = sorted(set(_PSEUDONYM.findall(content))), sorted(set(_SEALED.findall(content)))
-    known = workspace.ledger.reveal_data([*names, *texts])
+    known = workspace.ledger.people.reveal_data([*names, *texts])
     told = dict(zip([*names, *texts], known, strict=True))
     return {
         "names": {one: told[one] for one in names if told[one] != one},
@@ -223,16 +225,16 @@ def _describe_environment(manifest: Manifest) -> dict[str, Any]:
 
 def _load_parts(workspace: Workspace, run_id: str, manifest: Manifest, details: Iterable[str]) -> dict[str, bytes]:
     """The lists that the manifest names, and what each try of a publication was about to commit; not the code."""
-    rebases = workspace.ledger.rebases(run_id)
+    rebases = workspace.ledger.rebases.list(run_id)
     pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
     names = [manifest.target.expected_part, *(pin.files_part for pin in pins), *details]
     names += [name for rebase in rebases for name in (rebase.expected_part, rebase.pins_part)]
-    return {name: workspace.ledger.get_part(name) for name in names if name}
+    return {name: workspace.ledger.parts.get(name) for name in names if name}
 
 
 def _find_part(workspace: Workspace, digest: str) -> bytes | None:
     try:
-        return workspace.ledger.get_part(digest)
+        return workspace.ledger.parts.get(digest)
     except NotFound:  # a candidate that was made before its file list was kept
         return None
 

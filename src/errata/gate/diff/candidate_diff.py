@@ -16,7 +16,7 @@ from errata.workspace import Workspace
 
 def require_candidate(workspace: Workspace, run: RunRecord, action: str) -> CandidateRecord:
     """The candidate of the run; what was made of a canary that passed is none."""
-    made = [one for one in workspace.ledger.candidates(run.run_id) if one.state is CandidateState.MADE]
+    made = [one for one in workspace.ledger.candidates.list(run.run_id) if one.state is CandidateState.MADE]
     if not made or made[-1].snapshot_id is None:
         raise StateRefused(
             f"{action} of {run.run_id} was refused; it has no candidate yet ({run.state})",

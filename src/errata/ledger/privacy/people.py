@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import func, select
 
 from errata.errors import NotFound, StateRefused
-from errata.ledger.audit.chain import append_entry, load_entries
+from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.privacy.pseudonyms import as_stored, current_registry, is_as_stored, new_pseudonym
 from errata.ledger.records import ErasedRecord
@@ -30,7 +30,7 @@ class People(Store):
         """Within it every answer is as it is stored and hashed: pseudonyms, sealed text."""
         return as_stored()
 
-    def people(self) -> dict[str, str]:
+    def names(self) -> dict[str, str]:
         """The name behind each pseudonym that was not erased."""
         query = select(subject.c.pseudonym, subject.c.handle).where(subject.c.handle.is_not(None))
         return self._read(lambda conn: {row.pseudonym: row.handle for row in conn.execute(query)})
@@ -58,17 +58,9 @@ class People(Store):
 
     def readable(self, entry: AuditEntry) -> AuditEntry:
         """An audit entry with names and plain text, where they were not erased."""
-        return self._read(lambda _: _reveal_entry(entry))
+        return self._read(lambda _: reveal_entry(entry))
 
-    def audit_log(
-        self, run_id: str | None = None, limit: int | None = None, actions: Collection[str] = ()
-    ) -> tuple[AuditEntry, ...]:
-        """Entries as people read them, oldest first; with ``limit`` the newest of them, with ``actions`` only those."""
-        return self._read(
-            lambda conn: tuple(_reveal_entry(entry) for entry in load_entries(conn, run_id, limit, actions))
-        )
-
-    def erase_person(self, name: str, reason: str, actor: Actor) -> ErasedRecord:
+    def erase(self, name: str, reason: str, actor: Actor) -> ErasedRecord:
         """Forget who a pseudonym is and what they typed; the chain stays valid. The same again changes nothing."""
 
         def work(tx: Tx) -> ErasedRecord:
@@ -115,7 +107,8 @@ class People(Store):
             )
 
 
-def _reveal_entry(entry: AuditEntry) -> AuditEntry:
+def reveal_entry(entry: AuditEntry) -> AuditEntry:
+    """An entry with names and plain text, where they were not erased."""
     people = current_registry()
     actor = replace(entry.actor, person=people.name(entry.actor.person), os_user=people.name(entry.actor.os_user))
     return replace(entry, actor=actor, body=people.reveal(dict(entry.body)))

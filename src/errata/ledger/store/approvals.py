@@ -80,7 +80,7 @@ class Decisions(Store):
 
         return self._write(actor, work)
 
-    def approvals(self, run_id: str) -> tuple[ApprovalRecord, ...]:
+    def list(self, run_id: str) -> tuple[ApprovalRecord, ...]:
         """Decisions over the run, oldest first."""
         return self._read(lambda conn: _load_approvals(conn, run_id))
 
@@ -111,7 +111,7 @@ class Decisions(Store):
 
         return self._write(actor, work)
 
-    def warning_acceptances(self, run_id: str) -> tuple[WarningAcceptance, ...]:
+    def accepted_warnings(self, run_id: str) -> tuple[WarningAcceptance, ...]:
         """Accepted warnings of the run, oldest first."""
         return self._read(lambda conn: _load_warnings(conn, run_id))
 

@@ -33,7 +33,7 @@ _CAN_ASSEMBLE = (RunState.RUNNING, *_CAN_VALIDATE)  # a canary is made of the fi
 class Candidates(Store):
     """Candidates, measurements and verdicts."""
 
-    def intend_candidate(
+    def intend(
         self, run_id: str, digest: str, actor: Actor, detail: Mapping[str, Any] | None = None
     ) -> CandidateRecord:
         """Say that the next candidate, made of the adopted set ``digest``, is about to be assembled."""
@@ -52,7 +52,7 @@ class Candidates(Store):
 
         return self._write(actor, work)
 
-    def record_candidate(
+    def record(
         self,
         run_id: str,
         n: int,
@@ -74,7 +74,7 @@ class Candidates(Store):
 
         return self._write(actor, work)
 
-    def abandon_candidate(self, run_id: str, n: int, actor: Actor, why: str = "") -> CandidateRecord:
+    def abandon(self, run_id: str, n: int, actor: Actor, why: str = "") -> CandidateRecord:
         """Say that this candidate will not be used; the same again changes nothing."""
 
         def work(tx: Tx) -> CandidateRecord:
@@ -85,14 +85,14 @@ class Candidates(Store):
 
         return self._write(actor, work)
 
-    def candidates(self, run_id: str) -> tuple[CandidateRecord, ...]:
+    def list(self, run_id: str) -> tuple[CandidateRecord, ...]:
         """Every candidate of the run, oldest first."""
         query = select(candidate).where(candidate.c.run_id == run_id).order_by(candidate.c.n)
         return self._read(lambda conn: tuple(_candidate_from_row(row) for row in conn.execute(query)))
 
-    def latest_candidate(self, run_id: str) -> CandidateRecord | None:
+    def latest(self, run_id: str) -> CandidateRecord | None:
         """The newest candidate, whatever its state."""
-        found = self.candidates(run_id)
+        found = self.list(run_id)
         return found[-1] if found else None
 
     def record_measurements(self, run_id: str, n: int, measurements: Iterable[MeasurementRecord], actor: Actor) -> int:

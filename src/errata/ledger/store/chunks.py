@@ -167,7 +167,7 @@ class Chunks(Store):
 
         return self._write(actor, work)
 
-    def release(self, attempt: AttemptRecord, *, actor: Actor, reason: str = "interrupted") -> bool:
+    def give_back(self, attempt: AttemptRecord, *, actor: Actor, reason: str = "interrupted") -> bool:
         """Give the chunk back, as an interrupted worker does; False when it was no longer this attempt's."""
 
         def work(tx: Tx) -> bool:
@@ -182,7 +182,7 @@ class Chunks(Store):
 
         return self._write(actor, work)
 
-    def reclaim_chunks(self, run_id: str, *, actor: Actor, reason: str) -> int:
+    def reclaim(self, run_id: str, *, actor: Actor, reason: str) -> int:
         """Take every chunk in flight from its worker, which learns it at its next heartbeat; returns how many."""
 
         def work(tx: Tx) -> int:

@@ -19,9 +19,7 @@ from errata.model.audit import Actor
 class RunFacts(Store):
     """Written once, never changed."""
 
-    def record_fact(
-        self, run_id: str, name: str, value: Mapping[str, Any], actor: Actor
-    ) -> tuple[Mapping[str, Any], bool]:
+    def record(self, run_id: str, name: str, value: Mapping[str, Any], actor: Actor) -> tuple[Mapping[str, Any], bool]:
         """Keep a fact; whoever comes second gets the first one's and True."""
 
         def work(tx: Tx) -> tuple[Mapping[str, Any], bool]:
@@ -39,7 +37,7 @@ class RunFacts(Store):
         """What committed publications owe and nobody has paid: run, publication, ``owed.<id>``; oldest first."""
         return self._read(lambda conn: _load_outbox(conn, table))
 
-    def facts(self, run_id: str) -> dict[str, Mapping[str, Any]]:
+    def list(self, run_id: str) -> dict[str, Mapping[str, Any]]:
         """Every fact of a run, by name."""
         return self._read(lambda conn: load_facts(conn, run_id))
 

@@ -41,20 +41,20 @@ class TableGuards(Store):
 
         return self._write(actor, work)
 
-    def guard(self, table_uuid: str) -> str | None:
+    def get(self, table_uuid: str) -> str | None:
         """The snapshot of the table's guard branch, as last recorded."""
         query = select(guard.c.snapshot_id).where(guard.c.table_uuid == table_uuid).order_by(guard.c.id.desc())
         return self._read(lambda conn: conn.execute(query.limit(1)).scalar())
 
-    def guard_at(self, table_uuid: str, at: str) -> str | None:
+    def get_at(self, table_uuid: str, at: str) -> str | None:
         """The snapshot of the table's guard branch as it was known at that time."""
         where = (guard.c.table_uuid == table_uuid) & (guard.c.at <= at)
         query = select(guard.c.snapshot_id).where(where).order_by(guard.c.id.desc())
         return self._read(lambda conn: conn.execute(query.limit(1)).scalar())
 
-    def record_guard(self, table_uuid: str, snapshot_id: str, actor: Actor, table: str | None = None) -> None:
+    def record(self, table_uuid: str, snapshot_id: str, actor: Actor, table: str | None = None) -> None:
         """Remember the guard of this table; the same again changes nothing."""
-        if self.guard(table_uuid) == snapshot_id:
+        if self.get(table_uuid) == snapshot_id:
             return
 
         def work(tx: Tx) -> None:

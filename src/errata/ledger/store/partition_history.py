@@ -29,7 +29,7 @@ class PartitionHistory(Store):
         """The current truth of each partition that Errata ever published."""
         return self._read(lambda conn: find_current(conn, table, partitions))
 
-    def acceptance_history(self, table: str, partition: str) -> tuple[AcceptanceRecord, ...]:
+    def history(self, table: str, partition: str) -> tuple[AcceptanceRecord, ...]:
         """Everything that happened to this partition, oldest first."""
         where = (acceptance.c.table_name == table) & (acceptance.c.partition == partition)
         query = select(acceptance).where(where).order_by(acceptance.c.seq)
@@ -51,7 +51,7 @@ class PartitionHistory(Store):
         wanted = set(partitions)
         return self._read(lambda conn: {name: n for name, n in conn.execute(query).tuples() if name in wanted})
 
-    def partition_states(self, run_id: str) -> dict[str, PartitionState]:
+    def states(self, run_id: str) -> dict[str, PartitionState]:
         """What became of each of the run's partitions."""
         return self._read(lambda conn: find_partition_states(conn, find_run(conn, run_id)))
 

@@ -16,14 +16,14 @@ from errata.ledger.store.base import Store
 class Parts(Store):
     """Content by digest."""
 
-    def put_part(self, content: bytes) -> str:
+    def put(self, content: bytes) -> str:
         """Keep these bytes; idempotent. Returns their digest."""
         digest = sha256(content)
         if not self._read(lambda conn: _has_part(conn, digest)):
             self._database.write(lambda tx: save_parts(tx, [content]))
         return digest
 
-    def get_part(self, digest: str) -> bytes:
+    def get(self, digest: str) -> bytes:
         """The bytes of this digest, hashed again."""
         return self._read(lambda conn: load_part(conn, digest))
 

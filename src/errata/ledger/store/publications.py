@@ -49,7 +49,7 @@ _PUBLISHED_STATES = frozenset({RunState.PUBLISHED, RunState.PART_PUBLISHED, RunS
 class Publications(Store):
     """Intents and outcomes."""
 
-    def intend_publication(
+    def intend(
         self,
         run_id: str,
         kind: PublicationKind,
@@ -132,7 +132,7 @@ class Publications(Store):
 
         return self._write(actor, work)
 
-    def renew_publication(self, pub_id: str, lease_seconds: float) -> bool:
+    def renew(self, pub_id: str, lease_seconds: float) -> bool:
         """Prolong the lease of an open intent; False when it was settled."""
 
         def work(tx: Tx) -> bool:
@@ -145,7 +145,7 @@ class Publications(Store):
 
         return self._database.write(work)
 
-    def settle_publication(
+    def settle(
         self,
         pub_id: str,
         outcome: PublicationOutcome,
@@ -183,33 +183,33 @@ class Publications(Store):
 
         return self._write(actor, work)
 
-    def has_publication(self, pub_id: str) -> bool:
+    def exists(self, pub_id: str) -> bool:
         """Whether this ledger has a publication or rollback of this id, whatever became of it."""
         query = select(publication.c.pub_id).where(publication.c.pub_id == pub_id)
         return self._read(lambda conn: conn.execute(query).first() is not None)
 
-    def publication(self, pub_id: str) -> PublicationRecord:
+    def get(self, pub_id: str) -> PublicationRecord:
         """The publication or rollback of this id."""
         return self._read(lambda conn: find_publication(conn, pub_id))
 
-    def publication_detail(self, pub_id: str) -> dict[str, Any]:
+    def detail(self, pub_id: str) -> dict[str, Any]:
         """The latest detail of the intent."""
         content = self._read(lambda conn: load_part(conn, find_publication(conn, pub_id).detail))
         found: dict[str, Any] = json.loads(content)
         return found
 
-    def publications(self, run_id: str) -> tuple[PublicationRecord, ...]:
+    def list(self, run_id: str) -> tuple[PublicationRecord, ...]:
         """Publications and rollbacks of the run, oldest first."""
         query = select(publication).where(publication.c.run_id == run_id).order_by(publication.c.n)
         return self._read(lambda conn: load_publications(conn, query))
 
-    def committed_publications(self, table: str) -> tuple[str, ...]:
+    def list_committed(self, table: str) -> tuple[str, ...]:
         """The ids of everything that was published or rolled back on this table, by any run; oldest first."""
         landed = publication.c.state == PublicationState.COMMITTED.value
         query = select(publication.c.pub_id).where(publication.c.table_name == table, landed)
         return self._read(lambda conn: tuple(conn.execute(query.order_by(publication.c.audit_seq)).scalars()))
 
-    def open_publications(self, table: str | None = None, run_id: str | None = None) -> tuple[PublicationRecord, ...]:
+    def list_open(self, table: str | None = None, run_id: str | None = None) -> tuple[PublicationRecord, ...]:
         """Intents that nobody settled yet."""
         return self._read(lambda conn: load_publications(conn, select_open_publications(table, run_id)))
 

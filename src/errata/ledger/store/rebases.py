@@ -35,7 +35,7 @@ _CAN_REBASE = (RunState.STAGED, RunState.VALIDATED)
 class Rebases(Store):
     """Runs that go back to work."""
 
-    def record_rebase(
+    def record(
         self, run_id: str, n: int, value: Mapping[str, Any], chunks: Sequence[Chunk], parts: Mapping[str, bytes],
         actor: Actor,
     ) -> RunRecord:  # fmt: skip
@@ -77,11 +77,11 @@ class Rebases(Store):
 
         return self._write(actor, work)
 
-    def rebase_facts(self, run_id: str) -> tuple[Mapping[str, Any], ...]:
+    def facts(self, run_id: str) -> tuple[Mapping[str, Any], ...]:
         """The recorded facts of the run's rebases, oldest first."""
         return self._read(lambda conn: _rebase_facts(conn, run_id))
 
-    def rebases(self, run_id: str) -> tuple[Rebase, ...]:
+    def list(self, run_id: str) -> tuple[Rebase, ...]:
         """Every rebase of the run with its input pins, oldest first."""
         return self._read(
             lambda conn: tuple(

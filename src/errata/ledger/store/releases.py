@@ -31,7 +31,7 @@ _AUTOMATIC: ReleaseKind = "automatic"
 class Releases(Store):
     """What people, or a clean gate, let out."""
 
-    def record_release(
+    def record(
         self,
         run_id: str,
         subject: Mapping[str, Any],
@@ -82,7 +82,7 @@ class Releases(Store):
 
         return self._write(actor, work)
 
-    def releases(self, run_id: str) -> tuple[ReleaseRecord, ...]:
+    def list(self, run_id: str) -> tuple[ReleaseRecord, ...]:
         """Releases of the run, oldest first."""
         query = select(released).where(released.c.run_id == run_id).order_by(released.c.id)
         return self._read(lambda conn: tuple(_release_from_row(row) for row in conn.execute(query)))

@@ -14,30 +14,24 @@ from errata.canonical import from_plain, parse_strict_json, sha256
 from errata.errors import ManifestTampered, NotFound, StateRefused, UsageError
 from errata.ledger.audit.chain import (
     append_entry,
-    find_uncovered_since,
-    load_entries,
-    read_hash,
-    read_head,
-    verify_chain,
 )
-from errata.ledger.audit.excerpt import AuditExcerpt, load_excerpt
 from errata.ledger.db.database import Tx
 from errata.ledger.privacy.pseudonyms import current_registry, is_as_stored, is_pseudonym
-from errata.ledger.records import AuditCheck, RunRecord
+from errata.ledger.records import RunRecord
 from errata.ledger.schema.definition import chunk as chunk_table
 from errata.ledger.schema.definition import manifest as manifest_table
 from errata.ledger.schema.definition import run as run_table
 from errata.ledger.store.base import Refusal, Store, find_run, move_run, require_state, run_from_row, to_json_text
 from errata.ledger.store.parts import digest_content, save_parts
-from errata.model.audit import Actor, AuditEntry, Head
+from errata.model.audit import Actor
 from errata.model.manifest import Chunk, Manifest
 from errata.model.run import RunState
 
 
 class Runs(Store):
-    """Runs, their manifests and the audit log."""
+    """Runs and their manifests."""
 
-    def record_run(
+    def record(
         self,
         run_id: str,
         manifest_bytes: bytes,
@@ -86,11 +80,11 @@ class Runs(Store):
 
         return self._write(actor, work)
 
-    def run(self, run_id: str) -> RunRecord:
+    def get(self, run_id: str) -> RunRecord:
         """The run of this id, or of the only id that begins like this."""
         return self._read(lambda conn: _find_by_prefix(conn, run_id))
 
-    def runs(self, product: str | None = None, states: Collection[RunState] | None = None) -> tuple[RunRecord, ...]:
+    def list(self, product: str | None = None, states: Collection[RunState] | None = None) -> tuple[RunRecord, ...]:
         """Runs, newest first."""
         query = select(run_table).order_by(run_table.c.planned_at.desc(), run_table.c.run_id)
         if product is not None:
@@ -142,57 +136,6 @@ class Runs(Store):
             return move_run(tx, run, to, actor, name, body)
 
         return self._write(actor, work)
-
-    def record_refusal(
-        self, run_id: str | None, actor: Actor, action: str, reason: str, body: Mapping[str, Any] | None = None
-    ) -> AuditEntry:
-        """Audit a refusal that was decided elsewhere."""
-        full = {**(body or {}), "attempted": action, "reason": reason}
-        return self._database.write(lambda tx: append_entry(tx, actor, "refused", run_id, full))
-
-    def note(self, run_id: str | None, actor: Actor, action: str, body: Mapping[str, Any] | None = None) -> AuditEntry:
-        """Add a plain audit entry."""
-        return self._database.write(lambda tx: append_entry(tx, actor, action, run_id, body))
-
-    def audit_entries(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
-        """Entries as they are stored and hashed, oldest first; with ``limit`` the newest of them."""
-        return self._read(lambda conn: load_entries(conn, run_id, limit))
-
-    def audit_excerpt(self, run_id: str) -> AuditExcerpt:
-        """The audit from this run's first entry to the head, what others' entries say left out."""
-        return self._read(lambda conn: load_excerpt(conn, find_run(conn, run_id).run_id))
-
-    def scalar(self, query: str) -> Any:
-        """The first value of a query that only reads; for health signals."""
-        return self._read(lambda conn: _read_scalar(conn, query))
-
-    def verify_audit(self, heads: Sequence[Head] = ()) -> AuditCheck:
-        """Check the whole chain, against heads that were kept elsewhere too, and the rows against it."""
-        return self._read(lambda conn: verify_chain(conn, heads))
-
-    def audit_head(self) -> tuple[int, str, str]:
-        """Number, hash and time of the last entry."""
-        return self._read(read_head)
-
-    def audit_hash(self, seq: int) -> str | None:
-        """The hash of an entry; None when there is no such entry."""
-        return self._read(lambda conn: read_hash(conn, seq))
-
-    def uncovered_since(self, seq: int) -> str | None:
-        """When the first publication or rollback after this entry was settled; None when there is none."""
-        return self._read(lambda conn: find_uncovered_since(conn, seq))
-
-
-def _read_scalar(conn: Connection, query: str) -> Any:
-    # PostgreSQL reads in a transaction that is read only; SQLite has to be told
-    is_sqlite = conn.dialect.name == "sqlite"
-    if is_sqlite:
-        conn.exec_driver_sql("PRAGMA query_only = ON")
-    try:
-        return conn.exec_driver_sql(query).scalar()
-    finally:
-        if is_sqlite:
-            conn.exec_driver_sql("PRAGMA query_only = OFF")
 
 
 def load_verified_manifest(conn: Connection, run: RunRecord) -> bytes:
