@@ -16,7 +16,7 @@ import pytest
 from errata.errors import EngineError, ErrataError
 from errata.evidence.keys import generate_key_pair
 from errata.failpoints import arm
-from spark import test_erased, test_modes, test_new_columns, test_quarantine
+from spark import test_erasure, test_modes, test_new_columns, test_quarantine
 from support.world import PRODUCT, TABLE, World
 
 __all__ = ["STORIES", "Step", "Story", "Telling"]
@@ -166,7 +166,7 @@ def _erase(telling: Telling) -> None:
 
 def _are_listed(telling: Telling) -> None:
     assert telling.world.client.erase(["nobody here", "nor here"], reason="again", as_="bo").already == 2
-    rows = telling.world.sql(f"SELECT * FROM {test_erased.LIST}")
+    rows = telling.world.sql(f"SELECT * FROM {test_erasure.LIST}")
     # a request that the catalog got late may list someone twice, which nothing counts
     assert len({tuple(row) for row in rows}) == 2
 
@@ -202,8 +202,8 @@ def _no_shadow(telling: Telling) -> None:
 def _governed(make: Callable[..., World], place: Path) -> World:
     key = place / "key"
     generate_key_pair(key)
-    project = f'erasure: {{table: {test_erased.LIST}, key: "{key}"}}\n'
-    return make(product=test_erased.NAMES_SUBJECTS, project=project, days=1)
+    project = f'erasure: {{table: {test_erasure.LIST}, key: "{key}"}}\n'
+    return make(product=test_erasure.NAMES_SUBJECTS, project=project, days=1)
 
 
 def _poisoned(make: Callable[..., World], _place: Path) -> World:

@@ -1,4 +1,4 @@
-"""What lets a publication go ahead: every precondition again, on today's roles, and a release that still counts.
+"""Authorise a publication: check every precondition again, with the roles of today and a release that still counts.
 
 A person who publishes without a release gives one by that deed. A service account needs one, or a product that
 publishes by itself when its gate found nothing.

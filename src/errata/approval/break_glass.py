@@ -1,4 +1,4 @@
-"""Break-glass: one person decides alone, says why, and everyone hears of it.
+"""Break-glass: one person decides alone, gives a reason, and everyone is alarmed.
 
 It stands for the second person and the quorum, never for the gate, the digests or the conflict checks. The decision
 is recorded first and the alarm follows; an alarm that a crash cut off is made up for by the next command of the run,

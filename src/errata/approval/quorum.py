@@ -1,4 +1,4 @@
-"""Approvals of a run against the project of today: who counts, what they amount to, what is still missing.
+"""Quorum: who approved, whose approval counts today, and who is still missing.
 
 Roles, teams and aliases are read from the project file as it is now; quorum, owner and age are those that the plan
 sealed. Age is measured by the ledger's clock.

@@ -1,4 +1,4 @@
-"""What there is to release, and which releases count: the newest verdict and candidate against those of the ledger.
+"""What a release covers, and which releases still count: the newest verdict and candidate against the ledger.
 
 Reads the ledger and the project; decides by the pure rules of :mod:`errata.approval.release`.
 """

@@ -1,4 +1,4 @@
-"""The next command after each state of a run. Pure."""
+"""The command to type next, by the state of a run. Pure."""
 
 from __future__ import annotations
 

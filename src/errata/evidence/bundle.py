@@ -1,4 +1,4 @@
-"""A bundle: the members, a signed index of them, and one file that is made of both. Pure, but for the key it is handed.
+"""Build a bundle: the members, a signed index of them, one file. Pure except for the key it is given.
 
 The file is a zip whose members are stored, sorted and without times, so the same evidence is always the same bytes and
 nothing has to be decompressed to look at it. It is read and judged by :mod:`errata.evidence.verifier` alone.

@@ -1,4 +1,4 @@
-"""What evidence of one run consists of, and under which names. Pure: values in, bytes out.
+"""Files of an evidence bundle and their names. Pure: values in, bytes out.
 
 Names are made of fixed words, numbers and digests, never of what a person typed or of a partition's value. What was
 hashed before (the manifest, its parts, the intents, the numbers of a candidate, what audit entries say) is carried as

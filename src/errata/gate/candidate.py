@@ -1,4 +1,4 @@
-"""Candidates: exactly the adopted files of some chunks as one snapshot, and its numbers, measured once."""
+"""The candidate: the adopted files of chunks as one snapshot, measured once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other thresholds for rules that were measured already: what may change without a scan, and what changed. Pure.
+"""Judge measured rules by other thresholds: what may change without a scan, and what changed.
 
 A threshold decides about a number; everything else about a rule decides which number. Only the former may change after
 a run was measured, and a rule can neither come nor go.

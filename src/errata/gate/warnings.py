@@ -1,4 +1,4 @@
-"""Acceptances: a person takes responsibility for what was found, not for the name of a rule.
+"""Accepted warnings: an approver accepts what was found, not the name of a rule.
 
 An acceptance holds the digest of the findings that it is about: partitions, values and messages, which contain the
 thresholds. It counts for a verdict only while the rule warns of exactly that; a new candidate with other numbers, or

@@ -1,4 +1,4 @@
-"""What a correction changes: the values of a diff, and sums over them. Pure.
+"""Values of a diff, and sums over them. Pure.
 
 A partition is compared by the product's key where the key is unique on both sides, else row by row as a multiset, in
 which a change shows as one row removed and one added. ``method`` says which. A value that moved within its declared

@@ -1,4 +1,4 @@
-"""What the worker needs from an engine."""
+"""Ports for computing chunks and staging their output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the worker needs from an engine."""
+"""Ports for erased data subjects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the worker needs from an engine."""
+"""Ports for the user's own hooks: health probes, the break-glass alarm, progress."""
 
 from __future__ import annotations
 

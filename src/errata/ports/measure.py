@@ -1,4 +1,4 @@
-"""What validation asks of an engine, and the values that cross that border. Pure."""
+"""Ports for measuring a candidate, and the values that cross that border. Pure."""
 
 from __future__ import annotations
 

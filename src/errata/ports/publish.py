@@ -1,4 +1,4 @@
-"""What the publisher needs: one version of the table at a time, and a log of intents.
+"""Ports for publishing: one version of the table at a time, and a log of intents.
 
 ``TableVersion`` is the heart of it. Everything about one try — the check, the difference, the commit — comes from one
 metadata version; its commit is a compare-and-swap on that version, without retries.

@@ -1,4 +1,4 @@
-"""What the planner asks of tables, files and the ledger: read-only ports and the facts they return."""
+"""Ports for reading and tagging tables and source files, and the values they return."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows a publication on other tables: its correction rows, the view of what is accepted.
+"""Outbox: work owed after a commit, such as correction rows and the view of current output.
 
 It is owed on the record before the commit and done on the record after it, and each part can be repeated without doing
 it twice. So a process that dies in between leaves a debt, which the next command on the table pays.

@@ -1,4 +1,4 @@
-"""Publication in groups: what goes next, when, and what stops it. Reads the ledger and the health signals.
+"""Publication groups: what goes next, when, and what stops it.
 
 The hold counts from the last publication of the run that landed, on the ledger's clock. A rollback of anything that the
 run published stops the groups, and so does ``errata pause``, until a person lets them go on with ``errata resume``.

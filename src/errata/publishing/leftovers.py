@@ -1,4 +1,4 @@
-"""Cleanup: refs, shadows and quarantine tables that nothing needs any more; never what a worker may still write to."""
+"""What a finished run leaves behind: refs, shadows and quarantine tables, and which of them nothing needs any more."""
 
 from __future__ import annotations
 

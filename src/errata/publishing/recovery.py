@@ -1,4 +1,4 @@
-"""Every command begins here: open intents are settled by looking at the table, and the guard is watched.
+"""Recovery: close intents that a killed process left open, by looking at the table; `LedgerLog` records intents.
 
 An intent whose owner still works on it is left alone; one whose lease is over, whose process on this host is gone, or
 which this very process gave up, is closed behind a fence.

@@ -1,4 +1,4 @@
-"""What commands share: the partitions they name, conflicts that the audit hears of, refs of tables that may be gone."""
+"""Shared by commands: the partitions they name, audited conflicts, refs of a table that may be gone."""
 
 from __future__ import annotations
 

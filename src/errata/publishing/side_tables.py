@@ -1,4 +1,4 @@
-"""Publish and roll back where the target is left alone: correction events, and versions side by side."""
+"""Publish and roll back beside the target: correction events, and versions side by side."""
 
 from __future__ import annotations
 

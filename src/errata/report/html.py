@@ -1,4 +1,4 @@
-"""Tables and small pieces that every section uses. Pure."""
+"""HTML elements, escaped, and the tables that every section uses. Pure."""
 
 from __future__ import annotations
 

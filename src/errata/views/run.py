@@ -1,4 +1,4 @@
-"""What became of the work: chunks, the verdict of the gate, rows that were set aside. Pure."""
+"""Answers about computing: states, chunks, the verdict of the gate, rows set aside. Pure."""
 
 from __future__ import annotations
 

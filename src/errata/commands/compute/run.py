@@ -1,4 +1,4 @@
-"""The worker: join a run, compute chunks until nothing is left, survive being killed at any point.
+"""`errata run`: join a run as a worker and compute chunks until nothing is left.
 
 Here is what comes before the loop (state, pins, the run branch, the proof of determinism) and after it (staged, failed
 or left for others). One process, one Spark session, up to N chunks in flight, each in its own thread and with its own

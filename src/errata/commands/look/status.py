@@ -1,4 +1,4 @@
-"""Status and the stored plan: reading only, and never a JVM."""
+"""`errata status`: all runs, or one with its calendar; reads only, and never starts a JVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person's decision over a sealed plan, and the control of a run: approve, decline, pause, resume, cancel, retry."""
+"""`errata approve` and `errata decline`: a person's decision about a sealed plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan: facts, verdicts, a sealed manifest in the ledger, then the pins. Everything before the record only reads."""
+"""`errata plan`: read the tables, judge, seal the manifest in the ledger, then tag the pinned snapshots."""
 
 from __future__ import annotations
 

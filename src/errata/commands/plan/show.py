@@ -1,4 +1,4 @@
-"""Plans as views, whether fresh from the planner or read back from the ledger. Pure but for reading the ledger."""
+"""`errata show`: a plan as a view, fresh or read back from the ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diff: the candidate against what main held when it was made."""
+"""`errata diff`: the candidate against what main held when it was made."""
 
 from __future__ import annotations
 

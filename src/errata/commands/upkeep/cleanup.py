@@ -1,4 +1,4 @@
-"""Cleanup: refs, shadows and quarantine tables that nothing needs any more; never what a worker may still write to."""
+"""`errata cleanup`: remove what finished runs left behind; never what a worker may still write to."""
 
 from __future__ import annotations
 

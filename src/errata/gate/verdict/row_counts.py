@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
 
-from errata.gate.row_accounts import CHUNK, RowAccount, build_account, chunk_measure
 from errata.gate.verdict.findings import BLOCK, OK, SEVERITY, WARN, CandidateSummary, MeasurementIndex
+from errata.gate.verdict.row_account import CHUNK, RowAccount, build_account, chunk_measure
 from errata.gate.verdict.thresholds import Limit
 from errata.model.manifest import InputPin, Manifest
 from errata.model.partition import WHOLE

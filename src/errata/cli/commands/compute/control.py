@@ -1,4 +1,4 @@
-"""Commands that compute: run, pause, resume, cancel, retry."""
+"""`errata pause`, `resume`, `cancel`, `retry`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that compute: run, pause, resume, cancel, retry."""
+"""`errata run`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that prints how a worker is started on a cluster: submit. Starts and writes nothing."""
+"""`errata submit`: print how to start a worker on a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands about what was: runs and what was accepted when, and who wrote to a partition."""
+"""`errata history`."""
 
 from __future__ import annotations
 

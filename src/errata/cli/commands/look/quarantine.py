@@ -1,4 +1,4 @@
-"""The command that shows what a run set aside: quarantine."""
+"""`errata quarantine`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that look, and the one that tidies up: status, why, cleanup."""
+"""`errata status`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands before any work: try, plan, show, approve, decline."""
+"""`errata show`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that makes the page a reviewer signs: report. Touches: the file it is told to write."""
+"""`errata report`: write the page that a reviewer signs."""
 
 from __future__ import annotations
 

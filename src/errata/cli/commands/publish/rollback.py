@@ -1,4 +1,4 @@
-"""Commands that judge and release: validate, diff, release, publish, rollback."""
+"""`errata rollback`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that judge and release: validate, diff, release, publish, rollback."""
+"""`errata validate`."""
 
 from __future__ import annotations
 

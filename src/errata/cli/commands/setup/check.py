@@ -1,4 +1,4 @@
-"""Commands around a project: init, adopt, check, doctor, jars."""
+"""`errata check`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the doctor can say when there is no project to open. Touches: the jar cache, to read."""
+"""`errata doctor`, also where there is no project to open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of the audit and of the ledger under it: verify, log, head, keygen, erase-person, roles."""
+"""`errata audit verify`, `log`, `head`, `keygen`, `erase-person`."""
 
 from __future__ import annotations
 

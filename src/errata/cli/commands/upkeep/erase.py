@@ -1,4 +1,4 @@
-"""Commands about those whom rows are about: erase add."""
+"""`errata erase add`: record data subjects to erase."""
 
 from __future__ import annotations
 
