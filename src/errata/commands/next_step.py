@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from errata.model.partition import Grain, format_partition_list
 from errata.model.run import RunState
 
 if TYPE_CHECKING:
@@ -41,16 +43,30 @@ def suggest_after_review(status: StatusView) -> tuple[str, ...]:
     return (status.next,) if status.next else ()
 
 
-def _approve_command(run: RunRecord, quorum: QuorumView | None) -> str:
+def approve_command(run: RunRecord, quorum: QuorumView | None) -> str:
     """Approvals that no longer suffice stand before the next deed that needs them."""
     is_needed = run.state in (S.APPROVED, S.VALIDATED, S.PART_PUBLISHED)
     lacking = quorum is not None and not quorum.met and is_needed
     return f"errata approve {run.run_id} --digest {run.manifest_digest}" if lacking else ""
 
 
-def _resume_command(run: RunRecord, groups: GroupsView | None) -> str:
+def resume_command(run: RunRecord, groups: GroupsView | None) -> str:
     """Groups that were stopped go on when someone says so."""
     return f"errata resume {run.run_id}" if groups is not None and groups.stopped else ""
+
+
+def conflict_command(run: RunRecord, grain: Grain, unpublished: Sequence[str], written: Collection[str]) -> str:
+    """The command for a run into whose unpublished partitions others wrote: publish the rest, or plan those again.
+
+    Empty where nobody wrote, or where the run is not ready to be published.
+    """
+    blocked = [name for name in unpublished if name in written]
+    if not blocked or run.state not in (S.VALIDATED, S.PART_PUBLISHED):
+        return ""
+    if rest := [name for name in unpublished if name not in written]:
+        return f"errata publish {run.run_id} --partitions {format_partition_list(grain, rest)}"
+    listed = format_partition_list(grain, blocked)
+    return f'errata plan {run.product} --partitions {listed} --supersede {run.run_id} --reason "…"'
 
 
 def next_command(run: RunRecord, counts: ChunkCounts, last_move: str) -> str:

@@ -32,6 +32,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+__all__ = [
+    "INDEX",
+    "PAYLOAD_TYPE",
+    "PREDICATE",
+    "STATEMENT",
+    "Problem",
+    "Report",
+    "archive",
+    "lines",
+    "unusable",
+    "verify",
+]
+
 STATEMENT = "https://in-toto.io/Statement/v1"
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 PREDICATE = "urn:errata:evidence:1"

@@ -91,7 +91,10 @@ def _classify_live_changes(
 def _live_write_view(commit: Commit, names: Sequence[str], target: TargetPin) -> LiveWriteView:
     at = datetime.fromtimestamp(commit.at_ms / 1000, UTC).isoformat(timespec="seconds")
     partitions = sort_oldest_first(target.grain, names)
-    return LiveWriteView(commit.snapshot_id, at, commit.application, commit.operation, partitions)
+    run = commit.summary.get("errata.run")  # a publication of another run
+    return LiveWriteView(
+        commit.snapshot_id, at, f"errata {run}" if run else commit.application, commit.operation, partitions
+    )
 
 
 def _record_new(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -88,6 +88,28 @@ def test_status_records_each_commit_once_whoever_saw_it_first(place: Place):
     view = place.house.client.status(place.house.run.run_id)
     assert [(one.snapshot_id, one.seen_by) for one in view.live_writes] == [("71", "approve"), ("72", "status")]
     assert place.entries() == [("approve", ("71",)), ("status", ("72",))]
+
+
+def test_a_publication_of_another_run_is_named_by_that_run(place: Place):
+    """A correction that overtook this one is no unknown job."""
+    made = Commit("71", "overwrite", 1_770_000_000_000, "unknown", {DAYS[0]: Touch(added_rows=3)})
+    place.table.commits_made.append(replace(made, summary={"errata.run": "bf-later"}))
+    place.table.files[DAYS[0]] = (ExpectedFile("/lake/71.parquet", 3, "data"),)
+    (write,) = place.house.client.status(place.house.run.run_id).live_writes
+    assert write.application == "errata bf-later"
+
+
+def test_status_names_a_command_that_is_not_refused_for_a_live_write(place: Place):
+    """The rest can be published; where nothing is left, the partitions are planned again."""
+    place.house.approve("bo")
+    place.house.judged()
+    run = place.house.run.run_id
+    assert place.house.client.status(run).next == f"errata publish {run}"
+    place.table.write("71", DAYS[0])
+    assert place.house.client.status(run).next == f"errata publish {run} --partitions {DAYS[1]}"
+    place.table.write("72", DAYS[1])
+    again = f"errata plan {place.house.run.product} --partitions {DAYS[0]}..{DAYS[1]} --supersede {run}"
+    assert place.house.client.status(run).next.startswith(again)
 
 
 def test_a_main_that_did_not_move_costs_one_look_at_its_refs(place: Place):

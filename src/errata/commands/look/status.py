@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from errata.approval.break_glass import find_last_break_glass
 from errata.approval.quorum import approvals_view, current_quorum_view
 from errata.approval.release import find_release_digest, name_releaser, released_view
 from errata.commands.look.quarantine import rows_by_input
-from errata.commands.next_step import _approve_command, _resume_command, next_command
+from errata.commands.next_step import approve_command, conflict_command, next_command, resume_command
 from errata.commands.plan.show import counts_view, failures_view, stored_plan_view
 from errata.errors import ErrataError
 from errata.gate.row_accounts import list_adopted_attempts
@@ -35,6 +35,7 @@ from errata.publishing.live_writes import read_live_writes
 from errata.publishing.preview_state import read_newest_preview
 from errata.publishing.set_back import find_set_backs
 from errata.views import FreezeView, PartitionView, PlanView, RunLine, SetBackView, StatusView
+from errata.views.live_writes import LiveWriteView
 from errata.worker.budget import cost_view
 from errata.workspace import Workspace
 
@@ -62,6 +63,7 @@ def build_status(workspace: Workspace, actor: Actor, run_id: str | None) -> Stat
     now_ms, quorum = workspace.ledger.now_ms(), current_quorum_view(workspace, run, manifest)
     groups = groups_view(workspace, run, manifest)
     set_back, unknown = _find_own_set_backs(workspace, run)
+    live_writes = read_live_writes(workspace, run)
     return StatusView(
         run_id=run.run_id,
         product=run.product,
@@ -78,8 +80,9 @@ def build_status(workspace: Workspace, actor: Actor, run_id: str | None) -> Stat
         publications=tuple(_publication_view(p, releases) for p in publications),
         next=(
             (set_back[0].next if set_back else "")
-            or _approve_command(run, quorum)
-            or _resume_command(run, groups)
+            or approve_command(run, quorum)
+            or resume_command(run, groups)
+            or _conflict_command(workspace, run, manifest, live_writes)
             or next_command(run, counts, _find_last_move(workspace, run))
         ),
         warnings=(*unknown, *(one.told for one in set_back), *_list_unfinished(workspace, run, publications)),
@@ -103,9 +106,21 @@ def build_status(workspace: Workspace, actor: Actor, run_id: str | None) -> Stat
         hazards=list_open_hazards(workspace, manifest, run.run_id),
         set_back=set_back,
         rebases=workspace.ledger.rebases.facts(run.run_id),
-        live_writes=read_live_writes(workspace, run),
+        live_writes=live_writes,
         late_inputs=read_late_inputs(workspace, run),
     )
+
+
+def _conflict_command(
+    workspace: Workspace, run: RunRecord, manifest: Manifest, live_writes: Sequence[LiveWriteView]
+) -> str:
+    """What to type instead of a publication that would end as a conflict; where live wins, publish handles it."""
+    if manifest.publish.on_live_write == "live_wins":
+        return ""
+    states = workspace.ledger.partitions.states(run.run_id)
+    unpublished = [name for name in manifest.partitions if states[name] is PartitionState.UNPUBLISHED]
+    written = {name for write in live_writes for name in write.partitions}
+    return conflict_command(run, manifest.target.grain, unpublished, written)
 
 
 def _list_unfinished(workspace: Workspace, run: RunRecord, publications: Iterable[PublicationRecord]) -> Iterator[str]:
