@@ -1,7 +1,7 @@
 """The Client: every command as a method; it receives its ports and knows no adapter.
 
-A method checks who asks, puts the steps in order through :mod:`errata.commands`, and answers a frozen view whose
-fields are those of ``--json``. ``as_`` is the person who acts.
+Each method resolves the acting person, runs the command from :mod:`errata.commands` and returns a frozen view with the
+fields of ``--json``. ``as_`` is the person to act as.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ __all__ = ["Client", "DoctorCheck", "FileProblem", "ProjectTools"]
 
 Partitions = str | Sequence[str] | None
 MAX_NAME_LENGTH = 100
-"""Characters of a person's name."""
+"""Longest name of a person or a live job, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """One thing that must be in order."""
+    """One result of ``errata doctor``."""
 
     name: str
     ok: bool
@@ -79,7 +79,7 @@ class DoctorCheck:
 
 
 class FileProblem(Protocol):
-    """Something wrong in a project file; its text is ``file:line: message``."""
+    """A problem in a project file; its text is ``file:line: message``."""
 
     @property
     def file(self) -> str: ...
@@ -98,33 +98,33 @@ class FileProblem(Protocol):
 
 
 class ProjectTools(Protocol):
-    """What is asked about a project and not about a run."""
+    """Commands about the project itself rather than about a run."""
 
     def doctor(self, *, deep: bool) -> tuple[DoctorCheck, ...]:
-        """Java, jars, catalogs, ledger, guards."""
+        """Check Java, jars, catalogs, ledger and guards."""
 
     def check(self) -> tuple[FileProblem, ...]:
-        """The project files against the transforms and the tables."""
+        """Check the project files against the transforms and the tables."""
 
     def adopt(self, table: str) -> str:
-        """A product file drafted from an existing table."""
+        """Draft a product file from an existing table."""
 
 
 class Client:
-    """One open project."""
+    """One open project; close it, or use it as a context manager."""
 
     def __init__(self, workspace: Workspace, project: ProjectTools) -> None:
         self._workspace = workspace
         self._project = project
-        self._heads: dict[str, str | None] = {}  # by run: main as it was when live writes were looked for
+        self._heads: dict[str, str | None] = {}  # by run id: head of main at the last check for live writes
 
     def redact(self, text: str) -> str:
-        """Text for people, without the values that came from the environment."""
+        """Text for display, without the values that came from the environment."""
         return self._workspace.project.redact(text)
 
     @property
     def log(self) -> str:
-        """Where Java's and Spark's own chatter goes."""
+        """Path of the log file of Java and Spark."""
         return str(self._workspace.engines.log)
 
     def plan(
@@ -146,7 +146,10 @@ class Client:
         dry_run: bool = False,
         as_: str | None = None,
     ) -> PlanView:
-        """Resolve, judge and seal a correction; ``restore`` is the snapshot, tag or time whose content is put back."""
+        """Plan a correction and submit it for approval.
+
+        ``restore`` is the snapshot, tag or time whose content is put back. ``dry_run`` only shows the plan.
+        """
         actor = self._build_actor(as_)
         if restore is not None and kind == "restate":
             kind = "restore"
@@ -173,15 +176,15 @@ class Client:
     def try_out(
         self, product: str, partitions: str | Sequence[str], *, sample: int = 10, as_: str | None = None
     ) -> TryView:
-        """Compute with the code of now, judge and compare; nothing is written."""
+        """Compute partitions with the current code, judge them and compare them with main; nothing is written."""
         return try_partitions(self._workspace, self._build_actor(as_), product, partitions, sample)
 
     def show(self, run_id: str) -> PlanView:
-        """A plan again, from the ledger."""
+        """A plan as stored in the ledger."""
         return status.show_plan(self._workspace, self._build_actor(None), run_id)
 
     def manifest_bytes(self, run_id: str) -> bytes:
-        """The exact bytes that were sealed."""
+        """The exact bytes of the sealed manifest."""
         return self._workspace.ledger.runs.manifest_bytes(
             self._workspace.ledger.runs.get(run_id).run_id, self._build_actor(None)
         )
@@ -189,7 +192,10 @@ class Client:
     def approve(
         self, run_id: str, *, digest: str, note: str = "", break_glass: str | None = None, as_: str | None = None
     ) -> DecisionView:
-        """A second person's yes over the digest; ``break_glass`` is why one person has to do."""
+        """Approve the plan with this digest.
+
+        ``break_glass`` is the reason why one person decides alone, without a second person or the quorum.
+        """
         actor = self._build_actor(as_)
         alone = None if break_glass is None else require_one_line("--break-glass", break_glass)
         return approve.approve(
@@ -197,7 +203,7 @@ class Client:
         )
 
     def decline(self, run_id: str, *, note: str, as_: str | None = None) -> DecisionView:
-        """A person's no, for good."""
+        """Decline the plan; this is final."""
         return approve.decline(self._workspace, self._build_actor(as_), run_id, require_one_line("--note", note))
 
     def run(self, run_id: str, *, parallel: int = 2, max_chunks: int | None = None, as_: str | None = None) -> RunView:
@@ -205,19 +211,19 @@ class Client:
         return run.run_chunks(self._workspace, self._build_actor(as_), run_id, parallel=parallel, max_chunks=max_chunks)
 
     def pause(self, run_id: str, *, as_: str | None = None) -> StateView:
-        """No new chunk is claimed."""
+        """Pause a run: workers claim no new chunk, and no further group is published."""
         return control.pause(self._workspace, self._build_actor(as_), run_id)
 
     def resume(self, run_id: str, *, as_: str | None = None) -> StateView:
-        """Chunks may be claimed again."""
+        """Resume a paused run: chunks may be claimed and groups published again."""
         return control.resume(self._workspace, self._build_actor(as_), run_id)
 
     def cancel(self, run_id: str, *, now: bool = False, as_: str | None = None) -> StateView:
-        """End a run that is not published; ``now`` stops chunks under way too."""
+        """Cancel a run that is not published; ``now`` also stops running chunks."""
         return control.cancel(self._workspace, self._build_actor(as_), run_id, now=now)
 
     def retry(self, run_id: str, *, chunk: str | None = None, as_: str | None = None) -> StateView:
-        """Failed chunks may be claimed again."""
+        """Let failed chunks be claimed again (default: all of them)."""
         return control.retry(self._workspace, self._build_actor(as_), run_id, chunk)
 
     def validate(
@@ -230,18 +236,18 @@ class Client:
     ) -> ValidateView:
         """Assemble, measure and judge the candidate.
 
-        ``thresholds`` is why the thresholds of the product file as it is now should count instead of the sealed ones.
+        ``thresholds`` is the reason for using the thresholds currently in the product file instead of the sealed ones.
         """
         accepted = {check: require_one_line(f"--accept {check}", why) for check, why in (accept or {}).items()}
         because = None if thresholds is None else require_one_line("--thresholds", thresholds)
         return validate.validate_run(self._workspace, self._build_actor(as_), run_id, accepted, because)
 
     def diff(self, run_id: str, *, partitions: Partitions = None, sample: int = 10) -> DiffView:
-        """The candidate against what was accepted before."""
+        """Compare the candidate with the content that it replaces."""
         return diff(self._workspace, self._build_actor(None), run_id, partitions, sample)
 
     def report(self, run_id: str, *, partitions: Partitions = None, sample: int = 20) -> ReportView:
-        """Everything a reviewer decides by; ``errata.report.page.render_page`` makes the HTML of it."""
+        """Everything a reviewer needs to decide; ``errata.report.page.render_page`` renders it as HTML."""
         return build_report(self._workspace, self._build_actor(None), run_id, partitions, sample)
 
     def quarantine(self, run_id: str, *, sample: int = 3) -> QuarantineView:
@@ -249,7 +255,7 @@ class Client:
         return quarantine.read_quarantine(self._workspace, self._build_actor(None), run_id, sample)
 
     def release(self, run_id: str, *, digest: str | None = None, note: str = "", as_: str | None = None) -> ReleaseView:
-        """A person's yes over candidate, verdict and accepted warnings; after it a service account may publish."""
+        """Release the candidate, its verdict and its accepted warnings; a service account may publish it afterwards."""
         return release.release_run(
             self._workspace, self._build_actor(as_), run_id, digest, require_one_line("--note", note)
         )
@@ -268,10 +274,10 @@ class Client:
     ) -> PublishView:
         """Publish the candidate in one commit, or its next group where the product publishes in groups.
 
-        ``digest`` is the release digest of what a person looked at; anything else is refused. ``break_glass`` is why no
-        second person can be waited for. ``by_itself``: not as a decision of the person who acts; only under a release,
-        or where the product publishes what its gate found nothing in. ``wait`` goes on until every group is published;
-        ``early`` is why a person does not wait for the hold between two groups.
+        ``digest`` is the release digest that the person reviewed; a candidate with another one is refused.
+        ``break_glass`` is the reason for not waiting for a second person. With ``by_itself`` the call is not a decision
+        of the acting person, so it needs a release, or a clean gate of a product that publishes without one. ``wait``
+        continues until every group is published; ``early`` is the reason for skipping the hold between two groups.
         """
         if wait and partitions is not None:
             raise UsageError("publish with partitions and wait was refused; expected one of them: groups come in turn")
@@ -300,31 +306,32 @@ class Client:
         rejected: bool = False,
         as_: str | None = None,
     ) -> DarkView:
-        """Make the candidate readable under a name, and old beside new in a view; main is not touched.
+        """Publish a preview: make the candidate readable under a name; main is not touched.
 
-        ``rejected``: also one that did not pass its gate, under a name that says so.
+        ``compare`` adds a view that shows old and new values. ``rejected`` allows a candidate that did not pass its
+        gate, under a name that says so.
         """
         actor = self._build_actor(as_)
         return preview.publish_preview(self._workspace, actor, run_id, name, compare=compare, rejected=rejected)
 
     def publishes_itself(self, run_id: str, *, as_: str | None = None) -> bool:
-        """Whether a validated run needs no person any more, and whoever acts may publish it."""
+        """Whether a validated run may be published without a release, by the acting person."""
         return authorization.can_publish_unattended(self._workspace, self._build_actor(as_), run_id)
 
     def require_unattended(self, run_id: str, *, as_: str | None = None) -> None:
-        """Refuse before any work what could not publish by itself at the end."""
+        """Refuse a run that could not be published unattended at the end, before any work is done."""
         authorization.require_unattended(self._workspace, self._build_actor(as_), run_id)
 
     def rollback(
         self, run_id: str, *, partitions: Partitions = None, reason: str, as_: str | None = None
     ) -> RollbackView:
-        """Restore what the partitions held before."""
+        """Restore the content that the partitions had before the run was published."""
         return rollback.roll_back_run(
             self._workspace, self._build_actor(as_), run_id, partitions, require_one_line("--reason", reason)
         )
 
     def status(self, run_id: str | None = None) -> StatusView:
-        """All runs, or one."""
+        """Status of one run (default: all runs)."""
         actor = self._build_actor(None)
         watch_guard(self._workspace, actor)
         if run_id is not None:
@@ -345,7 +352,7 @@ class Client:
         since: str | None = None,
         accepted_at: str | None = None,
     ) -> RunsView:
-        """Runs of a product or table, or of all; ``accepted_at``: which of them was the truth at that time."""
+        """Runs of a product or table (default: all); with ``accepted_at``, the runs that were current at that time."""
         if accepted_at is not None:
             if states or person or since:
                 raise UsageError("--accepted-at with another filter was refused; expected a product or table at most")
@@ -353,7 +360,7 @@ class Client:
         return history.list_runs(self._workspace, what, states, person, parse_instant(since) if since else None)
 
     def history(self, table: str, partition: str, *, most: int = history.MAX_COMMITS) -> CommitsView:
-        """Who wrote to a partition, newest first; each with the snapshot that a restore would name."""
+        """Commits to a partition, newest first, each with the snapshot to restore in order to undo it."""
         return history.list_commits(self._workspace, table, partition, most)
 
     def why(self, table: str, partition: str, *, key: Mapping[str, str] | None = None) -> WhyView:
@@ -361,7 +368,7 @@ class Client:
         return why.explain_partition(self._workspace, self._build_actor(None), table, partition, key or {})
 
     def frozen(self, table: str, partitions: lease.Partitions = None, *, wait: str | None = None) -> FrozenView:
-        """What is frozen of these partitions of a governed table; with ``wait`` raises when that does not end."""
+        """Freezes of these partitions; with ``wait``, wait for them to end and raise ``Frozen`` if they do not."""
         if wait is None:
             return lease.describe_freezes(self._workspace, table, partitions)
         return lease.wait_for_freezes(self._workspace, table, partitions, wait)
@@ -375,22 +382,22 @@ class Client:
         name: str | None = None,
         as_: str | None = None,
     ) -> AbstractContextManager[lease.Lease]:
-        """The lease of a live job that writes these partitions: no run freezes them while it is held."""
+        """Lease for a live job that writes these partitions: no run freezes them while it is held."""
         job = None if name is None else require_one_line("name", name, MAX_NAME_LENGTH)
         return lease.acquire_write_lease(
             self._workspace, self._build_actor(as_), table, partitions, wait=wait, name=job
         )
 
     def audit_verify(self, *, heads: Sequence[str | Path] = (), keys: Sequence[str | Path] = ()) -> AuditView:
-        """Recheck the chain, against heads in these files and directories, else in ``evidence.heads``."""
+        """Verify the audit chain against exported heads (default: those in ``evidence.heads``)."""
         return head_export.verify_against_heads(self._workspace, tuple(map(Path, heads)), tuple(map(Path, keys)))
 
     def audit_head(self, output: str | Path | None = None) -> HeadView:
-        """Sign where the chain stands, and keep it in ``evidence.heads`` and in a new file."""
+        """Sign the head of the audit chain, and write it to ``evidence.heads`` and, if given, to a new file."""
         return head_export.export_head(self._workspace, None if output is None else Path(output))
 
     def erase_person(self, name: str, *, reason: str, as_: str | None = None) -> ErasedView:
-        """Forget the name behind a pseudonym and what they wrote; the chain stays valid."""
+        """Erase the name behind a pseudonym and the texts of that person; the audit chain stays valid."""
         return erase.erase_person(
             self._workspace,
             self._build_actor(as_),
@@ -399,7 +406,7 @@ class Client:
         )
 
     def erase(self, subjects: Collection[str], *, reason: str, as_: str | None = None) -> ListedView:
-        """Put subjects on the list of those whose rows are neither published nor brought back."""
+        """Record data subjects as erased: their rows are neither published nor restored."""
         return erase.add_erased_subjects(
             self._workspace, self._build_actor(as_), subjects, require_one_line("--reason", reason)
         )
@@ -412,7 +419,7 @@ class Client:
     def evidence(
         self, run_id: str, *, with_diff: bool = True, as_: str | None = None
     ) -> tuple[evidence.EvidenceView, bytes]:
-        """Everything that proves a run, as the bytes of one signed file; ``errata evidence verify`` judges it."""
+        """Export the evidence of a run as one signed file; ``errata evidence verify`` checks it."""
         return evidence.export_evidence(self._workspace, self._build_actor(as_), run_id, with_diff=with_diff)
 
     def cleanup(self, run_id: str | None = None, *, dry_run: bool = False, as_: str | None = None) -> CleanupView:
@@ -420,19 +427,19 @@ class Client:
         return cleanup.cleanup(self._workspace, self._build_actor(as_), run_id, dry_run=dry_run)
 
     def doctor(self, *, deep: bool = False) -> tuple[DoctorCheck, ...]:
-        """Java, jars, catalogs, ledger, guards."""
+        """Check Java, jars, catalogs, ledger and guards."""
         return self._project.doctor(deep=deep)
 
     def check(self) -> tuple[FileProblem, ...]:
-        """The project files against the transforms and the tables."""
+        """Check the project files against the transforms and the tables."""
         return self._project.check()
 
     def adopt(self, table: str) -> str:
-        """A product file drafted from an existing table."""
+        """Draft a product file from an existing table."""
         return self._project.adopt(table)
 
     def close(self) -> None:
-        """Give back the connections to catalogs and ledger."""
+        """Close the connections to catalogs and ledger."""
         self._workspace.engines.close()
         self._workspace.ledger.close()
 

@@ -1,9 +1,9 @@
-"""Named places where a test may stop, kill or delay the process; off, each costs one look at an empty dict.
+"""Named points where a test may stop, kill or delay the process; when off, each costs one look at an empty dict.
 
-``ERRATA_FAILPOINTS="publish.before_commit=kill"`` in the environment, or :func:`arm` in the same process. Actions:
-``kill`` (SIGKILL to this process), ``raise``, ``pause:<path>`` (creates the file and waits until it is deleted, at
-most 60 s), each optionally ``@n`` for the n-th hit only. Every name is listed in ``NAMES``; an unknown one is an
-error, and a test walks the list so that each boundary is exercised.
+Set ``ERRATA_FAILPOINTS="publish.before_commit=kill"`` in the environment, or use :func:`arm` in the same process.
+Actions: ``kill`` (SIGKILL to this process), ``raise``, ``pause:<path>`` (creates the file and waits until it is
+deleted, at most 60 s), each optionally with ``@n`` for the n-th hit only. ``NAMES`` lists every name; an unknown name
+is an error, and a test walks the list so that each boundary is exercised.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ _armed: dict[str, Callable[[], None]] = {}
 
 
 def failpoint(name: str) -> None:
-    """Do what a test asked for at this point; nothing otherwise."""
+    """Run the action armed at this point, if any."""
     if _armed and (action := _armed.get(name)):
         action()
 
 
 @contextmanager
 def arm(name: str, action: Callable[[], None]) -> Iterator[None]:
-    """Run ``action`` whenever the point is passed inside this block (in this process)."""
+    """Run ``action`` whenever this process passes the point inside the block."""
     _require_known(name)
     _armed[name] = action
     try:

@@ -1,4 +1,4 @@
-"""What every command works with: the project, the ledger, and engines that start only when they are used."""
+"""The context of every command: the project, the ledger, and engines that start only when they are used."""
 
 from __future__ import annotations
 
@@ -32,7 +32,12 @@ from errata.ports.tables import (
 
 
 class Engines(Protocol):
-    """Adapters by port; the first group never starts a JVM, the second does, the third starts Spark."""
+    """Adapters by port, grouped by what they start.
+
+    Everything up to :meth:`code` reads metadata without a JVM, except that ``suppressions`` starts Spark when it has to
+    scan for erased subjects. ``staging``, ``publishing`` and ``beside`` start a JVM. ``content``, ``writer``,
+    ``chunks`` and ``measurer`` start Spark.
+    """
 
     @property
     def targets(self) -> TargetReader: ...
@@ -65,7 +70,7 @@ class Engines(Protocol):
     def erased(self) -> ErasedSubjects: ...
 
     def code(self, product: Product) -> tuple[Code, bytes]:
-        """The project's code as it is now: its description and the zip that will run."""
+        """Description of the project's current code, and the zip that will run."""
 
     @property
     def staging(self) -> StagingTable: ...
@@ -83,7 +88,7 @@ class Engines(Protocol):
     def writer(self) -> SideTableWriter: ...
 
     def hold_to(self, throttle: Throttle) -> None:
-        """Cores and pool of the run at hand; counts for a Spark that is not started yet."""
+        """Set the cores and the scheduler pool of this run; the cores take effect only before Spark has started."""
 
     @property
     def chunks(self) -> ChunkEngine: ...
@@ -99,15 +104,15 @@ class Engines(Protocol):
 
     @property
     def log(self) -> Path:
-        """Where the engines' own chatter goes."""
+        """Log file of the JVM and Spark."""
 
     def close(self) -> None:
-        """Give back connections; safe to repeat."""
+        """Close connections; safe to repeat."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """One project, open for work."""
+    """One open project: its configuration, ledger, engines, clock and output."""
 
     project: Project
     ledger: Ledger
@@ -117,7 +122,7 @@ class Workspace:
     progress: Callable[[str, int, str], ProgressListener]
 
     def product(self, name: str) -> Product:
-        """A product by name."""
+        """The product with this name; raises ``NotFound`` if the project has none."""
         found = self.project.products.get(name)
         if found is None:
             near = difflib.get_close_matches(name, self.project.products, 1)

@@ -1,7 +1,7 @@
-"""Authorise a publication: check every precondition again, with the roles of today and a release that still counts.
+"""Authorise a publication: check every precondition again, with current roles and a release that is still valid.
 
-A person who publishes without a release gives one by that deed. A service account needs one, or a product that
-publishes by itself when its gate found nothing.
+A person who publishes without a release gives one implicitly. A service account needs a release, or a product that
+publishes unattended when its gate is clean.
 """
 
 from __future__ import annotations
@@ -41,16 +41,19 @@ from errata.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Authorization:
-    """What may be published, and by whose decision."""
+    """What may be published, and the release that allows it."""
 
     candidate: CandidateRecord
     files: tuple[DataFile, ...]
     release: ReleaseRecord
-    told: dict[str, Any]  # for the intent, which keeps it
+    told: dict[str, Any]  # recorded with the intent
 
 
 def can_publish_unattended(workspace: Workspace, actor: Actor, run_id: str) -> bool:
-    """Whether a run that was just validated publishes by itself, done by whoever acts; says why not where it might."""
+    """Whether the actor may publish this validated run without a release.
+
+    Narrates the reason when the product allows it but this run or this actor does not qualify.
+    """
     run = workspace.ledger.runs.get(run_id)
     found = load_judged_candidate(workspace, run)
     if run.state is not RunState.VALIDATED or found is None:
@@ -72,7 +75,7 @@ def can_publish_unattended(workspace: Workspace, actor: Actor, run_id: str) -> b
 
 
 def require_unattended(workspace: Workspace, actor: Actor, run_id: str) -> None:
-    """Before any work: may whoever acts publish this run, and does its product want no person?"""
+    """Refuse, before any work, an actor who may not publish this run or a product that needs a release by a person."""
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.PUBLISHER,), "run --publish", run.run_id)
     refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
@@ -97,7 +100,7 @@ def authorize_publication(
     break_glass: str = "",
     by_itself: bool = False,
 ) -> Authorization:
-    """What may be published now; refuses, with every reason at once, when something promised no longer holds."""
+    """Authorise a publication now, or refuse with all unmet preconditions at once; refusals are audited."""
     found = load_judged_candidate(workspace, run)
     if run.state not in PUBLISHABLE_STATES or found is None or found.candidate.snapshot_id is None:
         raise audit_refusal(workspace, actor, run, "publish", not_validated_error(run, "publish", found))
@@ -112,6 +115,8 @@ def authorize_publication(
         workspace, actor, run, manifest, found, standing, breaks_glass=bool(break_glass), by_itself=by_itself
     )
     _require_preconditions(workspace, actor, run, manifest, found, files, unreleased, breaks_glass=bool(break_glass))
+    # nothing is recorded until every precondition holds: a refused publication must not leave a release behind
+    # nothing is recorded until every precondition holds: a refused publication must not leave a release behind
     record = standing
     if record is None or break_glass:
         record, _ = workspace.ledger.releases.record(
@@ -119,6 +124,8 @@ def authorize_publication(
             break_glass=break_glass, since=find_release_cutoff(workspace, manifest),
         )  # fmt: skip
         failpoint("publish.after_release")
+    # after the record, so that a crash in between delays the alarm and does not lose it
+    # after the record, so that a crash in between delays the alarm and does not lose it
     raise_alarm(workspace, actor, run)
     return Authorization(candidate, files, record, _intent_fields(record, found, actor))
 
@@ -134,7 +141,7 @@ def _require_preconditions(
     *,
     breaks_glass: bool,
 ) -> None:
-    """Every precondition on the facts of now; refuses with all that fail, on the record."""
+    """Check every precondition against the current state; refuse with all that fail, and audit the refusal."""
     stands = evaluate_quorum(workspace, run, manifest)
     problems = find_unmet(
         Preconditions(
@@ -168,7 +175,7 @@ def _require_preconditions(
 
 
 def _stale_digest_error(run: RunRecord, looked_at: str, found: JudgedCandidate) -> ApprovalRefused:
-    """Whoever publishes releases by that, and nobody releases what they have not seen."""
+    """Publishing releases implicitly, so the publisher must have seen the current report."""
     return ApprovalRefused(
         f"publish of {run.run_id} was refused; expected what you looked at, {looked_at}, found {found.subject.digest}: "
         "it was judged or assembled again meanwhile",
@@ -188,7 +195,7 @@ def _find_authority(
     breaks_glass: bool,
     by_itself: bool,
 ) -> tuple[Literal["publish", "automatic"], str]:
-    """By what this actor publishes, and why that is not enough."""
+    """The kind of release this publication rests on, and why it is not sufficient (empty when it is)."""
     is_person = not workspace.project.is_service(actor.person)
     if breaks_glass or standing is not None or (is_person and not by_itself):
         return "publish", ""
@@ -209,7 +216,7 @@ def _find_authority(
 
 
 def _intent_fields(record: ReleaseRecord, found: JudgedCandidate, actor: Actor) -> dict[str, Any]:
-    # who and why stand in the release; here is which one it was
+    # the release holds who and why; the intent only refers to it
     return {
         "release": record.release_id,
         "release_digest": record.digest,
@@ -220,19 +227,19 @@ def _intent_fields(record: ReleaseRecord, found: JudgedCandidate, actor: Actor) 
 
 @dataclass(frozen=True, slots=True)
 class Preconditions:
-    """Read again, right before the intent."""
+    """Everything a publication depends on, read again right before the intent."""
 
     manifest_digest: str
     requested_by: str
     approvals: QuorumStatus
-    approvers: frozenset[str]  # who may approve, and accept warnings, today
+    approvers: frozenset[str]  # people who may currently approve and accept warnings
     accepted: tuple[SignedWarning, ...]
     verdict_passed: bool  # the latest verdict, over the latest candidate
     candidate_digest: str
-    found_digest: str  # of the files the candidate holds now
-    unreleased: str = ""  # why nothing lets it out; empty when a person does, or a clean gate
+    found_digest: str  # of the files that the candidate holds now
+    unreleased: str = ""  # why no release allows it; empty when a person or a clean gate does
     single_user: bool = False
-    breaks_glass: bool = False  # stands for the second person and the quorum, and for nothing else
+    breaks_glass: bool = False  # replaces the second person and the quorum, nothing else
 
 
 def find_unmet(facts: Preconditions) -> tuple[str, ...]:
@@ -262,7 +269,7 @@ def _describe_missing_approvals(facts: Preconditions) -> str:
 
 
 def _find_void_acceptances(accepted: Iterable[SignedWarning], facts: Preconditions) -> list[str]:
-    """Whoever answers for a warning still has to be allowed to."""
+    """Warnings accepted by a person who may no longer accept them."""
     if facts.single_user:
         return []
     return [

@@ -1,8 +1,8 @@
-"""Break-glass: one person decides alone, gives a reason, and everyone is alarmed.
+"""Break-glass: one person decides alone, gives a reason, and an alarm is sent.
 
-It stands for the second person and the quorum, never for the gate, the digests or the conflict checks. The decision
-is recorded first and the alarm follows; an alarm that a crash cut off is made up for by the next command of the run,
-so it may be heard twice and is not lost.
+It replaces the second person and the quorum, never the gate, the digests or the conflict checks. The decision is
+recorded before the alarm is sent. After a crash in between, the next decision on the run, its start or its publication
+sends the alarm, so it may be sent twice but is not lost.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _RUNG, _FAILED = "alarm.rung", "alarm.failed"
 
 
 def require_break_glass(workspace: Workspace, actor: Actor, why: str, action: str, run_id: str) -> None:
-    """Only with the role, and only with a reason."""
+    """Require a reason and the break-glass role."""
     if not why.strip():
         raise UsageError(f"{action} was refused; expected --break-glass with why it cannot wait for a second person")
     require_role(workspace, actor, (Role.BREAK_GLASS,), action, run_id)
 
 
 def list_break_glass(workspace: Workspace, run_id: str) -> tuple[BreakGlassView, ...]:
-    """Every time that someone decided alone over this run, oldest first."""
+    """Break-glass decisions of this run, oldest first."""
     rows = _list_decisions(workspace, run_id)
     if not rows:
         return ()
@@ -42,13 +42,13 @@ def list_break_glass(workspace: Workspace, run_id: str) -> tuple[BreakGlassView,
 
 
 def find_last_break_glass(workspace: Workspace, run_id: str) -> BreakGlassView | None:
-    """The last time, if ever."""
+    """The latest break-glass decision of this run, if any."""
     found = list_break_glass(workspace, run_id)
     return found[-1] if found else None
 
 
 def raise_alarm(workspace: Workspace, actor: Actor, run: RunRecord) -> None:
-    """Say aloud what nobody was told of yet; an alarm that fails is seen and audited, and undoes nothing."""
+    """Send the alarm for decisions that have none yet; a failed alarm is shown and audited, and undoes nothing."""
     rows = _list_decisions(workspace, run.run_id)
     told = _read_alarm_outcomes(workspace, run.run_id) if rows else {}
     for row in rows:
@@ -102,6 +102,6 @@ def _format_action(row: ApprovalRecord | ReleaseRecord) -> str:
 
 
 def _read_alarm_outcomes(workspace: Workspace, run_id: str) -> dict[int, str]:
-    """What became of the alarm, by the entry of the decision."""
+    """Alarm outcome by the audit entry of the decision."""
     entries = [entry for entry in workspace.ledger.audit.entries(run_id) if entry.action in (_RUNG, _FAILED)]
     return {e.body["entry"]: "rung" if e.action == _RUNG else f"failed: {e.body['error']}" for e in entries}

@@ -19,7 +19,7 @@ def require_role(
     *,
     persons: bool = False,
 ) -> None:
-    """Let a person act in one of these roles; a refusal is audited. ``persons``: no program is asked instead."""
+    """Require one of these roles; a refusal is audited. ``persons`` leaves service accounts out of its hint."""
     wanted = set(roles)
     if workspace.project.single_user:
         return
@@ -47,7 +47,7 @@ def require_role(
 
 
 def require_person(workspace: Workspace, actor: Actor, roles: Iterable[Role], action: str, run_id: str) -> None:
-    """A decision is a person's; a program that has the role for the deed does not take it."""
+    """Refuse service accounts: a decision is made by a person, even where the account has the role for the action."""
     if not workspace.project.is_service(actor.person):
         return
     able = [name for name in workspace.project.list_with_role(*roles) if not workspace.project.is_service(name)]
@@ -62,7 +62,7 @@ def require_person(workspace: Workspace, actor: Actor, roles: Iterable[Role], ac
 
 
 def refuse_requester(workspace: Workspace, actor: Actor, requester: str, action: str, run_id: str) -> None:
-    """Four eyes: whoever asked for the change does not decide over it."""
+    """Four-eyes rule: the requester of a change may not decide on it."""
     if workspace.project.single_user or not workspace.project.is_same_person(actor.person, requester):
         return
     error = ApprovalRefused(

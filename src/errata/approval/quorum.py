@@ -1,7 +1,7 @@
-"""Quorum: who approved, whose approval counts today, and who is still missing.
+"""Quorum: who approved, whose approval still counts, and who is missing.
 
-Roles, teams and aliases are read from the project file as it is now; quorum, owner and age are those that the plan
-sealed. Age is measured by the ledger's clock.
+Roles, teams and aliases come from the current project file; quorum, owner and maximum age come from the sealed plan.
+Age is measured by the ledger's clock.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from errata.workspace import Workspace
 
 
 def build_voters(project: Project, owner: str, *, single_user: bool) -> Voters:
-    """Who counts for a product of this owner."""
+    """People whose approval counts for a product of this owner."""
     team = frozenset(name for name, person in project.people.items() if owner in person.teams)
     return Voters(
         approvers=frozenset(project.list_with_role(Role.APPROVER)),
@@ -34,7 +34,7 @@ def build_voters(project: Project, owner: str, *, single_user: bool) -> Voters:
 
 
 def build_quorum_check(workspace: Workspace, run: RunRecord, manifest: Manifest) -> QuorumCheck:
-    """What approvals of this run amount to, as a question that the ledger can ask inside a transaction."""
+    """Quorum rule of this run as a function, so that the ledger can evaluate it inside its transaction."""
     single_user = manifest.single_user and workspace.project.single_user
     voters = build_voters(workspace.project, manifest.owner, single_user=single_user)
     requester = workspace.project.find_case_variant(run.planned_by) or run.planned_by
@@ -49,7 +49,7 @@ def build_quorum_check(workspace: Workspace, run: RunRecord, manifest: Manifest)
 
 
 def evaluate_quorum(workspace: Workspace, run: RunRecord, manifest: Manifest) -> QuorumStatus:
-    """What the approvals of a run amount to now."""
+    """Current quorum status of a run."""
     return build_quorum_check(workspace, run, manifest)(
         workspace.ledger.approvals.list(run.run_id), workspace.ledger.now()
     )
@@ -58,7 +58,7 @@ def evaluate_quorum(workspace: Workspace, run: RunRecord, manifest: Manifest) ->
 def require_approvals(
     workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, action: str
 ) -> QuorumStatus:
-    """Refuse ``action`` when what was approved once is no longer enough."""
+    """Refuse ``action`` when the approvals of the run no longer meet the quorum."""
     stands = evaluate_quorum(workspace, run, manifest)
     if stands.is_met:
         return stands
@@ -73,18 +73,18 @@ def require_approvals(
 
 
 def format_approve_hint(run: RunRecord, stands: QuorumStatus) -> str:
-    """The command that mends it, and who may type it."""
+    """The command that approves again, and who may run it."""
     who = f" (as {' or '.join(stands.may)})" if stands.may else ""
     return f"approve again: errata approve {run.run_id} --digest {run.manifest_digest}{who}"
 
 
 def current_quorum_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -> QuorumView | None:
-    """What the approvals of a run under way amount to; of one that is over nobody asks any more."""
+    """Quorum status of an active run; None once the run has ended."""
     return None if run.state in FINAL else quorum_view(evaluate_quorum(workspace, run, manifest))
 
 
 def quorum_view(stands: QuorumStatus) -> QuorumView:
-    """For people and programs."""
+    """Quorum status as a view."""
     return QuorumView(
         needed=stands.quorum,
         given=min(len(stands.counted), stands.quorum),
@@ -98,7 +98,7 @@ def quorum_view(stands: QuorumStatus) -> QuorumView:
 
 
 def approvals_view(workspace: Workspace, run_id: str) -> tuple[ApprovalView, ...]:
-    """Decisions over a run."""
+    """Decisions on a run: who approved or declined it."""
     return tuple(
         ApprovalView(a.person, a.decision, a.digest, a.at, a.note, a.break_glass or None)
         for a in workspace.ledger.approvals.list(run_id)

@@ -1,6 +1,6 @@
-"""What a release covers, and which releases still count: the newest verdict and candidate against the ledger.
+"""Releases: what a release covers, and whether it still counts for the newest verdict and candidate.
 
-Reads the ledger and the project; decides by the pure rules of :mod:`errata.approval.release`.
+The rules (:func:`is_clean`, :func:`find_void_reason`) are pure; the other functions read the ledger and the project.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _COMPUTING_STATES = frozenset({RunState.RUNNING, RunState.PAUSED, RunState.FAILE
 
 @dataclass(frozen=True, slots=True)
 class JudgedCandidate:
-    """The newest verdict, the candidate it is about, and both as what a release is over."""
+    """The newest verdict, its candidate, and the scope that a release of them signs."""
 
     verdict: VerdictRecord
     candidate: CandidateRecord
     subject: ReleaseScope
-    accepted: tuple[SignedWarning, ...]  # as people read it
+    accepted: tuple[SignedWarning, ...]  # with real names instead of pseudonyms
 
 
 def load_judged_candidate(workspace: Workspace, run: RunRecord) -> JudgedCandidate | None:
-    """What there is to release; None before a verdict."""
+    """The newest judged candidate; None before a verdict, or while its candidate has no snapshot."""
     verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
     if verdict is None:
         return None
@@ -48,7 +48,7 @@ def load_judged_candidate(workspace: Workspace, run: RunRecord) -> JudgedCandida
     if candidate is None or candidate.snapshot_id is None:
         return None
     readable = _list_accepted_warnings(workspace, run)
-    # what is signed is what is stored, so that a signature holds when a name is erased
+    # sign the stored form with pseudonyms, so that a release stays valid after a name is erased
     with workspace.ledger.people.as_stored():
         accepted, stored = (
             _list_accepted_warnings(workspace, run),
@@ -79,26 +79,26 @@ def _list_accepted_warnings(workspace: Workspace, run: RunRecord) -> tuple[Signe
 
 
 def find_release_digest(workspace: Workspace, run: RunRecord) -> str | None:
-    """What a release would name now; None while nothing has passed."""
+    """Digest that a release would sign now; None unless the candidate passed and may be published."""
     found = load_judged_candidate(workspace, run) if run.state in PUBLISHABLE_STATES else None
     return found.subject.digest if found and found.verdict.passed else None
 
 
 def publishes_itself(workspace: Workspace, manifest: Manifest) -> bool:
-    """Whether the product, sealed and as it is now, wants no person once its gate is clean."""
+    """Whether a clean gate is enough to publish, in the sealed plan and in the current product file alike."""
     product = workspace.project.products.get(manifest.product)
     return not manifest.manual and product is not None and not product.manual
 
 
 def find_release_cutoff(workspace: Workspace, manifest: Manifest) -> datetime:
-    """The instant from which on a release counts."""
+    """The oldest time at which a release still counts."""
     return subtract_duration(manifest.approval.valid, datetime.fromisoformat(workspace.ledger.now()))
 
 
 def find_valid_release(
     workspace: Workspace, run: RunRecord, manifest: Manifest, found: JudgedCandidate
 ) -> ReleaseRecord | None:
-    """The newest release that counts now."""
+    """The newest release that is still valid, if any."""
     rows = reversed(workspace.ledger.releases.list(run.run_id))
     return next((row for row in rows if not explain_void_release(workspace, run, manifest, found, row)), None)
 
@@ -106,7 +106,7 @@ def find_valid_release(
 def explain_void_release(
     workspace: Workspace, run: RunRecord, manifest: Manifest, found: JudgedCandidate, row: ReleaseRecord
 ) -> str:
-    """Why a release no longer counts; empty when it does."""
+    """Why a release is no longer valid; empty when it is."""
     people = workspace.project.people
     services = frozenset(name for name, person in people.items() if person.service)
     holders = Releasers(
@@ -124,18 +124,18 @@ def explain_void_release(
 
 
 def name_releaser(release: ReleaseRecord | None) -> str | None:
-    """Who let something out."""
+    """Name of the releaser: a person, or the clean gate."""
     if release is None:
         return None
     return CLEAN_GATE if release.kind == AUTOMATIC else release.person
 
 
 def released_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -> ReleasedView | None:
-    """The release that counts, else the newest and why it does not."""
+    """The valid release, or the newest one with the reason why it is void."""
     rows = workspace.ledger.releases.list(run.run_id)
     if not rows:
         return None
-    # of a run that is over nobody asks again
+    # validity no longer matters once the run has ended
     found = None if run.state in FINAL else load_judged_candidate(workspace, run)
     row = (find_valid_release(workspace, run, manifest, found) if found else None) or rows[-1]
     why = explain_void_release(workspace, run, manifest, found, row) if found else ""
@@ -148,7 +148,7 @@ def released_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -> R
 
 
 def _find_publisher(workspace: Workspace, release: ReleaseRecord) -> str | None:
-    """Who published under a release last; a publication that did not land has no publisher."""
+    """Who last published under this release; publications that did not land are ignored."""
     landed = [
         publication.person
         for publication in workspace.ledger.publications.list(release.run_id)
@@ -158,7 +158,7 @@ def _find_publisher(workspace: Workspace, release: ReleaseRecord) -> str | None:
 
 
 def not_validated_error(run: RunRecord, action: str, found: JudgedCandidate | None) -> StateRefused:
-    """There is nothing to release or publish yet."""
+    """Error for a run that has nothing to release or publish."""
     verdict = ", whose newest verdict does not pass" if found and not found.verdict.passed else ""
     return StateRefused(
         f"{action} of {run.run_id} was refused; expected a validated run, found {run.state}{verdict}",
@@ -170,7 +170,7 @@ def not_validated_error(run: RunRecord, action: str, found: JudgedCandidate | No
 
 
 def audit_refusal(workspace: Workspace, actor: Actor, run: RunRecord, action: str, error: Refused) -> Refused:
-    """The error, on the record."""
+    """Audit a refusal and return its error, to be raised."""
     workspace.ledger.audit.record_refusal(run.run_id, actor, action, error.message)
     return error
 
@@ -181,7 +181,7 @@ AUTOMATIC = "automatic"
 
 @dataclass(frozen=True, slots=True)
 class SignedWarning:
-    """A warning that a person answers for; ``findings`` is the digest of what was found."""
+    """An accepted warning and the person who accepted it; ``findings`` is the digest of its findings."""
 
     check: str
     findings: str
@@ -191,32 +191,32 @@ class SignedWarning:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseScope:
-    """What is signed."""
+    """The content that a release signs."""
 
     manifest_digest: str
     candidate: int
     candidate_digest: str
-    verdict: int  # the audit entry that recorded it
-    verdict_digest: str  # of its findings and the thresholds they were judged by
+    verdict: int  # sequence number of its audit entry
+    verdict_digest: str  # of its findings and thresholds
     accepted: tuple[SignedWarning, ...]
     partitions: tuple[str, ...]
     format: str = FORMAT
 
     @property
     def content(self) -> Mapping[str, Any]:
-        """As it is kept."""
+        """The scope in its stored form."""
         found: Mapping[str, Any] = to_plain(self)
         return found
 
     @property
     def digest(self) -> str:
-        """What a release names."""
+        """The digest that a release names."""
         return digest_of(self.content)
 
 
 @dataclass(frozen=True, slots=True)
 class Releasers:
-    """Who may release, by the project file as it is now; services never do."""
+    """People who may release, according to the current project file; service accounts never may."""
 
     publishers: frozenset[str]
     breakers: frozenset[str]
@@ -239,7 +239,7 @@ def find_void_reason(
     now: datetime,
     automatic: bool,
 ) -> str:
-    """Why a release no longer counts; empty when it does. ``automatic``: the product publishes by itself, now."""
+    """Why a release is void; empty when it is valid. ``automatic``: a clean gate is enough to publish now. Pure."""
     signed, person = release["subject"], str(release["person"])
     for told, names in _VOID_REASONS:
         if any(signed.get(name) != subject.content[name] for name in names):

@@ -1,4 +1,4 @@
-"""The command to type next, by the state of a run. Pure."""
+"""The command to run next, by the state of a run. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ S = RunState
 
 
 def suggest_commands(state: str, run_id: str, *, digest: str | None = None) -> tuple[str, ...]:
-    """What a person would type next; the first is the usual one."""
+    """Commands that may follow in this state; the first is the usual one."""
     sha = digest or "SHA"
     table: dict[str, tuple[str, ...]] = {
         S.PLANNED: (f"errata approve {run_id} --digest {sha}",),
@@ -34,7 +34,7 @@ def suggest_commands(state: str, run_id: str, *, digest: str | None = None) -> t
 
 
 def suggest_after_review(status: StatusView) -> tuple[str, ...]:
-    """What a reviewer would type after a diff; a rejected run needs consent or another run."""
+    """Commands that may follow a review; a rejected run needs accepted warnings or a new plan."""
     if status.state == S.REJECTED:
         return (
             f'errata validate {status.run_id} --accept CHECK="why it is right"',
@@ -44,14 +44,14 @@ def suggest_after_review(status: StatusView) -> tuple[str, ...]:
 
 
 def approve_command(run: RunRecord, quorum: QuorumView | None) -> str:
-    """Approvals that no longer suffice stand before the next deed that needs them."""
+    """The approve command, if the next step needs approvals that are missing or no longer valid; otherwise empty."""
     is_needed = run.state in (S.APPROVED, S.VALIDATED, S.PART_PUBLISHED)
     lacking = quorum is not None and not quorum.met and is_needed
     return f"errata approve {run.run_id} --digest {run.manifest_digest}" if lacking else ""
 
 
 def resume_command(run: RunRecord, groups: GroupsView | None) -> str:
-    """Groups that were stopped go on when someone says so."""
+    """The resume command, if publication by groups was stopped; otherwise empty."""
     return f"errata resume {run.run_id}" if groups is not None and groups.stopped else ""
 
 
@@ -70,7 +70,7 @@ def conflict_command(run: RunRecord, grain: Grain, unpublished: Sequence[str], w
 
 
 def next_command(run: RunRecord, counts: ChunkCounts, last_move: str) -> str:
-    """What a person would type next; ``last_move`` is the action that brought the run where it is."""
+    """The command to run next; ``last_move`` is the action that led to the current state."""
     again = f'errata plan {run.product} … --supersede {run.run_id} --reason "…"'
     if last_move in _DEAD_END_MOVES or (run.state is S.REJECTED and counts.done < counts.total):
         return again + _DEAD_END_MOVES.get(last_move, "")
@@ -96,4 +96,4 @@ def next_command(run: RunRecord, counts: ChunkCounts, last_move: str) -> str:
 
 
 _DEAD_END_MOVES = {"cost.capped": ' --override cost="…"', "determinism.refuted": ""}
-"""Moves after which going on would end at the same place, and what another plan needs."""
+"""Moves after which continuing would fail in the same way, with the options that a new plan needs."""

@@ -1,10 +1,9 @@
-"""What an exception of Spark, Java or the operating system means for a chunk and for its worker.
+"""Classify an exception from Spark, Java or the operating system: what it means for the chunk and its worker.
 
-Told by the types and texts along the chain of causes: no room or no permission, no memory, a JVM that is gone, a commit
-or a network that may do better next time; and by where Java threw it: in Iceberg, a file format, a database driver or
-Spark's own machinery, none of which is the transform's fault. Whatever is none of these is the transform's own. Texts
-count where Java or the operating system wrote them: what a transform raises by itself is not read for words that sound
-like trouble.
+Classification uses the types and messages along the chain of causes (no space or permission, out of memory, a dead JVM,
+a transient commit or network failure) and where Java threw it: Iceberg, file formats, database drivers and Spark's own
+machinery are never the transform's fault. Everything else is the transform's own failure. Only messages written by Java
+or the operating system are searched for keywords; messages that the transform itself raised are not.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _STORAGE_MESSAGE = re.compile(
     r"[^\n]*(?:No space left on device|Disk quota exceeded|Read-only file system|Permission denied)"
 )
 _FROM_PYTHON = re.compile(r"PythonException: .*", re.DOTALL)
-"""Where Java quotes what a function of the transform raised in a Python worker."""
+"""Where Java quotes an exception that the transform raised in a Python worker."""
 _MEMORY = (
     "java.lang.OutOfMemoryError",
     "org.apache.spark.memory.SparkOutOfMemoryError",
@@ -61,9 +60,9 @@ _TRANSIENT = (
     "cancelled because SparkContext was shut down",
 )
 _UNREADABLE = re.compile(r"\[FAILED_READ_FILE\.(?!FILE_NOT_EXIST)\w+\] [^\n]*? file (\S.*?)\.(?=\s|$)", re.MULTILINE)
-"""What Spark says when a file that is there cannot be read, with its name."""
+"""Spark's message, with the file name, for a file that exists but cannot be read."""
 _RUNTIME_PACKAGES = ("java.", "javax.", "jdk.", "sun.", "com.sun.", "scala.")
-"""Frames that say nothing of who called them."""
+"""Frames of the runtime, skipped when looking for the code that threw."""
 _ENGINE_PACKAGES = (
     "org.apache.iceberg.",
     "org.apache.parquet.",
@@ -84,20 +83,23 @@ _ENGINE_PACKAGES = (
     "org.apache.spark.network.",
     "org.apache.spark.rpc.",
 )
-"""Code that no expression of a transform runs in: what it throws is its own failure."""
+"""Packages that never run a transform's expressions: an exception thrown there is an engine failure."""
 _ABOUT_AN_EXPRESSION = re.compile(r"^[\w.$]+: \[(?!INTERNAL_ERROR)[A-Z][A-Z0-9_.]+\]")
-"""How Spark writes that an expression, a type or a value of the query is wrong."""
+"""Spark's error classes for a wrong expression, type or value in the query."""
 _DEFECT_OF_SPARK = "[INTERNAL_ERROR"
 _MAX_FRAMES = 60
 _OUT_OF_MEMORY_EXITS = {3, 52, 137, -9}
-"""ExitOnOutOfMemoryError, Spark's own handler, and the kernel's."""
+"""Exit codes of ``ExitOnOutOfMemoryError``, Spark's own handler and the kernel's OOM killer."""
 
 
 def classify_error(error: BaseException, where: str, exit_code: int | None) -> ErrataError | None:
-    """The error that says what happened, or None when it is the transform's own; ``exit_code`` of a dead JVM."""
+    """Map an exception to an Errata error; None if the transform itself failed.
+
+    ``exit_code`` is the exit code of a dead JVM, None while it lives.
+    """
     if isinstance(error, ErrataError):
         return error
-    # first, because Java can no longer be asked what it meant
+    # first: a dead JVM cannot be asked for causes and messages
     if exit_code is not None or any(_is_jvm_gone(one) for one in _iterate_exceptions(error)):
         return _build_worker_died(where, exit_code)
     try:
@@ -128,7 +130,7 @@ def classify_error(error: BaseException, where: str, exit_code: int | None) -> E
 
 
 def _classify_engine_error(error: BaseException, where: str) -> EngineError | None:
-    """A failure inside the engine, with its cause; None where the transform may have brought it about."""
+    """A failure inside the engine, with its cause; None if the transform may have caused it."""
     java = next((found for one in _iterate_exceptions(error) if (found := _find_java_exception(one)) is not None), None)
     if java is None:
         return None
@@ -153,7 +155,7 @@ def _classify_engine_error(error: BaseException, where: str) -> EngineError | No
 
 
 def _iterate_frames(java: Any) -> Iterator[str]:
-    """The classes that a throwable passed through, innermost first."""
+    """Class names of a throwable's stack frames, innermost first."""
     for n, frame in enumerate(java.getStackTrace()):
         if n == _MAX_FRAMES:
             return
@@ -161,7 +163,7 @@ def _iterate_frames(java: Any) -> Iterator[str]:
 
 
 def find_corrupt_file(error: BaseException, where: str) -> SourceCorrupt | None:
-    """The file that is at fault, by name, when a file is at fault and not the way to it."""
+    """An error naming the unreadable file; None if no file is named or the cause is transient."""
     told = "\n".join(_FROM_PYTHON.sub("", text) for text in _iterate_system_texts(error))
     found = _UNREADABLE.search(told)
     if found is None or _contains_any(told, _TRANSIENT):
@@ -238,7 +240,7 @@ def _iterate_system_texts(error: BaseException) -> Iterator[str]:
 
 
 def _is_jvm_gone(error: BaseException) -> bool:
-    """Whether this is the connection to the JVM; a transform may have connections of its own."""
+    """Whether the connection to the JVM broke; connections that the transform opened itself do not count."""
     if type(error).__name__ == "Py4JNetworkError":
         return True
     return isinstance(error, ConnectionError) and any(

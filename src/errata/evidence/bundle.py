@@ -1,7 +1,7 @@
-"""Build a bundle: the members, a signed index of them, one file. Pure except for the key it is given.
+"""Build an evidence bundle: the members and a signed index of them in one file. Pure except for the key it is given.
 
-The file is a zip whose members are stored, sorted and without times, so the same evidence is always the same bytes and
-nothing has to be decompressed to look at it. It is read and judged by :mod:`errata.evidence.verifier` alone.
+The file is a zip with uncompressed, sorted members without times, so the same evidence always gives the same bytes and
+nothing has to be decompressed to read it. Only :mod:`errata.evidence.verifier` reads and verifies bundles.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def build_bundle(members: Mapping[str, bytes], predicate: Mapping[str, Any], key
 
 
 def build_statement(members: Mapping[str, bytes], predicate: Mapping[str, Any]) -> bytes:
-    """The bytes that are signed."""
+    """The in-toto statement that is signed: predicate, and name, SHA-256 and size of every member."""
     subjects = [
         {"name": name, "digest": {"sha256": sha256(content)}, "annotations": {"size": len(content)}}
         for name, content in sorted(members.items())

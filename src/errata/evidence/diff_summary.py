@@ -1,7 +1,7 @@
-"""The summary of a diff that evidence keeps: counts, sums and declared metrics, no row and no classified value.
+"""Diff summary for evidence: counts, sums and declared metrics, no rows and no classified values.
 
-It is computed once per candidate, by whoever asks for evidence first, and kept as a part that an audited fact names. So
-evidence of a run says the same after its snapshots have expired.
+It is computed once per candidate, when evidence is first asked for, and stored as a part named by an audited run note.
+Evidence of a run is therefore the same after its snapshots have expired.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SUMMARY = "summary"
 
 
 def store_diff_summary(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> str:
-    """Compute and keep the summary for the newest candidate, unless it is kept; why there is none, else nothing."""
+    """Compute and store the summary of the newest candidate unless stored; returns why it failed, or empty."""
     candidate = _find_newest_candidate(workspace, run)
     if candidate is None or f"{_FACT}{candidate.n}" in workspace.ledger.facts.list(run.run_id):
         return ""
@@ -46,7 +46,7 @@ def store_diff_summary(workspace: Workspace, actor: Actor, run: RunRecord, manif
 def build_diff_record(
     workspace: Workspace, run: RunRecord, manifest: Manifest, why_not: str
 ) -> tuple[dict[str, Any], bytes | None]:
-    """What is known of the change: rows and metrics from the gate's own numbers, and the summary where there is one."""
+    """The diff record of a run: rows and metrics from the gate's measurements, and the summary if there is one."""
     candidate = _find_newest_candidate(workspace, run)
     if candidate is None:
         return {"candidate": None, "summary": None, "missing": "nothing was computed to compare", "metrics": []}, None

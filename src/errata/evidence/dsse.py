@@ -1,7 +1,7 @@
-"""Signed envelopes (DSSE): exact bytes and their type under one signature. Pure, but for the keys it is handed.
+"""Signed envelopes (DSSE): exact bytes and their type under one signature. Pure except for the keys it is given.
 
-The type is part of what is signed, so a signed head can never pass for a signed statement about a run. A verifier uses
-the very bytes that were verified: :func:`open_envelope` returns them, and nothing re-serialises them.
+The type is signed too, so a signed head can never pass for a signed statement about a run. A verifier uses exactly the
+bytes that were verified: :func:`open_envelope` returns them, and nothing re-serialises them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SIGNATURE_KEYS = {"keyid", "sig"}
 
 @dataclass(frozen=True, slots=True)
 class OpenedEnvelope:
-    """What an envelope holds; ``keyid`` is whose signature held, None where none was checked."""
+    """Content of an envelope; ``keyid`` is the key whose signature is valid, None if none was checked."""
 
     payload: bytes
     payload_type: str
@@ -45,7 +45,7 @@ def sign_envelope(payload: bytes, payload_type: str, key: SigningKey) -> bytes:
 
 
 def open_envelope(envelope: bytes, payload_type: str, keys: Sequence[PublicKey]) -> OpenedEnvelope:
-    """The payload, signed as this type by one of these keys; anything else is :class:`SignatureInvalid`."""
+    """The payload, if signed as this type by one of these keys; otherwise raise :class:`SignatureInvalid`."""
     from securesystemslib.exceptions import VerificationError
 
     read = _parse_envelope(envelope)
@@ -62,7 +62,7 @@ def open_envelope(envelope: bytes, payload_type: str, keys: Sequence[PublicKey])
 
 
 def open_unverified(envelope: bytes, payload_type: str) -> OpenedEnvelope:
-    """The payload without checking who signed it; for a reader who has no key and says so."""
+    """The payload without checking the signature; for readers without a key, who must say that it is unchecked."""
     read = _parse_envelope(envelope)
     _check_type(read, payload_type)
     return OpenedEnvelope(read.payload, read.payload_type, None)
@@ -81,7 +81,7 @@ def _parse_envelope(content: bytes) -> Envelope:
         envelope = Envelope.from_dict(copy.deepcopy(data))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, FormatError):
         raise _invalid_error("expected a DSSE envelope as JSON, found something else") from None
-    # base64 has many spellings of the same bytes, and signatures may carry more than is checked: one form is enough
+    # base64 has several spellings of the same bytes, and signatures may carry unchecked fields: accept one form only
     if envelope.to_dict() != data or any(set(signature) != _SIGNATURE_KEYS for signature in data["signatures"]):
         raise _invalid_error("expected the one form in which envelopes are written, found another")
     return envelope

@@ -1,8 +1,8 @@
-"""Heads of the audit, signed and kept outside the ledger, and the chain held against them.
+"""Export of signed audit heads outside the ledger, and verification of the chain against them.
 
-A head is exported after every publication and rollback, and by ``errata audit head``. An export that fails does not
-take back what was published: it is told, shown by ``errata doctor`` and ``errata audit verify``, and bounded, because
-the next publication is refused when one has been standing without a head for longer than ``evidence.max_lag``.
+A head is exported after every publication and rollback, and by ``errata audit head``. A failed export does not undo the
+publication. It is reported, shown by ``errata doctor`` and ``errata audit verify``, and bounded: the next publication
+is refused when an earlier one has had no head for longer than ``evidence.max_lag``.
 """
 
 from __future__ import annotations
@@ -43,25 +43,26 @@ from errata.workspace import Workspace
 class HeadLag:
     """How far the exported heads are behind the log."""
 
-    newest: int  # 0: none was exported
-    behind: int
+    newest: int  # entry of the newest head; 0 if none was exported
+    behind: int  # entries after it
     seconds: int  # since the oldest publication that no head covers
     late: bool
 
 
 def load_project_key(workspace: Workspace) -> SigningKey:
-    """The project's private key; refused when there is none that may be used."""
+    """The project's private key; raises when there is no acceptable key."""
     return load_signing_key(workspace.project.evidence.key or "", Path(workspace.project.root))
 
 
 def export_head(workspace: Workspace, output: Path | None = None) -> HeadView:
-    """Sign where the log stands and keep it in ``evidence.heads``, and in a new file where one is named."""
+    """Sign the current head of the log and store it in ``evidence.heads``, and in a new file ``output`` if given."""
     key = load_project_key(workspace)
     seq, digest, at = workspace.ledger.audit.head()
     head = Head(workspace.ledger.ledger_id, workspace.project.name, seq, digest, at)
     envelope = sign_head(head, key)
     files, already = [], False
     if workspace.project.evidence.heads is not None:
+        # never sign a log that contradicts the head exported before
         _require_continuity(workspace)
         failpoint("audit.before_head")
         path, already = store_head(Path(workspace.project.evidence.heads), head, envelope)
@@ -76,7 +77,7 @@ def export_head(workspace: Workspace, output: Path | None = None) -> HeadView:
 
 
 def try_export_head(workspace: Workspace) -> None:
-    """Export the head after something was published; what prevents it is told and does not undo the publication."""
+    """Export the head after a publication; a failure is reported and does not undo the publication."""
     if workspace.project.evidence.heads is None:
         return
     try:
@@ -86,7 +87,7 @@ def try_export_head(workspace: Workspace) -> None:
 
 
 def require_recent_head(workspace: Workspace) -> None:
-    """Refuse to publish on a log that its newest head denies, or that has gone without a head for too long."""
+    """Refuse to publish if the newest head contradicts the log, or if the log has had no head for too long."""
     if workspace.project.evidence.heads is None:
         return
     _require_continuity(workspace)
@@ -108,7 +109,7 @@ def require_recent_head(workspace: Workspace) -> None:
 
 
 def _require_continuity(workspace: Workspace) -> None:
-    """The log still has the entry that was exported last: one look, which a rebuilt log does not stand."""
+    """Require that the log still has the entry of the newest exported head; a rebuilt log does not."""
     place = Path(workspace.project.evidence.heads or "")
     newest = find_newest_seq(place, workspace.ledger.ledger_id)
     if not newest:
@@ -138,7 +139,7 @@ def measure_lag(project: Project, ledger: Ledger) -> HeadLag:
 
 
 def verify_against_heads(workspace: Workspace, places: Sequence[Path] = (), keys: Sequence[Path] = ()) -> AuditView:
-    """Recheck the chain, against the heads of these places, else against those of ``evidence.heads``."""
+    """Verify the chain against the heads in these places (default: ``evidence.heads``)."""
     known = tuple(load_public_key(path) for path in keys) or _load_own_public_key(workspace.project)
     heads: tuple[HeadFile, ...] = ()
     trouble = None
@@ -168,7 +169,7 @@ def verify_against_heads(workspace: Workspace, places: Sequence[Path] = (), keys
 def _read_own_heads(
     workspace: Workspace, places: Sequence[Path], keys: Sequence[PublicKey] | None
 ) -> tuple[HeadFile, ...]:  # fmt: skip
-    """The heads of this ledger; one of another ledger of the same project means that this one was made anew."""
+    """Heads of this ledger; a head of another ledger of the same project means that this ledger was recreated."""
     configured = workspace.project.evidence.heads
     wanted = list(places) or ([Path(configured)] if configured is not None else [])
     found = []
@@ -189,7 +190,7 @@ def _read_own_heads(
 
 
 def _load_own_public_key(project: Project) -> tuple[PublicKey, ...] | None:
-    """The public half of the project's key, where it is at hand; None: signatures cannot be checked."""
+    """The public half of the project's key; None when it is not available, so signatures cannot be checked."""
     setting = project.evidence.key
     if not setting:
         return None

@@ -1,8 +1,8 @@
-"""Signed heads: where the audit chain stood, kept where whoever can write the ledger cannot write.
+"""Signed heads of the audit chain, stored where writers of the ledger cannot write.
 
-A hash chain alone cannot show that its tail was cut or that all of it was written anew. Each head is a small file that
-is created once and never replaced; :func:`store_head` finds the same file already there, or another one for the same
-entry, which means that the log was rebuilt. Touches: the directory or file it is given.
+A hash chain alone cannot show that its tail was cut or that all of it was rewritten. Each head is a small file that is
+created once and never replaced. If :func:`store_head` finds a different head for the same entry, the log was rebuilt.
+Touches: the directory or file it is given.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LINK_UNSUPPORTED = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS,
 
 @dataclass(frozen=True, slots=True)
 class HeadFile:
-    """A head that was found in a file; ``keyid`` is whose signature held, None where none was checked."""
+    """A head read from a file; ``keyid`` is the key whose signature is valid, None if none was checked."""
 
     head: Head
     file: str
@@ -38,13 +38,13 @@ class HeadFile:
 
 
 def sign_head(head: Head, key: SigningKey) -> bytes:
-    """The content of a head's file; the same head and key always give the same bytes."""
+    """Content of a head file; the same head and key always give the same bytes."""
     payload = canonical_bytes({"format": _FORMAT, "head": head})
     return sign_envelope(payload, HEAD_TYPE, key)
 
 
 def open_head(envelope: bytes, keys: Sequence[PublicKey] | None) -> tuple[Head, str | None]:
-    """The head in an envelope, and who signed it; ``keys`` None reads it without checking the signature."""
+    """The head in an envelope, and the id of the signing key; with ``keys`` None the signature is not checked."""
     found: OpenedEnvelope = (
         open_unverified(envelope, HEAD_TYPE) if keys is None else open_envelope(envelope, HEAD_TYPE, keys)
     )
@@ -64,12 +64,12 @@ def open_head(envelope: bytes, keys: Sequence[PublicKey] | None) -> tuple[Head, 
 
 
 def head_file_name(head: Head) -> str:
-    """One name per ledger and entry, so that a second head of the same entry meets the first."""
+    """One name per ledger and entry, so that a second head of the same entry collides with the first."""
     return f"{_PREFIX}{head.ledger}-{head.seq:012d}{_ENDING}"
 
 
 def store_head(directory: Path, head: Head, envelope: bytes) -> tuple[Path, bool]:
-    """Keep a head in a directory; True when it was there already. Another head of this entry is an alarm."""
+    """Store a head in a directory; True if it exists already. A different head of the same entry raises."""
     path = directory / head_file_name(head)
     if write_new_file(path, envelope):
         return path, False
@@ -85,19 +85,20 @@ def store_head(directory: Path, head: Head, envelope: bytes) -> tuple[Path, bool
 
 
 def find_newest_seq(directory: Path, ledger: str) -> int:
-    """The last entry of which a head of this ledger is kept, by its name alone; 0 when there is none."""
+    """The newest entry with a stored head of this ledger, judged by file names only; 0 when there is none."""
     start = f"{_PREFIX}{ledger}-"
     names = (path.name.removeprefix(start).removesuffix(_ENDING) for path in directory.glob(f"{start}*{_ENDING}"))
     return max((int(name) for name in names if name.isdecimal()), default=0)
 
 
 def load_stored_head(directory: Path, ledger: str, seq: int) -> Head:
-    """The head of this entry that is kept, without checking who signed it."""
+    """The stored head of this entry, without checking its signature."""
     return open_head(_read_file(directory / head_file_name(Head(ledger, "", seq, "", ""))), None)[0]
 
 
 def write_new_file(path: Path, content: bytes) -> bool:
-    """Create a file with all of its content, or nothing; False when there is one of this name, which stays."""
+    """Create a file with its full content, or nothing; False when the file exists, which is left as it is."""
+    # written under another name and linked, so that a crash never leaves half a head under the real name
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         _create_file(draft, content)
@@ -108,7 +109,7 @@ def write_new_file(path: Path, content: bytes) -> bool:
         except OSError as error:
             if error.errno not in _LINK_UNSUPPORTED:
                 raise
-            _create_file(path, content)
+            _create_file(path, content)  # no hard links here: exclusive creation still never replaces a file
         finally:
             draft.unlink(missing_ok=True)
         _sync_directory(path.parent)
@@ -124,7 +125,7 @@ def write_new_file(path: Path, content: bytes) -> bool:
 
 
 def read_heads(place: Path, keys: Sequence[PublicKey] | None) -> tuple[HeadFile, ...]:
-    """The heads in a file, or in all files of a directory, oldest first; a file that is not a head is refused."""
+    """Heads in a file, or in all head files of a directory, oldest first; raises when a file is not a head."""
     if not place.exists():
         raise UsageError(f"no head was read; expected a file or directory at {place}, found none")
     found = []

@@ -1,8 +1,8 @@
-"""Ed25519 key pairs that sign heads of the audit and evidence. Touches: the key files it is told to read or write.
+"""Ed25519 key pairs that sign audit heads and evidence. Touches: the key files it is told to read or write.
 
 A private key is PKCS#8 PEM, a public key SubjectPublicKeyInfo PEM, as ``openssl`` writes them. The key id is the
-SHA-256 of the public key's DER, so that ``openssl pkey -pubin -in FILE -outform DER | sha256sum`` shows it to anyone.
-There is no default key: one that is missing, empty, printed in a document or readable by everyone is refused.
+SHA-256 of the public key's DER, so that ``openssl pkey -pubin -in FILE -outform DER | sha256sum`` prints it. There is
+no default key: a key that is missing, empty, a published example or readable by everyone is refused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNSET = re.compile(r"\$\{([^}]*)\}")
 _MAX_BYTES = 10_000
 _OTHERS, _GROUP_WRITES = 0o007, 0o020
 _MIN_DISTINCT_BYTES = 8
-"""A random seed of 32 bytes has about 30 different ones; a seed with fewer than this was typed by someone."""
+"""A random 32-byte seed has about 30 distinct bytes; a seed with fewer than this was made up by hand."""
 _EXAMPLE_KEYS = frozenset(
     {
         "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",  # RFC 8032, 7.1: the test vectors
@@ -40,12 +40,12 @@ _EXAMPLE_KEYS = frozenset(
         "19bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1",  # RFC 8410, 10.1: the example certificate
     }
 )
-"""Public keys whose private halves are printed in documents."""
+"""Public keys whose private halves are published."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """Who may have signed; ``pem`` is what a verifier is given."""
+    """A public key; ``pem`` is what a verifier is given."""
 
     keyid: str
     pem: bytes
@@ -64,12 +64,12 @@ class SigningKey:
 
 
 def public_path(private: Path) -> Path:
-    """The public key beside a private one."""
+    """Path of the public key next to a private key."""
     return private.with_name(f"{private.name}.pub")
 
 
 def generate_key_pair(path: Path) -> PublicKey:
-    """Write a new private key, for its owner alone, and its public key beside it; never replaces a file."""
+    """Write a new private key, readable only by its owner, and its public key next to it; never replaces a file."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
@@ -83,7 +83,7 @@ def generate_key_pair(path: Path) -> PublicKey:
 
 
 def load_signing_key(setting: str, root: Path, name: str = _SETTING) -> SigningKey:
-    """The private key that the setting ``name`` holds: a path from ``root``, or the PEM text from the environment."""
+    """The private key in the setting ``name``: a path relative to ``root``, or PEM text from the environment."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -101,12 +101,12 @@ def load_signing_key(setting: str, root: Path, name: str = _SETTING) -> SigningK
 
 
 def derive_wrapping_key(key: SigningKey) -> bytes:
-    """64 bytes that only the holder of the private key can work out."""
+    """64 bytes that only the holder of the private key can derive."""
     return _derive_key(_WRAPPING_PURPOSE, key)
 
 
 def derive_hashing_key(key: SigningKey) -> bytes:
-    """As :func:`derive_wrapping_key`, for another purpose: one says nothing about the other."""
+    """Like :func:`derive_wrapping_key` for another purpose; neither key reveals the other."""
     return _derive_key(_HASHING_PURPOSE, key)
 
 
@@ -146,7 +146,7 @@ def _read_private_pem(setting: str, root: Path, name: str) -> tuple[bytes, str]:
     if unset := _UNSET.fullmatch(value):
         raise _refused_error(f"expected a private key at {name}, the environment variable {unset[1]} is not set")
     if value.startswith(_PEM):
-        # variables of many CI systems hold one line
+        # variables of many CI systems hold a single line
         return value.replace("\\n", "\n").encode() + b"\n", name
     path = root / Path(value).expanduser()
     content = _read_key_file(path)

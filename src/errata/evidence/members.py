@@ -1,8 +1,8 @@
 """Files of an evidence bundle and their names. Pure: values in, bytes out.
 
-Names are made of fixed words, numbers and digests, never of what a person typed or of a partition's value. What was
-hashed before (the manifest, its parts, the intents, the numbers of a candidate, what audit entries say) is carried as
-the very bytes that were hashed, so that whoever verifies needs no canonical form of JSON, only SHA-256.
+Names consist of fixed words, numbers and digests, never of text a person typed or of a partition's value. Content that
+was hashed before (the manifest, its parts, the intents, measurements of a candidate, audit entries) is included as
+exactly the bytes that were hashed, so that a verifier needs only SHA-256 and no canonical form of JSON.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _RECORDS = ("run", "plan", "work", "decisions", "gate", "publications", "environ
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """One run, as far as it goes; each mapping is a record of its own in the bundle."""
+    """Evidence of one run in its current state; each mapping is a separate record in the bundle."""
 
     run: Mapping[str, Any]
     plan: Mapping[str, Any]
@@ -36,16 +36,16 @@ class Dossier:
     parts: Mapping[str, bytes] = field(default_factory=dict)  # by digest
     measurements: Mapping[int, bytes] = field(default_factory=dict)  # by number of the candidate
     people: Mapping[str, Any] = field(default_factory=lambda: {"names": {}, "texts": {}})
-    """Who the pseudonyms are, and what sealed texts say; the other records are as they are stored and hashed."""
+    """Names behind pseudonyms and plain text of sealed texts; the other records are as stored and hashed."""
 
     @property
     def predicate(self) -> dict[str, Any]:
-        """What the signed index says about the run itself."""
+        """Statement of the signed index about the run itself."""
         names = ("run_id", "ledger_id", "project", "product", "table", "state", "manifest_digest")
         return {"format": FORMAT, **{name: self.run[name] for name in names}}
 
     def readable(self) -> Dossier:
-        """With names and words instead of pseudonyms and sealed texts."""
+        """A copy with names and plain text instead of pseudonyms and sealed texts."""
         told = {**self.people["names"], **self.people["texts"]}
         return replace(self, **{name: _substitute_texts(getattr(self, name), told) for name in _RECORDS})
 
@@ -63,7 +63,7 @@ def _substitute_texts(stored: Any, told: Mapping[str, str]) -> Any:
 
 
 def build_members(dossier: Dossier, cover: str, readme: str) -> dict[str, bytes]:
-    """Every member but the signed index, by name."""
+    """All members except the signed index, by name."""
     found = {f"records/{name}.json": canonical_bytes(getattr(dossier, name)) for name in (*_RECORDS, "people")}
     found |= {f"parts/{digest}.json": content for digest, content in dossier.parts.items()}
     found |= {f"measurements/c{n}.json": content for n, content in dossier.measurements.items()}
@@ -78,12 +78,12 @@ def build_members(dossier: Dossier, cover: str, readme: str) -> dict[str, bytes]
 
 
 def read_verifier_source() -> bytes:
-    """The stand-alone verifier: the very file that ``errata evidence verify`` runs."""
+    """The stand-alone verifier: the same file that ``errata evidence verify`` runs."""
     return (files("errata.evidence") / "verifier.py").read_bytes()
 
 
 def render_readme(dossier: Dossier) -> str:
-    """What lies in the bundle, and how it is verified, as plain text."""
+    """Plain text that lists the members of the bundle and how to verify it."""
     run = dossier.run
     return f"""Evidence of run {run["run_id"]}, product {run["product"]}
 Reason: {run["reason"]}

@@ -1,4 +1,4 @@
-"""The candidate: the adopted files of chunks as one snapshot, measured once."""
+"""Assemble the candidate, one snapshot of the chunks' adopted files, and measure it once."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ KEEP_DAYS = 7
 
 
 def require_adopted_chunks(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[ChunkRecord, ...]:
-    """The chunks of the run, all of them adopted; one that was never written blocks the candidate."""
+    """Chunks of the run; refuses unless every chunk has adopted output."""
     chunks = workspace.ledger.progress.chunks(run.run_id)
     missing = [chunk for chunk in chunks if chunk.state is not ChunkState.DONE or chunk.snapshot_id is None]
     if missing or {p for chunk in chunks for p in chunk.partitions} != set(manifest.partitions):
         raise StateRefused(
             f"validate of {run.run_id} was refused; {len(missing)} of {len(chunks)} chunks have no adopted output",
             state="nothing was changed",
-            # a canary that did not pass ended the run; the rest is never computed
+            # a failed canary rejects the run, and the other chunks are never computed
             hint=f'errata plan {run.product} … --supersede {run.run_id} --reason "…"'
             if run.state is RunState.REJECTED
             else f"errata run {run.run_id}",
@@ -51,7 +51,7 @@ def _read_staged_files(workspace: Workspace, manifest: Manifest, chunk: ChunkRec
 
 
 def encode_candidate(manifest: Manifest, files: tuple[DataFile, ...]) -> bytes:
-    """What a candidate is made of: scope, schema and exactly these files, in whatever order."""
+    """Canonical form of a candidate: scope, schema and exactly these files, independent of their order."""
     return canonical_bytes(
         {
             "partitions": manifest.partitions,
@@ -63,21 +63,21 @@ def encode_candidate(manifest: Manifest, files: tuple[DataFile, ...]) -> bytes:
 
 
 def digest_candidate(manifest: Manifest, files: tuple[DataFile, ...]) -> str:
-    """What a verdict and a release bind to."""
+    """Digest of a candidate, which verdicts and releases bind to."""
     return sha256(encode_candidate(manifest, files))
 
 
 def assemble_candidate(
     workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, chunks: Sequence[ChunkRecord]
 ) -> CandidateRecord:
-    """The candidate made of exactly these chunks' files; the one that is there already, when it is the same."""
+    """Build the candidate from exactly these chunks' files, or return the existing candidate with the same digest."""
     held = map_partitions_to_chunks(chunks)
     adopted = tuple(
         file
         for chunk in chunks
         if chunk.chunk_id in held.values()
         for file in _read_staged_files(workspace, manifest, chunk)
-        # what a partition that live won had before is nobody's any more
+        # a partition that was recomputed after a live write belongs to its newest chunk only
         if held.get(file.partition or "") == chunk.chunk_id
     )
     digest, staging, target = digest_candidate(manifest, adopted), workspace.engines.staging, manifest.target
@@ -91,7 +91,7 @@ def assemble_candidate(
     rows = dict.fromkeys(manifest.partitions, 0)
     for file in adopted:
         rows[file.partition or ""] = rows.get(file.partition or "", 0) + file.rows
-    # evidence lists these files long after the branch is gone; the digest of the bytes is the name of the part
+    # evidence lists these files long after the branch is gone; the part's name is the digest of its bytes
     workspace.ledger.parts.put(encode_candidate(manifest, adopted))
     intended = workspace.ledger.candidates.intend(run.run_id, digest, actor, {"rows": rows})
     failpoint("candidate.after_intent")
@@ -102,7 +102,7 @@ def assemble_candidate(
 
 
 def load_measurements(workspace: Workspace, run: RunRecord, candidate: CandidateRecord) -> tuple[Measurement, ...]:
-    """What the gate measured of this candidate."""
+    """Stored measurements of this candidate."""
     return tuple(
         Measurement(m.scope, m.partition or "", m.name, m.value, m.exact)
         for m in workspace.ledger.candidates.measurements(run.run_id, candidate.n)
@@ -112,10 +112,10 @@ def load_measurements(workspace: Workspace, run: RunRecord, candidate: Candidate
 def measure_candidate(
     workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord
 ) -> tuple[Measurement, ...]:
-    """Numbers of this candidate; stored ones are used again, so a changed threshold never rescans."""
+    """Measure this candidate; stored measurements are reused, so a changed threshold never needs a scan."""
     if stored := load_measurements(workspace, run, candidate):
         return stored
-    # the SQL parser takes half a second to import, and only this needs it
+    # imported late: the SQL parser takes half a second to import, and only this needs it
     from errata.gate.measure.scan_plan import compile_plan
 
     found = workspace.engines.measurer.measure(
@@ -137,6 +137,6 @@ def measure_candidate(
 
 
 def describe_candidate(workspace: Workspace, manifest: Manifest, candidate: CandidateRecord) -> CandidateSummary:
-    """What is known of a candidate without a scan."""
+    """Adopted rows and schema of a candidate, known without a scan."""
     described = workspace.engines.tables.describe(manifest.target.staging.table)
     return CandidateSummary(candidate.detail["rows"], {column.name: column.type for column in described.columns})

@@ -15,11 +15,11 @@ from errata.ports.measure import Measurement, input_scope
 from errata.workspace import Workspace
 
 ROW_COUNTERS = ("rows_in", "rows_used", "rows_quarantined", "rows_suppressed", "rows_set_aside")
-"""What a chunk counts of an input; in the record of an attempt followed by a colon and the input's name."""
+"""Row counters of a chunk; an attempt's record has them as ``<counter>:<input>``."""
 
 
 def collect_row_accounts(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[Measurement, ...]:
-    """The numbers that the gate's own count is held against; none for a run that takes no rows out."""
+    """Row counts of chunks and quarantine table, to compare with the gate's own; none if no rows are taken out."""
     wanted = set(manifest.partitions)
     adopted = [one for one in list_adopted_attempts(workspace, run.run_id) if wanted.issuperset(one.partitions)]
     if not may_have_quarantine(manifest, adopted):
@@ -44,19 +44,19 @@ def collect_row_accounts(workspace: Workspace, run: RunRecord, manifest: Manifes
 
 
 def list_adopted_attempts(workspace: Workspace, run_id: str) -> tuple[AttemptRecord, ...]:
-    """The attempts that count, one for each chunk that is done and still holds a partition."""
+    """Adopted attempts, one for each chunk that is done and still owns a partition."""
     standing = set(map_partitions_to_chunks(workspace.ledger.progress.chunks(run_id)).values())
     adopted = (one for one in workspace.ledger.progress.attempts(run_id) if one.state is AttemptState.ADOPTED)
     return tuple(one for one in adopted if one.chunk_id in standing)
 
 
 def may_have_quarantine(manifest: Manifest, attempts: Sequence[AttemptRecord]) -> bool:
-    """Whether rows may have been set aside: by the plan, or because an attempt says so."""
+    """Whether rows may have been quarantined: the plan screens an input, or an attempt counted rows."""
     return any(pin.is_screened for pin in manifest.inputs) or any(read_row_counts(attempt) for attempt in attempts)
 
 
 def read_row_counts(attempt: AttemptRecord) -> Mapping[str, Mapping[str, int]]:
-    """What an attempt counted, by input."""
+    """Row counts of an attempt, by input and counter."""
     found: dict[str, dict[str, int]] = {}
     for key, value in attempt.cost.items():
         what, colon, name = key.partition(":")

@@ -1,7 +1,7 @@
-"""Judge measured rules by other thresholds: what may change without a scan, and what changed.
+"""Judge measured rules with changed thresholds: what may change without a scan, and what changed.
 
-A threshold decides about a number; everything else about a rule decides which number. Only the former may change after
-a run was measured, and a rule can neither come nor go.
+A threshold judges a measurement; everything else in a rule defines the measurement. Only thresholds may change after a
+run was measured, and no rule may be added or removed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _THRESHOLDS: Mapping[type, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ThresholdChange:
-    """What decides about one rule's numbers, before and after."""
+    """Changed thresholds of one rule, before and after."""
 
     name: str
     before: Mapping[str, Any]
@@ -41,7 +41,7 @@ class ThresholdChange:
 
 
 def apply_thresholds(manifest: Manifest, product: Product) -> Manifest:
-    """The manifest with the thresholds of the product file as it is now; refused when more than those differ."""
+    """The manifest with the current thresholds of the product file; refuses when more than thresholds differ."""
     sections: dict[str, Any] = {}
     problems: list[str] = []
     for section in RULES:
@@ -60,7 +60,7 @@ def apply_thresholds(manifest: Manifest, product: Product) -> Manifest:
 
 
 def list_threshold_changes(before: Manifest, after: Manifest) -> tuple[ThresholdChange, ...]:
-    """The rules that are judged differently now."""
+    """Rules whose thresholds differ between two manifests."""
     found = []
     for section in RULES:
         later = {rule.name: rule for rule in getattr(after, section)}
@@ -99,7 +99,7 @@ _FACT_PREFIX = "thresholds."
 
 
 def with_current_thresholds(workspace: Workspace, run: RunRecord, manifest: Manifest) -> Manifest:
-    """The manifest with the thresholds that count now."""
+    """The manifest with the thresholds of the newest recorded change."""
     changes = read_threshold_changes(workspace, run)
     if not changes:
         return manifest
@@ -109,7 +109,7 @@ def with_current_thresholds(workspace: Workspace, run: RunRecord, manifest: Mani
 
 
 def read_threshold_changes(workspace: Workspace, run: RunRecord) -> tuple[Mapping[str, Any], ...]:
-    """Every change of thresholds, oldest first: person, why, the rules that changed, all rules as they were then."""
+    """Recorded threshold changes, oldest first: person, reason, the changed rules, and all rules after the change."""
     facts = workspace.ledger.facts.list(run.run_id)
     names = sorted(
         (name for name in facts if name.startswith(_FACT_PREFIX)), key=lambda name: int(name.removeprefix(_FACT_PREFIX))
@@ -118,7 +118,7 @@ def read_threshold_changes(workspace: Workspace, run: RunRecord) -> tuple[Mappin
 
 
 def change_thresholds(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, why: str) -> Manifest:
-    """Take the thresholds of the product file as it is now, on the record; repeated, it changes nothing."""
+    """Adopt and record the current thresholds of the product file. Idempotent."""
     if not why.strip():
         raise UsageError("other thresholds were refused; expected a reason, because it is kept")
     before = with_current_thresholds(workspace, run, manifest)
@@ -134,5 +134,5 @@ def change_thresholds(workspace: Workspace, actor: Actor, run: RunRecord, manife
     }
     number = len(read_threshold_changes(workspace, run)) + 1
     _, taken = workspace.ledger.facts.record(run.run_id, f"{_FACT_PREFIX}{number}", value, actor)
-    # someone else changed them at the same moment: what is changed now is what they left
+    # another process recorded a change at the same moment: start again from that change
     return change_thresholds(workspace, actor, run, manifest, why) if taken else after

@@ -1,8 +1,8 @@
-"""Accepted warnings: an approver accepts what was found, not the name of a rule.
+"""Accepted warnings: an approver accepts specific findings, not a rule by name.
 
-An acceptance holds the digest of the findings that it is about: partitions, values and messages, which contain the
-thresholds. It counts for a verdict only while the rule warns of exactly that; a new candidate with other numbers, or
-another threshold, has to be accepted again.
+An acceptance holds the digest of its findings: partitions, values and messages, which contain the thresholds. It counts
+for a verdict only while the rule gives exactly those warnings; a new candidate with other numbers, or another
+threshold, has to be accepted again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from errata.workspace import Workspace
 def accept_warnings(
     workspace: Workspace, actor: Actor, run: RunRecord, accept: Mapping[str, str], unaided: Verdict
 ) -> None:
-    """Only a warning that is there can be accepted, and only with a reason; what blocks cannot."""
+    """Record accepted warnings. Only an existing warning can be accepted, with a reason; a block never can."""
     warned = sorted({check.name for check in unaided.checks if check.level == WARN})
     for check, why in accept.items():
         if check not in warned:
@@ -40,7 +40,7 @@ def accept_warnings(
 
 
 def find_valid_acceptances(workspace: Workspace, run: RunRecord, unaided: Verdict) -> list[Acceptance]:
-    """The acceptances that are about exactly what was found."""
+    """Acceptances that match exactly the current findings."""
     return [
         Acceptance(one.check, one.why, one.person)
         for one in workspace.ledger.approvals.accepted_warnings(run.run_id)
@@ -49,7 +49,7 @@ def find_valid_acceptances(workspace: Workspace, run: RunRecord, unaided: Verdic
 
 
 def find_verdict_acceptances(workspace: Workspace, run: RunRecord) -> tuple[WarningAcceptance, ...]:
-    """The acceptances that the newest verdict rests on."""
+    """Acceptances that the newest verdict is based on."""
     verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
     if verdict is None:
         return ()
@@ -59,7 +59,7 @@ def find_verdict_acceptances(workspace: Workspace, run: RunRecord) -> tuple[Warn
         for name, _ in used
     }
     given = [one for one in workspace.ledger.approvals.accepted_warnings(run.run_id) if (one.check, one.person) in used]
-    # the same person may have accepted other findings of this rule, before or since; the last that fits counts
+    # the same person may have accepted other findings of this rule before or since: the last match counts
     given.sort(key=lambda one: one.findings == found[one.check])
     return tuple({(one.check, one.person): one for one in given}.values())
 
@@ -73,6 +73,6 @@ def _digest_findings(unaided: Verdict, name: str) -> str:
 
 
 def _digest_warnings(checks: Iterable[tuple[str, list[Any]]]) -> str:
-    """Of what a rule warns of; empty when it does not."""
+    """Digest of a rule's warnings; empty when it has none."""
     warned = [told for level, told in checks if level == WARN]
     return digest_of(warned) if warned else ""

@@ -1,8 +1,7 @@
-"""Download listed jars into the user cache, with the Ivy that pip's pyspark brings along. Network and files.
+"""Download listed jars into the user cache with the Ivy that comes with pyspark. Uses network and files.
 
-Ivy resolves through its own defaults, or through ``$ERRATA_IVY_SETTINGS`` where a company runs a repository of its own;
-nothing here names a host. Ivy pins versions, not contents, so every file is held against its SHA-256 before it is moved
-into the cache; what does not match never gets there.
+Ivy uses its own defaults, or ``$ERRATA_IVY_SETTINGS`` for a company repository; nothing here names a host. Ivy pins
+versions, not contents, so every file is checked against its SHA-256 before it is moved into the cache.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from errata.jars.store import (
 )
 
 Resolver = Callable[[Sequence[Jar], Path], None]
-"""Puts each jar, under its file name, into a directory."""
+"""Downloads jars into a directory, each under its file name."""
 
 _TIMEOUT_SECONDS = 1200
 _ADDRESS = re.compile(r"\S+://\S+")
@@ -38,8 +37,10 @@ _ADDRESS = re.compile(r"\S+://\S+")
 def fetch_jars(
     cache_dir: Path | None = None, *, jars: Sequence[Jar] | None = None, resolve: Resolver | None = None
 ) -> list[Jar]:
-    """Make the cache hold every listed jar, verified, and return them all. Idempotent; needs the network only for what
-    is missing or wrong. After a crash the cache holds whole verified files and perhaps a directory ``.fetch-*``.
+    """Download missing or wrong jars into the cache, verified, and return all listed jars.
+
+    Idempotent; needs the network only for missing or wrong jars. After a crash the cache holds only complete, verified
+    files and perhaps a directory ``.fetch-*``.
     """
     cache = cache_dir or default_cache_dir()
     wanted = list(list_jars() if jars is None else jars)
@@ -52,7 +53,7 @@ def fetch_jars(
         ) from problem
     needed = [jar for jar in wanted if not jar.path(cache).is_file() or find_wrong_digest(jar, cache) is not None]
     if needed:
-        # In the cache itself, so that the move into place is a rename within one file system.
+        # Inside the cache, so that moving a jar into place is a rename within one file system.
         with tempfile.TemporaryDirectory(dir=cache, prefix=".fetch-") as scratch:
             (resolve or resolve_with_ivy)(needed, Path(scratch))
             for jar in needed:
@@ -88,7 +89,7 @@ def resolve_with_ivy(jars: Sequence[Jar], directory: Path) -> None:
     module.write_text(render_ivy_module(jars), encoding="utf-8")
     command = [
         _find_java(),
-        # Its own home, so that neither a user's Ivy files decide what is found nor new ones are left behind.
+        # A separate home, so that the user's Ivy files neither affect the result nor get changed.
         f"-Divy.home={directory / 'ivy-home'}",
         *("-jar", str(_find_ivy_jar())),
         *_build_settings_args(),
@@ -136,7 +137,7 @@ def _render_dependency(group_id: str, artifact: str, version: str, wanted: Seque
     )
     if not any(jar.classifier for jar in wanted):
         return f"{start}/>"
-    # Named files replace the module's own list, so a module of which both are wanted names both.
+    # Explicit artifacts replace the module's default, so the jar without a classifier must be listed too if wanted.
     named = "".join(
         f'<artifact name={quoteattr(artifact)} type="jar" ext="jar"'
         + (f" m:classifier={quoteattr(jar.classifier)}/>" if jar.classifier else "/>")
@@ -157,7 +158,7 @@ def _find_java() -> str:
 
 
 def _find_ivy_jar() -> Path:
-    # Located without importing it: only errata.engines.spark may import pyspark.
+    # Located without an import: only errata.engines.spark may import pyspark.
     spec = importlib.util.find_spec("pyspark")
     for location in (spec and spec.submodule_search_locations) or ():
         for jar in sorted(Path(location).glob("jars/ivy-*.jar")):
@@ -175,5 +176,5 @@ def _summarize_output(output: str) -> str:
     telling = [line for line in lines if "unresolved" in line.lower() or "not found" in line.lower()] or [
         line for line in lines if line
     ]
-    # Addresses of repositories may carry credentials; an error must not repeat them.
+    # Repository addresses may contain credentials, which an error must not show.
     return _ADDRESS.sub("…", "; ".join(dict.fromkeys(telling[:6]))) or "Ivy gave no reason"

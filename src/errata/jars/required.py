@@ -1,4 +1,4 @@
-"""Which groups of the jar list a project needs. Pure: it is read off the project's files, nothing is asked."""
+"""Decide which jar groups a project needs, from its settings alone. Pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _S3 = ("s3://", "s3a://", "s3n://")
 def find_required_groups(project: Project) -> tuple[str, ...]:
     """``spark`` always; ``postgres`` for a catalog in PostgreSQL; ``s3`` for anything on S3 and for Glue.
 
-    A REST catalog does not say where its tables lie. If they lie on S3, the project says so by ``storage.s3`` or by
-    ``s3.*`` properties of the catalog.
+    The settings of a REST catalog do not tell where its tables are. If they are on S3, the project must say so with
+    ``storage.s3`` or with ``s3.*`` properties of the catalog.
     """
     catalogs = tuple(project.catalogs.values())
     found = ["spark"]
@@ -37,7 +37,7 @@ def _has_s3_properties(catalog: Catalog) -> bool:
 
 
 def _list_locations(project: Project) -> Iterator[str]:
-    """Everywhere that the project says data lies."""
+    """All data locations named in the project."""
     for catalog in project.catalogs.values():
         yield catalog.warehouse or ""
     for product in project.products.values():

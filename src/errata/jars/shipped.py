@@ -1,4 +1,4 @@
-"""The jars that came with ``spark-submit``, held against the pinned list. Touches: those files, to read."""
+"""Check the jars shipped with ``spark-submit`` against the pinned list. Reads those files only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HINT = "ship the jars of `errata jars check`; errata submit RUN --print TARGET 
 
 
 def require_shipped(jars: Sequence[Jar], class_path: Iterable[Path]) -> None:
-    """Raise unless every pinned jar is among the files the driver takes classes from, with its SHA-256."""
+    """Raise ``SetupError`` unless every pinned jar is on the driver's class path with its SHA-256."""
     found = {path.name: path for path in reversed([*class_path]) if path.is_file()}
     missing = [jar.coordinate for jar in jars if jar.file_name not in found]
     if missing:

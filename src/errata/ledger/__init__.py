@@ -1,14 +1,14 @@
-"""The ledger: the durable record of runs, chunks, attempts, decisions, publications, and of who did what.
+"""The ledger: the durable record of runs, chunks, attempts, decisions and publications, and of who did what.
 
-It decides nothing about data. It refuses what the state machine does not allow (again in the database, by triggers),
-and writes every change together with its audit entry.
+The ledger decides nothing about data. It refuses what the state machine does not allow (triggers in the database refuse
+it as well) and writes every change together with its audit entry.
 
 ::
 
     records    frozen values that the ledger returns
     store      runs, chunks, approvals, candidates, releases, publications, … one module each
-    audit      the hash chain; rows checked against it; excerpts for evidence
-    privacy    pseudonyms of people, and text that can be erased
+    audit      the hash chain, the check of rows against it, excerpts for evidence
+    privacy    pseudonyms of people and text that can be erased
     schema     tables, constraints as data, triggers as SQL
     db         transactions and the clock, SQLite and PostgreSQL, migrations
 """
@@ -127,9 +127,9 @@ class Ledger:
         redact: Callable[[str], str] = str,
         wrapping: WrappingKeyLoader | None = None,
     ) -> Self:
-        """Open the ledger at a SQLAlchemy URL; creates it, and brings it to the newest schema, as needed.
+        """Open the ledger at a SQLAlchemy URL; create it or migrate it to the newest schema as needed.
 
-        ``redact`` takes secrets out of every text that is kept. ``wrapping`` gives the key that wraps those of people.
+        ``redact`` removes secrets from every stored text. ``wrapping`` loads the key that encrypts people's keys.
         """
         database = Database(url, create=create, redact=redact, wrapping=wrapping)
         try:
@@ -143,27 +143,27 @@ class Ledger:
         return self._database.read(self._database.clock)[0]
 
     def now_ms(self) -> int:
-        """The database's time in milliseconds since 1970, as leases are kept."""
+        """The database's time in milliseconds since 1970, the unit of leases."""
         return self._database.read(self._database.clock)[1]
 
     def missing_triggers(self) -> tuple[str, ...]:
-        """Rules that the database no longer enforces; empty when all is well."""
+        """Triggers that are missing or altered; empty when the database enforces all rules."""
         return self._database.read(lambda conn: find_missing_triggers(conn, self._database.dialect))
 
     def owns_tables(self) -> bool:
-        """Whether this user could lift the rules: whoever writes a file, or owns the tables."""
+        """Whether this database user could drop the triggers: always with SQLite, the tables' owner with PostgreSQL."""
         return self._database.read(self._database.dialect.is_owner)
 
     def database(self) -> str:
-        """Which database this is, and where; for people."""
+        """Name, version and location of the database, for messages."""
         return f"{self._database.read(self._database.dialect.version)} at {self._database.place}"
 
     def scalar(self, query: str) -> Any:
-        """The first value of a query that only reads; for health signals."""
+        """The first value of a read-only query, for health signals."""
         return self._database.read(lambda conn: _read_scalar(conn, query))
 
     def close(self) -> None:
-        """Give back every connection."""
+        """Close every connection."""
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -174,7 +174,7 @@ class Ledger:
 
 
 def _read_scalar(conn: Connection, query: str) -> Any:
-    # PostgreSQL reads in a transaction that is read only; SQLite has to be told
+    # PostgreSQL read transactions are read only; SQLite needs the pragma
     is_sqlite = conn.dialect.name == "sqlite"
     if is_sqlite:
         conn.exec_driver_sql("PRAGMA query_only = ON")

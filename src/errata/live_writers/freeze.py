@@ -1,8 +1,8 @@
-"""A run whose plan says ``freeze`` holds cooperating live jobs off its partitions while commands work on it.
+"""Freeze: keep cooperating live jobs out of a run's partitions while commands work on the run.
 
 The freeze opens with the first `errata run`, waits for live jobs that hold a lease, and is renewed while a command of
-the run is at work. It ends in the ledger, with the move that ends its reason. It saves a run from conflicts and
-replaces no check: a live job that does not ask is found as it always was.
+the run is active. The ledger ends it together with the state change that makes it unnecessary. It saves a run from
+conflicts but replaces no check: writes of live jobs that do not cooperate are detected as before.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ S = RunState
 _FREEZABLE_STATES = frozenset({S.APPROVED, S.RUNNING, S.STAGED, S.REJECTED, S.VALIDATED, S.PART_PUBLISHED})
 _POLL_SECONDS = 0.5
 WAIT_SECONDS = 600.0
-"""How long a command waits for live jobs that began to write before the freeze."""
+"""How long a command waits for live jobs that started to write before the freeze."""
 
 
 @contextmanager
 def freeze_partitions(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> Iterator[bool]:
-    """Hold live jobs off while this command works on the run; whether they were held off just now."""
+    """Keep live jobs out while this command works on the run; yields whether the freeze took effect just now."""
     freeze = manifest.publish.freeze
     if manifest.publish.on_live_write != FREEZE_POLICY or freeze is None or run.state not in _FREEZABLE_STATES:
         yield False
         return
     before = workspace.ledger.freezes.find_freeze(run.run_id)
     opened = _open_freeze(workspace, actor, run, freeze)
+    # open first and wait afterwards: new live jobs are refused at once, so the wait for the others ends
     if opened.is_open:
         failpoint("freeze.after_open")
         _wait_for_writers(workspace, actor, run, manifest, opened)
@@ -56,13 +57,13 @@ def freeze_partitions(workspace: Workspace, actor: Actor, run: RunRecord, manife
             yield opened.is_open and not (before and before.is_open and before.granted_at)
     except PublishConflict as error:
         if written := error.fields.get("partitions"):
-            # this run publishes them no more, so there is nothing left to hold anyone off for
+            # this run can no longer publish these partitions, so they need not stay frozen
             workspace.ledger.freezes.end_freeze(run.run_id, actor, "written by someone else", written)
         raise
 
 
 def refuse_live_writes(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
-    """What was written between the plan and the freeze is told before anything is computed."""
+    """Refuse a run whose partitions live jobs wrote between plan and freeze, before anything is computed."""
     with audit_conflicts(workspace, actor, run, "run"):
         try:
             order = build_replacement(workspace, run, manifest, _list_unpublished(workspace, run))
@@ -124,7 +125,7 @@ def _format_writer(one: LiveWriteRecord) -> str:
 
 @contextmanager
 def _keep_freeze_alive(workspace: Workspace, run: RunRecord, freeze: Freeze) -> Iterator[None]:
-    """Renewed from a thread of its own: a command may wait for Spark for longer than the freeze lasts."""
+    """Renew the freeze from its own thread, because a command may wait for Spark longer than the freeze lasts."""
     over = threading.Event()
 
     def beat() -> None:
@@ -137,7 +138,7 @@ def _keep_freeze_alive(workspace: Workspace, run: RunRecord, freeze: Freeze) -> 
     try:
         yield
         with suppress(EngineError):
-            # a person who releases tomorrow morning has the whole of it
+            # start the full idle time at the end, so that a person has all of it to take the next step
             workspace.ledger.freezes.renew_freeze(run.run_id, freeze.idle)
     finally:
         over.set()

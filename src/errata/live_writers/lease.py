@@ -1,8 +1,8 @@
-"""What a live job asks: may I write these partitions, and a lease so that no correction freezes them meanwhile.
+"""Leases of live jobs: check for freezes, and hold a lease so that no correction freezes partitions during a write.
 
-Needs the project and the ledger, and neither a lake nor a JVM. A lease is renewed from a thread while the job writes.
-One that ran out (a machine that slept) is lost only where a run froze the partitions since; the job can look before it
-commits, and is warned at the end.
+Needs only the project and the ledger, no lake and no JVM. A thread renews the lease while the job writes. A lease that
+expired (because the machine slept, say) is lost only if a run froze the partitions since; the job can check
+:attr:`Lease.is_held` before it commits, and is warned at the end.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from errata.workspace import Workspace
 
 Partitions = str | Sequence[str | date] | None
 LEASE_SECONDS = 120.0
-"""How long a live job may be silent; it speaks four times as often."""
+"""Duration of a lease; it is renewed every quarter of that time."""
 _POLL_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to write: no run freezes these partitions while it is held."""
+    """Permission to write: no run freezes these partitions while the lease is held."""
 
     table: str
     partitions: tuple[str, ...]
@@ -45,12 +45,12 @@ class Lease:
 
     @property
     def is_held(self) -> bool:
-        """Whether it still is; a job that may have slept for minutes looks right before it commits."""
+        """Renew the lease; False if it is lost. A job that may have slept checks this right before it commits."""
         return self._workspace.ledger.freezes.renew_live_write(self._token, LEASE_SECONDS)
 
 
 def describe_freezes(workspace: Workspace, table: str, partitions: Partitions) -> FrozenView:
-    """What is frozen of these partitions of a governed table, by which run, until when; reads only."""
+    """Open freezes of these partitions of a governed table, with their runs and ends; reads only."""
     target = _find_target(workspace, table)
     wanted = _parse_partitions(target.grain, partitions)
     found = workspace.ledger.freezes.find_freezes(target.table, wanted)
@@ -59,7 +59,7 @@ def describe_freezes(workspace: Workspace, table: str, partitions: Partitions) -
 
 
 def wait_for_freezes(workspace: Workspace, table: str, partitions: Partitions, wait: str) -> FrozenView:
-    """Wait for freezes to end; raises ``Frozen`` when one does not in time. No lease is taken."""
+    """Wait for freezes to end; raise ``Frozen`` if one does not end in time. Takes no lease."""
     ends, said = time.monotonic() + _parse_wait(wait), False
     while (view := describe_freezes(workspace, table, partitions)).frozen:
         if time.monotonic() >= ends:
@@ -73,12 +73,12 @@ def wait_for_freezes(workspace: Workspace, table: str, partitions: Partitions, w
 def acquire_write_lease(
     workspace: Workspace, actor: Actor, table: str, partitions: Partitions, *, wait: str, name: str | None
 ) -> Iterator[Lease]:
-    """Hold a lease while the body writes; raises ``Frozen`` before it when a run holds the partitions."""
+    """Hold a lease while the body writes; raise ``Frozen`` before the body runs if the partitions stay frozen."""
     target = _find_target(workspace, table)
     wanted, token = _parse_partitions(target.grain, partitions), secrets.token_hex(16)
     owner = current_owner(name)
     ends, said = time.monotonic() + _parse_wait(wait), False
-    # waiting only reads, so that it holds up nobody; what counts is the answer of the ledger's one writer
+    # poll with reads, which block no writer; the decision is made by the write transaction that takes the lease
     while (view := describe_freezes(workspace, table, partitions)).frozen or _is_write_blocked(
         workspace, token, target.table, wanted, owner
     ):
@@ -93,7 +93,7 @@ def acquire_write_lease(
         with _keep_lease_alive(lease):
             yield lease
     finally:
-        with suppress(EngineError):  # a ledger that does not answer takes it back when it has run out
+        with suppress(EngineError):  # if the ledger is unavailable, the lease expires by itself
             workspace.ledger.freezes.end_live_write(token)
 
 
@@ -129,7 +129,7 @@ def _keep_lease_alive(lease: Lease) -> Iterator[None]:
 
 
 def _parse_wait(wait: str) -> int:
-    """A wait in seconds; ``m`` is minutes here, because nobody waits for months."""
+    """Parse a wait into seconds; ``m`` means minutes here, not months."""
     return to_seconds(f"{wait}in" if re.fullmatch(r"\d+m", wait, re.ASCII) else wait)
 
 
@@ -144,7 +144,7 @@ def _find_target(workspace: Workspace, table: str) -> Target:
 
 
 def _parse_partitions(grain: Grain, partitions: Partitions) -> tuple[str, ...]:
-    """The partitions as the ledger names them; none: any of the table's."""
+    """Partition names as the ledger stores them; empty means the whole table."""
     if partitions is None:
         return ()
     if isinstance(partitions, str):
@@ -153,7 +153,7 @@ def _parse_partitions(grain: Grain, partitions: Partitions) -> tuple[str, ...]:
 
 
 def freeze_view(workspace: Workspace, one: FreezeRecord, wanted: Sequence[str] = ()) -> FreezeView:
-    """A freeze, as far as it concerns these partitions; all of it by default."""
+    """View of a freeze, limited to these partitions (default: all of its partitions)."""
     run = workspace.ledger.runs.get(one.run_id)
     asked = set(wanted or one.partitions)
     shared = tuple(name for name in one.partitions if name in asked)
@@ -171,7 +171,7 @@ def freeze_view(workspace: Workspace, one: FreezeRecord, wanted: Sequence[str] =
 
 
 def _announce_wait(workspace: Workspace, view: FrozenView, wait: str) -> bool:
-    """Once: a job that stands still says what for."""
+    """Tell the user what the job waits for; returns True, so that callers do it only once."""
     workspace.narrate(f"waiting {wait} at most for {view.table}: {_format_freezes(view)}")
     return True
 
@@ -201,7 +201,7 @@ def _frozen_error(workspace: Workspace, view: FrozenView) -> Frozen:
 
 
 def _format_unfreeze_hint(workspace: Workspace, held: FreezeView) -> str:
-    """What gives the partitions free: a run that is partly published cannot be cancelled any more."""
+    """How to end the freeze; a partly published run can no longer be cancelled."""
     if RunState.CANCELLED in RUN_MOVES[workspace.ledger.runs.get(held.run_id).state]:
         return f"errata cancel {held.run_id} gives them free"
     return (

@@ -1,9 +1,9 @@
-"""Live wins: partitions that live wrote after the plan are pinned again and go back to the workers.
+"""Rebase (live wins): pin partitions again that live jobs wrote after the plan, and have workers compute them again.
 
-The target is read first and the inputs after it, as the plan did: a live row that is in the target by then is in its
-source, too. Nothing that was computed of those partitions before is used; the others keep what was staged. The new
-candidate has another digest, so it is judged and released anew. After a few times it is a conflict all the same, and so
-is a partition that another run published or took back: that is no live write, and the older run must not undo it.
+The target is read before the inputs, as in the plan: a live row that is in the target by then is in its source, too.
+Earlier output of those partitions is discarded; the others keep what was staged. The new candidate has another digest,
+so it must be judged and released again. After ``MAX_REBASES`` rebases a live write is a conflict. So is a partition
+that another run published or rolled back: that is not a live write, and the older run must not undo it.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from errata.workspace import Workspace
 
 LIVE_WINS = "live_wins"
 MAX_REBASES = 3
-"""How often live wins in one run; a partition that is written all the time needs a freeze, or a quieter hour."""
+"""Rebases per run; a partition that is written all the time needs a freeze or a quieter hour."""
 PIN_DAYS = 45
 _REBASEABLE_STATES = (RunState.STAGED, RunState.VALIDATED)
 
 
 @contextmanager
 def rebase_on_conflict(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> Iterator[None]:
-    """A conflict of a run whose plan lets live win becomes a rebase, and is raised as that."""
+    """Turn a conflict into a rebase, raised as ``Rebased``, if the plan lets live jobs win."""
     try:
         yield
     except PublishConflict as conflict:
@@ -50,7 +50,7 @@ def rebase_on_conflict(workspace: Workspace, actor: Actor, run: RunRecord, manif
 
 
 def rebase_if_written(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
-    """Look before a candidate is assembled, so that nobody judges what could not be published."""
+    """Check for live writes before a candidate is assembled, so that an unpublishable candidate is never judged."""
     if manifest.publish.on_live_write != LIVE_WINS or run.state not in _REBASEABLE_STATES:
         return
     with audit_conflicts(workspace, actor, run, "validate"), rebase_on_conflict(workspace, actor, run, manifest):
@@ -72,6 +72,7 @@ def _try_rebase(
     value, chunks, parts, problems = _pin_again(workspace, run, manifest, names)
     if problems:
         return _no_rebase_error(conflict, f"the inputs cannot be pinned again: {'; '.join(problems)}")
+    # record before tagging: if this process dies in between, any worker creates the tags from the record
     told = {"written": list(written), "snapshots": list(conflict.fields.get("snapshots", ())), **value}
     failpoint("rebase.before_record")
     workspace.ledger.rebases.record(run.run_id, n, told, chunks, parts, actor)
@@ -92,7 +93,7 @@ def _try_rebase(
 
 
 def _find_publications(workspace: Workspace, run: RunRecord, conflict: PublishConflict) -> list[str]:
-    """Publications among the writes: by their commits, and by the ledger where those have expired."""
+    """Publications among the conflicting writes, from their commits, or from the ledger if those have expired."""
     planned = datetime.fromisoformat(run.planned_at)
     accepted = workspace.ledger.partitions.accepted(run.table, conflict.fields["partitions"]).values()
     since = {one.pub_id for one in accepted if datetime.fromisoformat(one.at) >= planned}
@@ -112,7 +113,7 @@ def _no_rebase_error(conflict: PublishConflict, why: str) -> PublishConflict:
 def _find_partitions_to_recompute(
     workspace: Workspace, run: RunRecord, manifest: Manifest, written: Sequence[str]
 ) -> tuple[str, ...]:
-    """What is computed again: what live wrote, and where rows are counted by chunk, the whole of their chunks."""
+    """Partitions to compute again: those that live jobs wrote, or their whole chunks if rows are counted by chunk."""
     if not may_have_quarantine(manifest, list_adopted_attempts(workspace, run.run_id)):
         return sort_oldest_first(manifest.target.grain, written)
     held = map_partitions_to_chunks(workspace.ledger.progress.chunks(run.run_id))
@@ -123,9 +124,9 @@ def _find_partitions_to_recompute(
 def _pin_again(
     workspace: Workspace, run: RunRecord, manifest: Manifest, names: tuple[str, ...]
 ) -> tuple[dict[str, Any], list[Chunk], dict[str, bytes], list[str]]:
-    """The fact, the chunks, the parts, and what is in the way; only reads."""
+    """The run note, the chunks, the parts, and the problems that prevent the rebase; only reads."""
     target, engines = manifest.target, workspace.engines
-    # the target's base first, inputs after: a false conflict is acceptable, a missed one is not
+    # read the target before the inputs: a false conflict is acceptable, a missed one is not
     base = engines.targets.read_target(target.table, target.column, target.grain, names)
     pins: list[InputPin] = []
     facts: list[InputState] = []
@@ -154,7 +155,7 @@ def _pin_again(
 def _build_chunks(
     workspace: Workspace, run: RunRecord, names: Sequence[str], facts: Sequence[InputState]
 ) -> list[Chunk]:
-    """One for each chunk that had some of them, so that none is larger than what went through before."""
+    """New chunks, one per old chunk that holds some of the partitions, so that none is larger than one that worked."""
     held = map_partitions_to_chunks(workspace.ledger.progress.chunks(run.run_id))
     found: dict[str, list[str]] = {}
     for name in names:
@@ -168,7 +169,7 @@ def _build_chunks(
 
 
 def tag_newest_rebase(workspace: Workspace, actor: Actor, run: RunRecord) -> None:
-    """Tag what the newest rebase reads; repeated by every worker, because whoever recorded it may have died."""
+    """Tag what the newest rebase reads; every worker repeats this, because the recording process may have died."""
     rebases = workspace.ledger.rebases.list(run.run_id)
     if not rebases:
         return

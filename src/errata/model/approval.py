@@ -1,8 +1,8 @@
-"""When approvals are enough: distinct people, the product's owner, today's roles, and not too long ago. Pure.
+"""Quorum of a plan: distinct people, the product's owner, current roles and unexpired approvals. Pure.
 
-``ApprovalRules`` is what a plan seals; ``count_approvals`` counts what people have given by it. Approvals are over a
-digest, so another manifest has none. Names are those of the project file: whoever calls this has put aliases right
-before.
+A plan seals ``ApprovalRules``; ``count_approvals`` evaluates the approvals given under them. An approval applies to one
+digest, so a different manifest starts without approvals. Names are those of the project file: the caller resolves
+aliases first.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ APPROVED = "approved"
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRules:
-    """What it takes before a plan may run: so many people, one of the product's owner, no longer ago than ``valid``."""
+    """Rules for approving a plan: number of people, whether the owning team must be among them, and validity."""
 
     quorum: int = 1
-    owner: bool = True  # one of them belongs to the team that owns the product, where people name that team
+    owner: bool = True  # one of them must be in the team that owns the product, if that team has members
     valid: str = "30d"
 
 
 class GivenApproval(Protocol):
-    """One person's decision, as the ledger keeps it."""
+    """One person's decision, as stored in the ledger."""
 
     @property
     def person(self) -> str: ...
@@ -47,29 +47,29 @@ class GivenApproval(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Voters:
-    """Who counts, by the project file as it is now."""
+    """People who count, according to the current project file."""
 
     approvers: frozenset[str] = frozenset()
-    breakers: frozenset[str] = frozenset()  # who may break the glass
-    owner: str = ""  # the team that owns the product; empty when nobody belongs to it
+    breakers: frozenset[str] = frozenset()  # people with the role break_glass
+    owner: str = ""  # the team that owns the product; empty if it has no members
     team: frozenset[str] = frozenset()
     single_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class QuorumStatus:
-    """What the approvals of a run amount to at one moment."""
+    """Quorum status of a run at one moment."""
 
     quorum: int = 1
     counted: tuple[str, ...] = ()  # distinct people, in the order they approved
     void: Mapping[str, str] = field(default_factory=dict)  # person → why that approval does not count
-    lacks_owner: str = ""  # the team that has to agree and has not
-    may: tuple[str, ...] = ()  # who could give what is missing
-    broken_by: str = ""  # whose break-glass approval stands for all others
+    lacks_owner: str = ""  # the team that has to approve and has not
+    may: tuple[str, ...] = ()  # people who could give the missing approvals
+    broken_by: str = ""  # the person whose break-glass approval replaces all others
 
     @property
     def is_full(self) -> bool:
-        """Whether so many people have agreed, whoever they are."""
+        """Whether enough people have approved, regardless of team."""
         return len(self.counted) >= self.quorum
 
     @property
@@ -79,7 +79,7 @@ class QuorumStatus:
 
     @property
     def told(self) -> str:
-        """In a few words: how many of how many, and who is missing.
+        """Short text: approvals given of approvals needed, and the team that is missing.
 
         >>> QuorumStatus(quorum=2, counted=("bo",), lacks_owner="finance-data").told
         '1 of 2 approvals, one of finance-data is missing'
@@ -92,7 +92,7 @@ class QuorumStatus:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Why the plan may not run; empty when it may."""
+        """Why the plan may not run; empty if it may."""
         if self.is_met:
             return ()
         lost = "".join(f"; that of {person} {why}" for person, why in self.void.items())
@@ -100,14 +100,15 @@ class QuorumStatus:
 
 
 def is_expired(at: str, valid: str, now: datetime) -> bool:
-    """Whether a decision of that instant is too old to count."""
+    """Whether a decision made at that instant is too old to count."""
     return datetime.fromisoformat(at) < subtract_duration(valid, now)
 
 
 def count_approvals(
     rules: ApprovalRules, voters: Voters, given: Iterable[GivenApproval], *, digest: str, requester: str, now: datetime
 ) -> QuorumStatus:
-    """What these approvals amount to; each person counts once, by the newest approval."""
+    """Quorum status from these approvals; each person counts once, by their newest approval."""
+    # a break-glass approval does not replace the same person's ordinary approval
     newest = {
         (one.person.casefold(), bool(one.break_glass)): one
         for one in given
@@ -128,6 +129,7 @@ def count_approvals(
     quorum = 1 if voters.single_user else rules.quorum
     lacks_owner = voters.owner if team and not team.intersection(counted) else ""
     may = voters.approvers - set(counted) - {name for name in voters.approvers if _is_same_name(name, requester)}
+    # only one approval is missing, so it must come from the owning team
     if lacks_owner and len(counted) >= quorum - 1:
         may &= team
     return QuorumStatus(

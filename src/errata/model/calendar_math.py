@@ -1,7 +1,8 @@
-"""Time partitions in any year: ordinals and seconds beyond what a ``datetime`` can hold, and their text. Pure.
+"""Time partitions in any year: ordinals, seconds and text beyond the range of ``datetime``. Pure.
 
-A table can hold years that no date of Python can name, a favourite being milliseconds read as seconds. Partitions
-outside the years 0001 to 9999 have a text (``+57970-05-31``), so that they can be reported; they cannot be chosen.
+A table can hold years that no Python date can represent, typically because milliseconds were read as seconds.
+Partitions outside the years 0001 to 9999 have a text (``+57970-05-31``) so that they can be reported, but they cannot
+be selected.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from errata.model.partition import Grain, from_ordinal, is_nameable
 
 _EPOCH = date(1970, 1, 1)
 _CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
-"""After so many years, which are so many days, the calendar repeats itself."""
+"""The calendar repeats after this many years, which have this many days."""
 _WIDTHS = {Grain.HOUR: 13, Grain.DAY: 10, Grain.MONTH: 7, Grain.YEAR: 4}
 
 
 def format_stored_ordinal(grain: Grain, number: int) -> str:
-    """The text of any ordinal that a table can hold, written as Spark writes it outside the years 0001 to 9999.
+    """Text of any ordinal that a table can hold, as Spark writes it outside the years 0001 to 9999.
 
     >>> format_stored_ordinal(Grain.DAY, 20454000), format_stored_ordinal(Grain.MONTH, -1970 * 12)
     ('+57971-02-25', '0000-01')
@@ -53,7 +54,7 @@ def first_second(grain: Grain, number: int) -> int:
 
 
 def ordinal_at(grain: Grain, second: int) -> int:
-    """The ordinal of the partition that this second since 1970-01-01 UTC is in, in any year.
+    """Ordinal of the partition that contains this second since 1970-01-01 UTC, in any year.
 
     >>> ordinal_at(Grain.HOUR, -1), ordinal_at(Grain.MONTH, 2678400), ordinal_at(Grain.YEAR, 253402300800)
     (-1, 1, 8030)

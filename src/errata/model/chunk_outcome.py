@@ -1,4 +1,4 @@
-"""What becomes of a chunk whose attempt did not succeed. Pure."""
+"""Outcome of a chunk after an attempt that did not succeed. Pure."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from errata.model.run import ChunkState
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
-    """An attempt that ended without a result, and what its chunk had been through before."""
+    """An attempt that ended without a result, with the history of its chunk."""
 
     chunk: Chunk
     reason: str  # lease-expired | owner-dead | an error code
-    tries: int  # with this one
-    losses: int  # workers lost on this chunk, or on the one it was cut from, with this one
+    tries: int  # including this attempt
+    losses: int  # workers lost on this chunk, or on the chunk it was split from, including this attempt
     message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkOutcome:
-    """The next state: pending again (not before ``wait_seconds``), failed, quarantined, or replaced by ``pieces``."""
+    """Next state: pending again (after ``wait_seconds``), failed, quarantined, or replaced by ``pieces``."""
 
     to: ChunkState
     wait_seconds: float = 0.0
@@ -31,7 +31,7 @@ class ChunkOutcome:
     why: str = ""
 
     def body(self) -> Mapping[str, Any]:
-        """For the audit."""
+        """The outcome as an audit entry body."""
         told: dict[str, Any] = {"next": self.to.value}
         if self.wait_seconds:
             told["wait_seconds"] = round(self.wait_seconds)

@@ -1,8 +1,8 @@
 """Values of a diff, and sums over them. Pure.
 
-A partition is compared by the product's key where the key is unique on both sides, else row by row as a multiset, in
-which a change shows as one row removed and one added. ``method`` says which. A value that moved within its declared
-tolerance is unchanged, and counted as such. Values of classified columns never get here: a mask stands for them.
+A partition is compared by the product's key if the key is unique on both sides, otherwise row by row as a multiset,
+where a change shows as one row removed and one added. ``method`` says which. A value that moved within its declared
+tolerance is unchanged, and counted as such. Values of classified columns never get here: they are masked before.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 
 SAME, BY_KEY, BY_ROW = "same", "key", "rows"
 MASK = "•••"
-"""Stands for a value of a classified column; NULL stays NULL."""
+"""Replaces a value of a classified column; NULL stays NULL."""
 QUANTILES = ("0.05", "0.25", "0.5", "0.75", "0.95")
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaDiff:
-    """Columns with their types: only in the candidate, only in the prior output, and (before, after) if changed."""
+    """Columns with types: only in the candidate, only in the previous output, and (before, after) if changed."""
 
     added: Mapping[str, str] = field(default_factory=dict)
     removed: Mapping[str, str] = field(default_factory=dict)
@@ -29,9 +29,9 @@ class SchemaDiff:
 
 @dataclass(frozen=True, slots=True)
 class ColumnChange:
-    """How many rows changed in a column; sums (decimals as text) for numeric columns of partitions compared by key.
+    """Number of rows changed in a column; sums (decimals as text) for numeric columns of partitions compared by key.
 
-    ``median_percent`` is the median movement of the values that changed, of the whole scope only; approximate.
+    ``median_percent`` is the approximate median movement of the changed values, only over the whole scope.
     """
 
     changed: int
@@ -54,12 +54,12 @@ class PartitionDiff:
     unchanged: int
     method: str = BY_KEY
     columns: Mapping[str, ColumnChange] = field(default_factory=dict)
-    within: int = 0  # of the unchanged rows, those that moved within a tolerance
+    within: int = 0  # unchanged rows that moved within a tolerance
 
 
 @dataclass(frozen=True, slots=True)
 class SampleRow:
-    """One differing row: its key, and old and new values (of the changed columns only when it changed)."""
+    """One differing row: its key, and old and new values (only of the changed columns for a changed row)."""
 
     partition: str
     change: str  # added | removed | changed
@@ -70,7 +70,7 @@ class SampleRow:
 
 @dataclass(frozen=True, slots=True)
 class ChangePattern:
-    """Rows in which exactly these columns changed."""
+    """Number of rows in which exactly these columns changed."""
 
     columns: tuple[str, ...]
     rows: int
@@ -78,7 +78,7 @@ class ChangePattern:
 
 @dataclass(frozen=True, slots=True)
 class TopValue:
-    """A frequent value and in how many rows it stands."""
+    """A frequent value and the number of rows that hold it."""
 
     value: Any
     rows: int
@@ -86,7 +86,7 @@ class TopValue:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How the values of a column are spread on one side; what a kind of column does not have is None or empty."""
+    """Distribution of a column's values on one side; statistics that do not apply to the column are None or empty."""
 
     rows: int
     nulls: int
@@ -102,7 +102,7 @@ class Profile:
 class Distribution:
     """A column before and after, over the partitions that differ; ``kind`` is number, time, text or other.
 
-    ``exact`` is false when there are too many different values to count each; ``top`` is then left empty.
+    ``exact`` is false if there are too many distinct values to count each; ``top`` is then empty.
     """
 
     kind: str
@@ -113,7 +113,7 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """Old against new, per partition, per column, with samples; ``notes`` say what limits the comparison."""
+    """Old against new, per partition and per column, with samples; ``notes`` state the limits of the comparison."""
 
     schema: SchemaDiff
     partitions: tuple[PartitionDiff, ...]
@@ -127,7 +127,7 @@ class Diff:
 
 
 def mask_row(row: Mapping[str, Any], classified: Iterable[str]) -> dict[str, Any]:
-    """A row to show: that a classified value is there, not what it is."""
+    """The row with classified values masked."""
     hidden = set(classified)
     return {name: MASK if name in hidden and value is not None else value for name, value in row.items()}
 
@@ -135,7 +135,7 @@ def mask_row(row: Mapping[str, Any], classified: Iterable[str]) -> dict[str, Any
 def mask_pair(
     before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, classified: Iterable[str]
 ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """A row before and after, to show; a classified value that changed says so."""
+    """A row before and after with classified values masked; a masked value that changed is marked as changed."""
     hidden = tuple(classified)
     old, new = (None if row is None else mask_row(row, hidden) for row in (before, after))
     if before and after and new is not None:
@@ -146,7 +146,7 @@ def mask_pair(
 
 
 def sum_by_column(partitions: Iterable[PartitionDiff]) -> dict[str, ColumnChange]:
-    """Column changes over all partitions; a sum that is missing for one partition is missing in total."""
+    """Column changes summed over all partitions; a sum missing in one partition is missing in the total."""
     totals: dict[str, ColumnChange] = {}
     for part in partitions:
         for name, change in part.columns.items():
@@ -167,13 +167,13 @@ def sum_by_column(partitions: Iterable[PartitionDiff]) -> dict[str, ColumnChange
 def _add_decimals(a: str | None, b: str | None) -> str | None:
     if a is None or b is None:
         return None
-    with localcontext(prec=100):  # the default would round sums of decimal(38) columns
+    with localcontext(prec=100):  # the default precision would round sums of decimal(38) columns
         return format(Decimal(a) + Decimal(b), "f")
 
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """A metric of one partition, before and after (decimals as text); a change from zero has no percentage."""
+    """A metric of one partition before and after (decimals as text); a change from zero has no percentage."""
 
     partition: str
     before: str | None
@@ -184,22 +184,22 @@ class Movement:
 
 @dataclass(frozen=True, slots=True)
 class MetricMoves:
-    """A metric over the partitions. ``kind`` compare and column: old against new; reconcile: source against output."""
+    """A metric over the partitions: old against new (``kind`` compare, column), source against output (reconcile)."""
 
     name: str
     kind: str  # compare | reconcile | column
     before_means: str = "before"
     after_means: str = "after"
     partitions: tuple[Movement, ...] = ()
-    before: str | None = None  # totals, for sums and counts only
+    before: str | None = None  # totals, only for sums and counts
     after: str | None = None
-    largest: tuple[str, ...] = ()  # partitions, by size of the movement in percent
+    largest: tuple[str, ...] = ()  # partitions with the largest movement in percent
     smallest: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OutsideScope:
-    """Partitions outside a scope, and those of them whose live files are not the same in both snapshots."""
+    """Partitions outside a scope, and those among them whose live files differ between the two snapshots."""
 
     partitions: int
     differing: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
-"""Durations as project files write them: ``12h``, ``3d``, ``2w``, ``1mo``, ``1y``. Pure.
+"""Durations as written in project files: ``12h``, ``3d``, ``2w``, ``1mo``, ``1y``. Pure.
 
 Hours, days and weeks are lengths; months and years are calendar steps, so a month is never read as 30 days. ``m`` is
-refused rather than guessed: it would be minutes to one reader and months to the next. Waits and intervals are *lengths*
-with a grammar of their own (``30s``, ``5min``, ``8h``, ``2d``), so that a look-back of five minutes stays refused.
+refused rather than guessed: it could mean minutes or months. Waits and intervals are *lengths* with their own grammar
+(``30s``, ``5min``, ``8h``, ``2d``), so that a look-back of five minutes stays refused.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from errata.errors import UsageError
 from errata.model.partition import Grain
 
 DURATION = r"\d{1,6}(h|d|w|mo|y)"
-"""The grammar, for schemas."""
+"""Grammar of a duration, for schemas."""
 
 LENGTH = r"\d{1,6}(s|min|h|d)"
-"""The grammar of a wait, for schemas."""
+"""Grammar of a length, for schemas."""
 
 HOLD = r"\d{1,6}(s|m|min|h|d)"
-"""The grammar of a hold between two publications: nobody takes ``30m`` for 30 months there."""
+"""Grammar of the hold between two publications, where ``30m`` cannot be mistaken for 30 months."""
 
 _HOURS = {"h": 1, "d": 24, "w": 168}
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
@@ -38,7 +38,7 @@ def _parse_duration(text: str) -> tuple[int, str]:
 
 
 def count_steps(text: str, grain: Grain) -> int:
-    """How many partitions of this grain a duration spans; refused when it is not a whole number of them.
+    """Number of partitions of this grain in a duration; refused if it is not a whole number.
 
     >>> count_steps("2w", Grain.DAY), count_steps("1d", Grain.HOUR), count_steps("2y", Grain.MONTH)
     (14, 24, 24)
@@ -54,7 +54,7 @@ def count_steps(text: str, grain: Grain) -> int:
 
 
 def subtract_duration(text: str, instant: datetime) -> datetime:
-    """The instant this long before another; month ends are kept inside their month.
+    """The instant this long before another; a day past the end of its month becomes the last day.
 
     >>> from datetime import UTC
     >>> subtract_duration("1mo", datetime(2026, 3, 31, tzinfo=UTC)).date().isoformat()
@@ -69,7 +69,7 @@ def subtract_duration(text: str, instant: datetime) -> datetime:
 
 
 def to_days(text: str) -> int:
-    """A promise to keep something this long, as whole days and never shorter: months count 31 days, years 366.
+    """A retention period in whole days, rounded up: months count 31 days, years 366.
 
     >>> to_days("30d"), to_days("36h"), to_days("1mo")
     (30, 2, 31)
@@ -81,7 +81,7 @@ def to_days(text: str) -> int:
 
 
 def to_seconds(text: str) -> int:
-    """The seconds of a wait, an interval or a time limit.
+    """Seconds of a wait, an interval or a time limit.
 
     >>> to_seconds("30s"), to_seconds("5min"), to_seconds("8h")
     (30, 300, 28800)
@@ -93,7 +93,7 @@ def to_seconds(text: str) -> int:
 
 
 def parse_instant(text: str) -> datetime:
-    """A point in time, with its zone: a day alone would be its beginning to one reader and its end to the next.
+    """Parse an instant with its zone; a bare date is refused because it could mean the start or the end of the day.
 
     >>> parse_instant("2026-02-20T18:30+01:00").isoformat()
     '2026-02-20T17:30:00+00:00'

@@ -1,6 +1,6 @@
-"""Which partitions become visible together, one group after the other, and when the next group may go. Pure.
+"""Publication groups: which partitions become visible together, in what order, and when the next group may go. Pure.
 
-The sealed promise is: no publication of the run has more than ``size`` partitions, and between two of them lies a hold.
+The sealed promise: no publication of the run has more than ``size`` partitions, and a hold separates two publications.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from errata.text.numbers import format_duration
 
 PAUSED, RESUMED, TAKEN_BACK = "groups.paused", "groups.resumed", "rollback.committed"
 GROUP_ACTIONS = (PAUSED, RESUMED, TAKEN_BACK)
-"""Entries of a run that say whether its groups go on; the newest counts."""
+"""Audit actions that stop or resume a run's groups; the newest entry decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Partitions that go together; ``n`` counts from 1 in the order they go."""
+    """Partitions that are published together; ``n`` counts from 1 in order of publication."""
 
     n: int
     partitions: tuple[str, ...]  # oldest first
 
 
 def resolve_group_order(groups: Groups, order: str) -> str:
-    """Which partitions go first: newest or oldest; unless it was said, as the run computes them."""
+    """Order of the groups, newest or oldest first; by default the order in which the run computes."""
     return groups.order or ("newest" if order == "newest" else "oldest")
 
 
 def split_into_groups(groups: Groups, order: str, grain: Grain, partitions: Collection[str]) -> tuple[Group, ...]:
-    """The scope, cut into groups; every partition is in one of them, and the last may be smaller.
+    """Split the scope into groups; every partition is in one group, and the last may be smaller.
 
     >>> days = ["2026-01-01", "2026-01-02", "2026-01-03"]
     >>> [group.partitions for group in split_into_groups(Groups(2, "30min"), "newest", Grain.DAY, days)]
@@ -48,7 +48,7 @@ def split_into_groups(groups: Groups, order: str, grain: Grain, partitions: Coll
 
 
 def find_next_group(groups: Sequence[Group], waiting: Collection[str]) -> Group | None:
-    """The first group of which something still waits; what is published of it already stays out."""
+    """The first group with unpublished partitions, reduced to those partitions."""
     waits = frozenset(waiting)
     for group in groups:
         left = tuple(name for name in group.partitions if name in waits)
@@ -58,19 +58,19 @@ def find_next_group(groups: Sequence[Group], waiting: Collection[str]) -> Group 
 
 
 def compute_hold_end(groups: Groups, published_at: str | None) -> datetime | None:
-    """When the next publication may be, after one that landed then; None before the first."""
+    """When the next publication may start, given when the last one landed; None before the first."""
     if published_at is None:
         return None
     return datetime.fromisoformat(published_at) + timedelta(seconds=to_seconds(groups.hold))
 
 
 def count_hold_days(groups: Groups | None) -> int:
-    """The hold in whole days and never shorter: what the next group needs must outlive it."""
+    """The hold in whole days, rounded up: what the next group needs must outlive it."""
     return -(-to_seconds(groups.hold) // 86_400) if groups else 0
 
 
 def build_hold_error(run_id: str, hold: str, until: datetime, now: datetime) -> PublishHeld:
-    """Too early, and by how much."""
+    """Error for a publication before the hold has ended."""
     left = max(1, round((until - now).total_seconds()))
     at = until.replace(microsecond=0).isoformat()
     return PublishHeld(
@@ -85,7 +85,7 @@ def build_hold_error(run_id: str, hold: str, until: datetime, now: datetime) -> 
 
 
 def build_stopped_error(run_id: str, why: str) -> StateRefused:
-    """Someone stopped the groups, and nobody has let them go on."""
+    """Error for a publication while the groups are stopped."""
     return StateRefused(
         f"publish of {run_id} was refused; expected groups that may go on, found them stopped: {why}",
         state="what was published stays; the next group waits",

@@ -1,8 +1,8 @@
-"""Partitions: the unit readers know, and the unit of correction and of rollback. Pure.
+"""Partitions: the unit of reading, correction and rollback. Pure.
 
-A partition is written as text everywhere (manifest, ledger, command line): ``2026-01-03``, ``2026-01-03T05``,
-``2026-01``, ``2026``, or the value itself; ``null`` is the partition of rows without a value. Time partitions are UTC
-and have an *ordinal* (hours, days, months or years since 1970), which is also how Iceberg stores its transforms.
+A partition is text everywhere (manifest, ledger, command line): ``2026-01-03``, ``2026-01-03T05``, ``2026-01``,
+``2026``, or the value itself; ``null`` is the partition of rows without a value. Time partitions are UTC and have an
+*ordinal* (hours, days, months or years since 1970), which is also how Iceberg stores its transforms.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from errata.errors import UsageError
 
 NULL = "null"
 WHOLE = "*"
-"""Stands for all of an input that is read whole."""
+"""Name for the whole of an input that is not read by partition."""
 MAX_SPAN = 1_000_000
-"""Partitions of one range; more is a slip of the year, and would fill the memory before any limit is looked at."""
+"""Most partitions in one range; more is a typo in the year and would fill memory before any limit applies."""
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DATE = EPOCH.date()
@@ -29,7 +29,7 @@ _EPOCH_DAY = EPOCH.toordinal()
 
 
 class Grain(StrEnum):
-    """How wide a partition is; ``value`` means the column's own value, without order or spans."""
+    """Width of a partition; ``value`` means the column's own value, without order or spans."""
 
     HOUR = "hour"
     DAY = "day"
@@ -59,7 +59,7 @@ _LAST = {
 
 
 def parse_partition(grain: Grain, text: str) -> str:
-    """The canonical text of one partition, or a usage error that says how one is written.
+    """Canonical text of one partition; raises a usage error that shows the expected form.
 
     >>> parse_partition(Grain.DAY, "2026-01-03")
     '2026-01-03'
@@ -80,7 +80,7 @@ def parse_partition(grain: Grain, text: str) -> str:
 
 
 def _parse_value(text: str) -> str:
-    """One spelling for one value: two would be two partitions here and one in the table."""
+    """Normalize a value to its one accepted spelling: two spellings would be two partitions here, one in the table."""
     if not text:
         raise UsageError("an empty partition value was refused; expected a value, or null for rows without one")
     try:
@@ -101,22 +101,22 @@ def _format_start(grain: Grain, start: datetime) -> str:
 
 
 def start_of(grain: Grain, text: str) -> datetime:
-    """The first instant of a time partition in canonical text (:func:`parse_partition` is for what people type)."""
+    """First instant of a time partition in canonical text (use :func:`parse_partition` for user input)."""
     if len(text) != len(_EXAMPLES[grain]):
         raise ValueError(f"{text!r} is not a {grain}")
-    # slices, because strptime on every one of 43,800 hours is most of a plan
+    # slices, because strptime over 43,800 hours would take most of the planning time
     return datetime(int(text[:4]), int(text[5:7] or 1), int(text[8:10] or 1), int(text[11:13] or 0), tzinfo=UTC)
 
 
 def end_of(grain: Grain, text: str) -> datetime:
-    """The first instant after a time partition; of the very last one the last instant that a ``datetime`` can hold."""
+    """First instant after a time partition; for the very last one, the last instant that a ``datetime`` can hold."""
     if to_ordinal(grain, text) == _LAST[grain]:
         return datetime.max.replace(tzinfo=UTC)
     return start_of(grain, shift_partition(grain, text, 1))
 
 
 def next_start(grain: Grain, text: str) -> str:
-    """The first instant after a time partition as text: after 9999 comes a year that a ``datetime`` cannot hold.
+    """First instant after a time partition as text, because the year after 9999 does not fit a ``datetime``.
 
     >>> next_start(Grain.HOUR, "2026-01-03T23"), next_start(Grain.DAY, "9999-12-31")
     ('2026-01-04 00:00:00', '10000-01-01 00:00:00')
@@ -173,7 +173,7 @@ def from_ordinal(grain: Grain, number: int) -> str:
 
 
 def from_ordinals(grain: Grain, numbers: Iterable[int]) -> frozenset[str]:
-    """The partitions with these ordinals; those outside the years 0001 to 9999 are left out."""
+    """Partitions with these ordinals, without those outside the years 0001 to 9999."""
     return frozenset(from_ordinal(grain, n) for n in numbers if is_nameable(grain, n))
 
 
@@ -207,9 +207,9 @@ def _list_range(grain: Grain, first: int, last: int) -> tuple[str, ...]:
 
 
 def parse_list(grain: Grain, text: str) -> tuple[str, ...]:
-    """A list of values and inclusive spans: ``2026-01-03,2026-01-10..2026-01-14``; oldest first, no repeats.
+    """Parse a list of values and inclusive spans: ``2026-01-03,2026-01-10..2026-01-14``; oldest first, no repeats.
 
-    A value with a comma in it, or with spaces around it, is written as JSON text.
+    A value that contains a comma or has surrounding spaces is written as JSON text.
 
     >>> parse_list(Grain.VALUE, 'EU, "a, b"')
     ('EU', 'a, b')
@@ -237,7 +237,7 @@ def _split_items(text: str) -> Iterator[str]:
             try:
                 end = json.JSONDecoder().raw_decode(rest)[1]
             except ValueError:
-                pass  # told by whoever reads the item
+                pass  # reported when the item is parsed
             if rest[end:].lstrip()[:1] not in ("", ","):
                 end = rest.find(",")
         item, rest = (rest, "") if end < 0 else (rest[:end], rest[end:])
@@ -247,7 +247,7 @@ def _split_items(text: str) -> Iterator[str]:
 
 def sort_oldest_first(_grain: Grain, partitions: Iterable[str]) -> tuple[str, ...]:
     """Partitions in time order (values in text order), NULL first."""
-    # canonical texts of one grain have fixed widths, so they sort as time does
+    # canonical texts of one grain have fixed widths, so they sort in time order
     return tuple(sorted(partitions, key=lambda text: (text != NULL, text)))
 
 
@@ -257,7 +257,7 @@ def sort_newest_first(grain: Grain, partitions: Iterable[str]) -> tuple[str, ...
 
 
 def fold_ranges(grain: Grain, partitions: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Runs of neighbouring partitions as inclusive (first, last) pairs, oldest first.
+    """Fold neighbouring partitions into inclusive (first, last) pairs, oldest first.
 
     >>> fold_ranges(Grain.DAY, ["2026-01-01", "2026-01-02", "2026-01-05"])
     (('2026-01-01', '2026-01-02'), ('2026-01-05', '2026-01-05'))
@@ -267,7 +267,7 @@ def fold_ranges(grain: Grain, partitions: Iterable[str]) -> tuple[tuple[str, str
         return ()
     if not grain.is_time:
         return tuple((text, text) for text in ordered)
-    # NULL sorts first and is nobody's neighbour
+    # NULL sorts first and has no neighbours
     numbers = [None if text == NULL else to_ordinal(grain, text) for text in ordered]
     breaks = [n for n, (a, b) in enumerate(pairwise(numbers), 1) if a is None or b != a + 1]
     edges = [0, *breaks, len(ordered)]
@@ -275,7 +275,7 @@ def fold_ranges(grain: Grain, partitions: Iterable[str]) -> tuple[tuple[str, str
 
 
 def format_ranges(grain: Grain, partitions: Iterable[str], most: int | None = None) -> str:
-    """Folded ranges for people: ``2026-01-01 … 2026-01-02, 2026-01-05``; after ``most`` of them, how many more.
+    """Format folded ranges: ``2026-01-01 … 2026-01-02, 2026-01-05``; after ``most`` of them only their number.
 
     >>> format_ranges(Grain.VALUE, ["a", "b", "c", "d"], most=2)
     'a, b and 2 more'
@@ -287,18 +287,18 @@ def format_ranges(grain: Grain, partitions: Iterable[str], most: int | None = No
 
 
 def format_partition_list(grain: Grain, partitions: Iterable[str]) -> str:
-    """Folded ranges as ``--partitions`` takes them: ``2026-01-01..2026-01-02,2026-01-05``; one word for a shell.
+    """Format folded ranges for ``--partitions``: ``2026-01-01..2026-01-02,2026-01-05``; a single shell word.
 
     >>> print(format_partition_list(Grain.VALUE, ["EU", "a, b", "$(id)"]))
     '$(id),EU,"a, b"'
     """
     items = (a if a == b else f"{a}..{b}" for a, b in fold_ranges(grain, partitions))
-    # a value comes from a table, and people copy what they are told to type
+    # quoted for the shell, because values come from a table and people copy this command
     return shlex.quote(",".join(json.dumps(one) if "," in one or one != one.strip() else one for one in items))
 
 
 def value_to_text(value: str | None) -> str:
-    """The text of a partition by value; a string that would read as NULL is quoted.
+    """Text of a partition by value; a string that would read as NULL is quoted.
 
     >>> value_to_text("EU"), value_to_text(None), value_to_text("null")
     ('EU', 'null', '"null"')
@@ -321,7 +321,7 @@ def shift_partition(grain: Grain, text: str, by: int) -> str:
 
 
 def widen_partitions(grain: Grain, partitions: Sequence[str], back: int, ahead: int) -> tuple[str, ...]:
-    """The partitions whose input is needed: each one, ``back`` steps before it and ``ahead`` steps after it."""
+    """Partitions whose input is needed: each one plus ``back`` steps before and ``ahead`` steps after it."""
     if not grain.is_time or not (back or ahead):
         return sort_oldest_first(grain, set(partitions))
     numbers = {
@@ -335,7 +335,7 @@ _STEP = {Grain.HOUR: 7 * 24, Grain.DAY: 7, Grain.MONTH: 12}
 
 
 def list_comparable(grain: Grain, partition: str, reach: int) -> tuple[str, ...]:
-    """Up to ``reach`` weeks (months: years) before and after, oldest first, whether they exist or not.
+    """Partitions up to ``reach`` weeks (months: years) before and after, oldest first, whether or not they exist.
 
     >>> list_comparable(Grain.DAY, "2026-01-15", 1)
     ('2026-01-08', '2026-01-22')
@@ -349,5 +349,5 @@ def list_comparable(grain: Grain, partition: str, reach: int) -> tuple[str, ...]
         try:
             found += [from_ordinal(grain, here + n * step)] if n else []
         except UsageError:
-            continue  # before the first year or after the last that a date can have
+            continue  # outside the years that a date can have
     return tuple(found)

@@ -1,7 +1,7 @@
-"""The condition that a row is of certain partitions, as SQL that Iceberg and Parquet can prune by. Pure.
+"""Build the SQL condition that selects partitions, in a form that Iceberg and Parquet can prune by. Pure.
 
-Half-open typed ranges and equalities, one after the other with OR: Spark's parser makes a balanced tree of them. Never
-``column IN (…)``: Iceberg 1.11 throws a NullPointerException when a table has a NULL partition beside text ones.
+Half-open typed ranges and equalities joined with OR, which Spark's parser turns into a balanced tree. Never
+``column IN (…)``: Iceberg 1.11 throws a NullPointerException if a table has a NULL partition besides text partitions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from errata.model.partition import NULL, Grain, fold_ranges, next_start, start_o
 
 
 def build_partition_filter(column: str, column_type: str, grain: Grain, partitions: Iterable[str]) -> str:
-    """The condition for these partitions of a column; false for none.
+    """SQL condition for these partitions of a column; false if there are none.
 
     >>> build_partition_filter("day", "date", Grain.DAY, ["2026-01-03", "2026-01-04", "null"])
     "`day` IS NULL OR (`day` >= DATE'2026-01-03' AND `day` < DATE'2026-01-05')"
@@ -27,7 +27,7 @@ def build_partition_filter(column: str, column_type: str, grain: Grain, partitio
 
 
 def fold_values(column_type: str, grain: Grain, partitions: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Neighbouring partitions as inclusive (first, last) pairs, in the order of their values; NULL is not among them.
+    """Neighbouring partitions as inclusive (first, last) pairs in the order of their values, without NULL.
 
     >>> fold_values("int", Grain.VALUE, ["10", "9", "-1", "11"])
     (('-1', '-1'), ('9', '11'))
@@ -37,7 +37,7 @@ def fold_values(column_type: str, grain: Grain, partitions: Iterable[str]) -> tu
     if grain.is_time:
         return fold_ranges(grain, partitions)
     if column_type not in ("int", "long"):
-        # by the value and not by its text, which may be quoted: callers join neighbours to a range of values
+        # sort by value, not by text, which may be quoted: callers join neighbours to a range of values
         return tuple((text, text) for text in sorted(partitions, key=lambda text: value_from_text(text) or ""))
     try:
         numbers = sorted({int(text) for text in partitions})
@@ -54,7 +54,7 @@ def fold_values(column_type: str, grain: Grain, partitions: Iterable[str]) -> tu
 
 
 def build_range_filter(column: str, column_type: str, grain: Grain, first: str, last: str) -> str:
-    """The condition for everything from the first partition to the last, both included."""
+    """SQL condition for everything from the first to the last partition, both included."""
     name = quoted(column)
     if grain.is_time and column_type != "string":
         end = next_start(grain, last)
@@ -87,7 +87,7 @@ def _format_literal(column_type: str, value: str) -> str:
 
 def _quote_text(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    # readers' sessions put ${env:NAME} into SQL, also inside literals
+    # Spark SQL substitutes ${env:NAME} in the reader's session, even inside literals
     return "'" + escaped.replace("${", "\\u0024{") + "'"
 
 

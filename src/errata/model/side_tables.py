@@ -1,7 +1,7 @@
-"""Tables that stand beside a target: its corrections, key by key, and its versions. Pure.
+"""Side tables of a target: corrections by key, and versions. Pure.
 
-Each is made by one statement that the plan shows and the manifest holds. It takes its columns from the target, so that
-their types are the target's whatever they are.
+Each is created by one statement that the plan shows and the manifest holds. Its columns are selected from the target,
+so their types always match.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from errata.model.manifest import Manifest, TargetPin
 from errata.model.product import Publish, Target
 
 SIDE_TABLE_MODES = frozenset({"corrections", "version", "swap_view"})
-"""Modes whose publication is a commit on a table beside the target; the target itself is not touched."""
+"""Modes whose publication is a commit on a side table and leaves the target untouched."""
 
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 CORRECTION_COLUMNS = {
@@ -26,23 +26,23 @@ CORRECTION_COLUMNS = {
     "publication_id": "STRING",
     "at": "TIMESTAMP",
 }
-"""What a correction says besides its key. Values are JSON: decimals stay exact, new columns of the target fit in."""
+"""Columns of a correction besides its key. Values are JSON: decimals stay exact, and new target columns fit in."""
 
 RUN, VERSION = "errata_run_id", "errata_version"
 VERSION_COLUMNS = {RUN: "STRING", VERSION: "INT"}
-"""What a row of a version says besides the target's columns."""
+"""Columns of a version row besides the target's columns."""
 
 _PROPERTIES = "TBLPROPERTIES ('format-version'='2', 'commit.retry.num-retries'='30')"
 _TRANSFORMS = {"hour": "hours", "day": "days", "month": "months", "year": "years"}
 
 
 def is_side_table_mode(publish: Publish) -> bool:
-    """Whether a publication leaves the target alone."""
+    """Whether a publication leaves the target untouched."""
     return publish.mode in SIDE_TABLE_MODES
 
 
 def find_side_table(manifest: Manifest) -> str | None:
-    """The table beside the target that takes a publication's rows, in the modes that leave the target alone."""
+    """The side table that receives a publication's rows, in the modes that leave the target untouched, or None."""
     publish = manifest.publish
     if not is_side_table_mode(publish):
         return None
@@ -50,13 +50,13 @@ def find_side_table(manifest: Manifest) -> str | None:
 
 
 def find_landing_pin(manifest: Manifest) -> TargetPin:
-    """The table on which a publication of this run is a commit, and on which its tag and its fence are."""
+    """The table on which this run's publication commits, and which holds its tag and its fence."""
     table = find_side_table(manifest)
     return replace(manifest.target, table=table) if table else manifest.target
 
 
 def list_side_table_columns(publish: Publish, target: Target, columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The columns that each table beside this target must have, by table."""
+    """Columns that each side table of this target must have."""
     wanted = {}
     if publish.corrections:
         wanted[publish.corrections] = (*target.key, *CORRECTION_COLUMNS)
@@ -68,7 +68,7 @@ def list_side_table_columns(publish: Publish, target: Target, columns: Sequence[
 def build_create_statements(
     publish: Publish, target: Target, transform: str, missing: Sequence[str]
 ) -> tuple[str, ...]:
-    """The statements that make the tables that are missing.
+    """SQL that creates the missing side tables.
 
     >>> from errata.model.partition import Grain
     >>> target = Target("lake.fin.daily", "day", Grain.DAY, ("day", "account"))

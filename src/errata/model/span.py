@@ -1,7 +1,7 @@
-"""Between which values a file holds rows, and so of which partitions it may. Pure.
+"""Range of partition values in a file, and so the partitions it may hold. Pure.
 
-The values are those of the partition's own transform: whole numbers since 1970 for time, the column's value otherwise.
-Text is compared as its bytes are, because that is how its bounds were found.
+Values are those of the partition transform: whole numbers since 1970 for time, otherwise the column's value. Text is
+compared by its bytes, because that is how file bounds are computed.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from errata.model.partition import NULL, Grain, parse_partition, to_ordinal, val
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From the first to the last value, both included; no ``ends``: nothing is known, so it may be any."""
+    """Range from the first to the last value, both included; without ``ends`` any value is possible."""
 
     grain: Grain
     ends: tuple[int, int] | tuple[bytes, bytes] | None = None
     has_null: bool = True  # rows without a value cannot be ruled out
 
     def filter_possible(self, partitions: Iterable[str]) -> tuple[str, ...]:
-        """Those of the partitions that it may hold rows of.
+        """The partitions whose rows the file may hold.
 
         >>> Span(Grain.DAY, (0, 2), has_null=False).filter_possible(["1970-01-02", "1970-02-01", "null"])
         ('1970-01-02',)
@@ -45,7 +45,7 @@ class Span:
 
     @property
     def only(self) -> str | None:
-        """The partition that all rows are in, when there is one."""
+        """The only partition that the rows can be in, or None if there may be several."""
         if self.ends is None or self.has_null or self.ends[0] != self.ends[1]:
             return None
         value = self.ends[0]
@@ -64,7 +64,7 @@ def _to_canonical(grain: Grain, text: str) -> str | None:
 
 
 def unit_transform(column_type: str, grain: Grain) -> str | None:
-    """The partition transform whose values are a product's partitions; None where the column has no such grain.
+    """The partition transform whose values are a product's partitions; None if the column does not support the grain.
 
     >>> unit_transform("date", Grain.DAY), unit_transform("timestamp", Grain.HOUR), unit_transform("date", Grain.HOUR)
     ('identity', 'hour', None)

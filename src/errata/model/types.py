@@ -1,7 +1,7 @@
-"""The types that columns of inputs have, as text: Iceberg's names, and Spark's shape for nested ones. Pure.
+"""Types of input columns as text: Iceberg's names, and Spark's notation for nested types. Pure.
 
-``decimal(12, 2)``, ``long``, ``timestamptz``, ``array<string>``, ``struct<a:int,b:map<string,long>>``. What a file or a
-table holds and what a product file declares are written alike, so comparing text compares types.
+``decimal(12, 2)``, ``long``, ``timestamptz``, ``array<string>``, ``struct<a:int,b:map<string,long>>``. Files, tables
+and product files use the same notation, so comparing text compares types.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WORD = re.compile(r"\s*([A-Za-z_]\w*)\s*")
 _DECIMAL = re.compile(r"\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)\s*")
 _DIGITS = 38
 
-# Python and Java read these alike; [0-9] because \d has more digits than ASCII in Python
+# valid in both Python and Java; [0-9] because \d matches more than ASCII digits in Python
 _WHOLE = "[+-]?[0-9]+"
 _REAL = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -46,7 +46,7 @@ class _NoType(ValueError):
 
 
 def normalize_type(text: str) -> str | None:
-    """The one way a type is written; None when it is no type.
+    """Canonical text of a type; None if it is not a type.
 
     >>> normalize_type("Decimal(12,2)"), normalize_type("list<bigint>"), normalize_type("money")
     ('decimal(12, 2)', 'array<long>', None)
@@ -55,7 +55,7 @@ def normalize_type(text: str) -> str | None:
 
 
 def to_spark_type(text: str) -> str:
-    """A type as Spark's DDL has it.
+    """The type in Spark DDL.
 
     >>> to_spark_type("struct<at:timestamptz,n:long>")
     'struct<`at`:timestamp,`n`:bigint>'
@@ -121,7 +121,7 @@ def _skip_mark(mark: str, text: str) -> str:
 
 
 def is_assignable(found: str, wanted: str) -> bool:
-    """Whether a value of one type is a value of the other without a cast: equal, or what Iceberg calls a promotion.
+    """Whether a type fits another without a cast: they are equal, or Iceberg allows the promotion.
 
     >>> is_assignable("int", "long"), is_assignable("decimal(9, 2)", "decimal(12, 2)"), is_assignable("string", "date")
     (True, True, False)
@@ -135,7 +135,7 @@ def is_assignable(found: str, wanted: str) -> bool:
 
 
 def is_castable(found: str, wanted: str) -> bool:
-    """Whether Spark has a cast, in ANSI mode, that is tried and proven value by value; nested types have none."""
+    """Whether Spark has an ANSI cast, which is checked value by value; nested types have none."""
     one, other = (kind.partition("(")[0] for kind in (found, wanted))
     if one not in (*SCALARS, "decimal") or other not in (*SCALARS, "decimal"):
         return False
@@ -149,7 +149,7 @@ def is_castable(found: str, wanted: str) -> bool:
 
 
 def find_literal_pattern(kind: str) -> str | None:
-    """The regular expression that text has as a whole when it is a complete value of this type; None: any text.
+    """Regular expression that complete literals of this type match in full; None: any text.
 
     >>> [bool(re.fullmatch(find_literal_pattern("date"), text)) for text in ("2023-11-30", "2023")]
     [True, False]
@@ -158,7 +158,7 @@ def find_literal_pattern(kind: str) -> str | None:
 
 
 def is_valid_literal(text: str | None, kind: str) -> bool:
-    """Whether a default can stand in a column of this type exactly; NULL always can.
+    """Whether a column of this type can hold the default exactly; NULL always fits.
 
     >>> is_valid_literal("0.5", "decimal(3, 1)"), is_valid_literal("0.55", "decimal(3, 1)")
     (True, False)
@@ -175,12 +175,12 @@ def is_valid_literal(text: str | None, kind: str) -> bool:
 
 
 def _is_in_range(text: str, kind: str) -> bool:
-    """Whether text of the right form names a value that the type has."""
+    """Whether text of the right form is within the type's range."""
     match kind.partition("(")[0]:
         case "int" | "long":
             return -_BOUNDS[kind] <= int(text) < _BOUNDS[kind]
         case "float" | "double":
-            # too large does not pack or is infinite, too small is zero
+            # too large fails to pack or is infinite, too small becomes zero
             number: float = struct.unpack(_PACKED[kind], struct.pack(_PACKED[kind], float(text)))[0]
             return abs(number) != float("inf") and (number == 0) == (Decimal(text) == 0)
         case "decimal":
@@ -194,7 +194,7 @@ def _is_in_range(text: str, kind: str) -> bool:
 
 
 def _is_exact_decimal(text: str, digits: int, scale: int) -> bool:
-    with localcontext(prec=len(text) + 1):  # no digit is rounded away before it is looked at
+    with localcontext(prec=len(text) + 1):  # no digit is rounded away before the check
         scaled = Decimal(text).scaleb(scale)
         return scaled == scaled.to_integral_value() and abs(scaled) < 10**digits
 

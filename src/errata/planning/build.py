@@ -1,7 +1,7 @@
-"""The planner's whole: facts in, one plan out. Pure; the same request on the same world gives the same bytes.
+"""Build a plan from the request, the product and the state of the tables. Pure: equal arguments give equal bytes.
 
-No clock value enters the manifest: ``now`` serves the guardrails and the run id only. Long lists become parts, named
-by their digests, so that the manifest itself stays small enough to read.
+No clock value enters the manifest: ``now`` is used only for the guardrails, the deadline and the run id. Long lists
+become parts, named by their digests, so that the manifest itself stays small enough to read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from errata.views import DeadlineView
 
 @dataclass(frozen=True, slots=True)
 class PlannedRef:
-    """A branch or tag that the run will put on a table, or a table of its own (which has no name here)."""
+    """A branch or tag that the run will create, or its shadow table (``kind`` table, ``name`` empty)."""
 
     table: str
     name: str
@@ -51,7 +51,7 @@ class PlannedRef:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What was decided. ``manifest`` None: refused, and ``verdicts`` say why."""
+    """Outcome of planning. ``manifest`` is None when the plan is refused; ``verdicts`` say why."""
 
     request: Request
     partitions: tuple[str, ...]
@@ -66,18 +66,18 @@ class Plan:
     refs_to_create: tuple[PlannedRef, ...]
     untouched_partitions: int
     new_partitions: tuple[str, ...]  # in scope, not in the target yet
-    same_as: str | None = None  # the active run that has this very manifest
+    same_as: str | None = None  # active run with an identical manifest
     order: str = "newest"
     deadline: DeadlineView | None = None
 
     @property
     def is_refused(self) -> bool:
-        """Whether nothing may be recorded."""
+        """Whether the plan is refused, so that nothing may be recorded."""
         return self.manifest is None
 
 
 def product_slug(product: str) -> str:
-    """The last name of a product, as run ids carry it.
+    """Last part of a product name, as used in run ids.
 
     >>> product_slug("fin.daily_revenue")
     'daily-revenue'
@@ -86,7 +86,7 @@ def product_slug(product: str) -> str:
 
 
 def build_run_id(product: str, digest: str, now: datetime) -> str:
-    """``bf-<day of planning>-<slug>-<first 8 hex digits of the manifest digest>``."""
+    """Run id: ``bf-<day of planning>-<slug>-<first 8 hex digits of the manifest digest>``."""
     return f"bf-{now.astimezone(UTC):%Y%m%d}-{product_slug(product)}-{digest[:8]}"
 
 
@@ -105,7 +105,7 @@ def build_plan(
     beside: Mapping[str, tuple[str, ...] | None] | None = None,
     held: PastTarget | None = None,
 ) -> Plan:
-    """Judge and, when nothing refuses, seal."""
+    """Check a request against the guardrails and, unless one refuses, seal its manifest."""
     by = parse_deadline(request.deadline, now) if request.deadline else None
     partitions = resolve_partitions(request, product.target.grain)
     unit = find_partition_unit(product.target, target)
@@ -158,9 +158,9 @@ def build_plan(
 
 
 def build_own_input(source: Input, product: Product, target: TargetState, partitions: Sequence[str]) -> InputState:
-    """A product's own earlier output at the target's base: known from the target, so that no later commit gets in.
+    """State of a product's own earlier output, taken from the target's base so that no later commit gets in.
 
-    Partitions of the scope are left out: the run makes them itself before it needs them.
+    Partitions in scope are left out: the run computes them itself before it needs them.
     """
     scope, field = set(partitions), find_partition_unit(product.target, target)
     asked = list_input_partitions(source, product.target.grain, partitions)
@@ -180,9 +180,10 @@ def build_own_input(source: Input, product: Product, target: TargetState, partit
 def _check_and_seal(
     world: PlanContext, draft: Manifest | None, active_runs: Sequence[ActiveRun]
 ) -> tuple[tuple[GuardrailResult, ...], Manifest | None, bytes, ActiveRun | None]:
-    """A plan made twice must find its own run, and not an overlap with it: so other runs come in second.
+    """Check the guardrails and seal the manifest, first as if no other run were active.
 
-    Control partitions that another run holds are left out; those of a run that came after this one was planned are not.
+    Repeating a plan must find its own run instead of an overlap with it, so other runs are considered only afterwards.
+    Control partitions held by another run are left out, but not those of a run that started after this plan was made.
     """
     by_digest = {run.digest: run for run in active_runs}
     for others, avoided in _iterate_run_views(world, active_runs):
@@ -198,7 +199,7 @@ def _check_and_seal(
 def _iterate_run_views(
     world: PlanContext, active_runs: Sequence[ActiveRun]
 ) -> Iterator[tuple[tuple[ActiveRun, ...], tuple[ActiveRun, ...]]]:
-    """Runs that the guardrails know of, and runs whose partitions are no controls; the last pair decides."""
+    """Yield (runs the guardrails see, runs whose partitions cannot be controls); the last pair decides."""
     everyone = tuple(active_runs)
     yield (), ()
     if everyone and world.product.control:
@@ -220,6 +221,7 @@ def _seal_manifest(draft: Manifest | None, verdicts: Sequence[GuardrailResult]) 
     sealed = replace(draft, overrides=list_used_overrides(verdicts))
     if not sealed.target.new_columns and sealed.target.rewrite is None:
         return sealed
+    # the shadow's name derives from the digest of the manifest that does not name it yet
     shadow = shadow_table(sealed.target.table, product_slug(sealed.product), sha256(canonical_bytes(sealed)))
     return replace(sealed, target=replace(sealed.target, shadow=shadow))
 
@@ -234,7 +236,7 @@ def _pack_chunks(
     rates: Rates,
     cores: int,
 ) -> tuple[Chunk, ...]:
-    """Sizes are those of the partitioned inputs, or of the output of before when no input knows its own."""
+    """Pack partitions into chunks by the size of the partitioned inputs, or of the existing output if none is known."""
     own = {source.name for source in product.inputs if source.own}
     known = [facts.partitions for name, facts in inputs.items() if name not in own]
     sizes = [by_name for by_name in known if by_name] or [target.partitions]
@@ -250,7 +252,7 @@ def _pack_chunks(
         size,
         compute_chunk_bytes(rates.bytes_per_core_second, cores, project.chunk_seconds, project.chunk_bytes),
         canary=resolve_canary(request, ordered, grain, order),
-        # what a partition needs of its own output must be staged before it starts
+        # the earlier output that a partition needs must be staged before the partition starts
         max_partitions=1 if own else MAX_PARTITIONS,
     )
 
@@ -262,7 +264,10 @@ def _estimate_chunks(
     rates: Rates,
     cores: int,
 ) -> tuple[Work, Estimate]:
-    """Totals count what is read whole once; past runs are known by what their chunks were cut from, and so is time."""
+    """Amount of work and the estimate; inputs that are read whole count once in the totals.
+
+    Measured rates refer to the partitioned input of past chunks only, so the time estimate leaves out whole inputs too.
+    """
     whole = [facts.whole for facts in inputs.values() if facts.whole]
     rows, size = sum(chunk.rows for chunk in chunks), sum(chunk.bytes for chunk in chunks)
     all_rows, all_size = rows + sum(part.rows for part in whole), size + sum(part.bytes for part in whole)
@@ -321,7 +326,7 @@ def _build_manifest(
 
 
 def _build_publish(world: PlanContext) -> Publish:
-    """The product's, with the statements that make what is missing."""
+    """The product's publish settings, with the statements that create missing side tables."""
     publish, field = world.product.publish, find_partition_unit(world.product.target, world.target)
     missing = [table for table, columns in world.beside.items() if columns is None]
     made = build_create_statements(publish, world.product.target, field.transform if field else "", missing)
@@ -399,7 +404,7 @@ def _build_input_pin(world: PlanContext, source: Input, facts: InputState, parts
 
 
 def _find_as_of(target: TargetState, inputs: Iterable[InputState]) -> str:
-    """The newest instant among the pinned facts: the run's clock, the same for every plan of the same world."""
+    """Newest timestamp in the pinned state: the run's clock, equal for every plan of the same state."""
     known = [target.base_timestamp_ms, *(facts.newest_ms for facts in inputs)]
     newest = max((moment for moment in known if moment is not None), default=0)
     return (EPOCH + timedelta(milliseconds=newest)).isoformat(timespec="milliseconds").replace("+00:00", "Z")

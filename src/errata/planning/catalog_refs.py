@@ -1,4 +1,4 @@
-"""Whether the catalog of a target keeps branches and tags, without which nothing can be staged, published or undone."""
+"""Check that the target's catalog keeps branches and tags, which staging, publication and rollback all need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HINT = "errata doctor --deep shows what the catalog keeps; see docs/guides/cata
 
 
 def find_refs_problem(pins: TagKeeper, table: str) -> str | None:
-    """What is wrong with the catalog of this table, as far as reading can tell; None when nothing is."""
+    """The refs problem of this table's catalog, as far as reading can detect it, or None."""
     hidden = pins.hidden(table)
     if not hidden:
         return None
@@ -25,7 +25,7 @@ def find_refs_problem(pins: TagKeeper, table: str) -> str | None:
 
 
 def refuse_hidden_refs(workspace: Workspace, table: str) -> None:
-    """Refuse a plan on a table whose catalog hides branches or tags; only reads."""
+    """Refuse a plan on a table whose catalog hides branches or tags; read-only."""
     if problem := find_refs_problem(workspace.engines.pins, table):
         raise Refused(problem, state="nothing was planned; no table was touched", hint=_HINT, table=table)
 
@@ -33,9 +33,9 @@ def refuse_hidden_refs(workspace: Workspace, table: str) -> None:
 def refuse_lost_tags(
     workspace: Workspace, actor: Actor, run: RunRecord, pins: Iterable[TagOutcome], *, is_new: bool
 ) -> None:
-    """Refuse a run whose target's catalog accepted a tag and does not keep it; a new run ends here.
+    """Refuse a run whose target catalog accepted a tag but did not keep it; cancel the run if it is new.
 
-    Inputs are only read: for them the warning is enough, because a snapshot that is gone ends the run by itself.
+    Inputs are only read, so a warning is enough for them: a missing snapshot fails the run anyway.
     """
     lost = next((pin for pin in pins if pin.table == run.table and pin.outcome == "not_kept"), None)
     if lost is None:

@@ -1,4 +1,4 @@
-"""Control partitions: what the run's partitions are compared with, decided before anyone approves. Pure."""
+"""Choose the control partitions that a run's partitions are compared with, before the plan is approved. Pure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from errata.ports.tables import ActiveRun, TargetState
 def find_control_partitions(
     product: Product, partitions: Sequence[str], target: TargetState, others: Iterable[ActiveRun] = ()
 ) -> Mapping[str, tuple[str, ...]]:
-    """Per partition of the scope the comparable ones that hold rows, outside the scope and outside other active runs.
+    """Comparable partitions for each partition in scope: they hold rows and are in neither the scope nor another run.
 
-    As far as the widest rule reaches; a rule that reaches less far takes its own part of them.
+    Covers the reach of the widest rule; a rule with a shorter reach uses a subset.
     """
     if not product.control:
         return {}
     reach = max(rule.reach for rule in product.control)
-    # what another run is about to replace is not what its readers trust
+    # another run is about to replace these rows, so they are no trustworthy reference
     left_out = set(partitions).union(*(run.partitions for run in others))
     usable = {name for name, size in target.partitions.items() if size.rows and name not in left_out}
     found = {

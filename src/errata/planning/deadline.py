@@ -1,7 +1,8 @@
-"""How many cores, until when, for how much: the answer to `errata plan --deadline`. Pure; ``now`` is an argument.
+"""Answer `errata plan --deadline`: how many cores it takes, and at what cost. Pure; ``now`` is an argument.
 
-It rests on measured rates and says which; it is never part of the manifest. More cores share the work, not the driver's
-moment per chunk nor what the throttle holds back: some deadlines no number of cores can meet, and the answer says so.
+The answer rests on measured or assumed rates and says which; it is never part of the manifest. More cores share the
+work, but neither the driver's time per chunk nor the throttle's limits, so some deadlines cannot be met with any number
+of cores, and the answer says so.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _FAR = timedelta(days=3660)
 
 
 def parse_deadline(text: str, now: datetime) -> datetime:
-    """``8h`` from now, or an instant with its zone: ``2026-11-17T06:00Z``.
+    """Parse a length from now (``8h``) or an instant with its zone (``2026-11-17T06:00Z``).
 
     >>> parse_deadline("8h", datetime(2026, 1, 1, tzinfo=UTC)).isoformat()
     '2026-01-01T08:00:00+00:00'
@@ -47,7 +48,7 @@ def parse_deadline(text: str, now: datetime) -> datetime:
 
 
 def count_open_seconds(throttle: Throttle, now: datetime, by: datetime) -> int:
-    """How much of the time until then the throttle's hours leave."""
+    """Seconds until the deadline that lie within the throttle's hours."""
     if not throttle.hours:
         return int((by - now).total_seconds())
     return int(count_busy_seconds(_iterate_spans(throttle, now, by)))
@@ -55,6 +56,7 @@ def count_open_seconds(throttle: Throttle, now: datetime, by: datetime) -> int:
 
 def _iterate_spans(throttle: Throttle, now: datetime, by: datetime) -> Iterator[tuple[float, float]]:
     zone = ZoneInfo(throttle.zone)
+    # from the day before, because a span may cross midnight
     day = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=1)
     while day.astimezone(UTC) < by:
         for span in throttle.hours:
@@ -89,7 +91,7 @@ def evaluate_deadline(
     needed = ceil(slow / room) if room > 0 and held + pauses <= available else None
     if needed is not None:
         needed = max(1, needed)
-        needed += takes(needed) > available  # rounding
+        needed += takes(needed) > available  # make up for rounding
         needed = needed if needed <= _MOST_CORES else None
     meets = takes(cores) <= available
     used = cores if meets or needed is None else needed
@@ -110,7 +112,7 @@ def evaluate_deadline(
 
 
 def _find_throttle_bound(work: Work, throttle: Throttle) -> tuple[int, str]:
-    """What the throttle alone makes of it, however many cores there are."""
+    """Lower bound on seconds that the throttle sets for any number of cores, and the setting responsible."""
     limits = (
         (work.rows, throttle.rows_per_minute, 60, "rows_per_minute"),
         (work.bytes, throttle.bytes_per_minute, 60, "bytes_per_minute"),

@@ -1,9 +1,9 @@
-"""Whether an input's eras cover what will be read, from the schemas that files and tables really have. Pure.
+"""Check that an input's eras cover everything a run reads, using the real schemas of files and tables. Pure.
 
-Every file of every partition, look-back included, falls into exactly one era, and that era delivers every declared
-column from it. What does not is named: partitions, file, column. Nothing is filled up in silence. Of a table every
-partition that will be asked for is proven, also where its metadata shows no row of it: files of an older partition spec
-may hold rows of any partition.
+Every file of every partition, look-back included, must fall into exactly one era, and that era must deliver every
+declared column. Gaps are reported with partitions, file and column; nothing is filled in silently. For a table every
+partition that will be read is checked, even if its metadata shows no rows there, because files of an older partition
+spec may hold rows of any partition.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _COLUMNS = 12
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What was proven, or what stands in the way."""
+    """Result of the check: problems, or the eras of each partition and the columns they deliver."""
 
     problems: tuple[str, ...] = ()
     era_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Coverage:
 
 @dataclass(slots=True)
 class _Occurrence:
-    """The partitions with one problem, and the first file that has it."""
+    """Partitions that share a problem, and the first file that has it."""
 
     partitions: list[str]
     place: str
@@ -40,12 +40,13 @@ class _Occurrence:
 def check_coverage(
     source: Input, facts: InputState, grain: Grain, partition_type: str | None, asked: Sequence[str] = ()
 ) -> Coverage:
-    """The proof for one input of which these partitions are read; empty for an input that declares no columns."""
+    """Check one input over the partitions to read; without declared columns only unreadable files are reported."""
     broken = [f"{source.name}: {path} cannot be read: {why}" for path, why in sorted(facts.unreadable.items())]
     if broken or not source.columns:
         return Coverage(tuple(broken))
     columns = _list_columns(source, facts, partition_type)
     from_path = source.partition if facts.kind == "files" else None
+    # many files share a schema, so each combination of schema and eras is checked once
     known: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
     era_of: dict[str, set[str]] = {}
     found: dict[str, _Occurrence] = {}
@@ -65,7 +66,7 @@ def check_coverage(
 
 
 def _list_columns(source: Input, facts: InputState, partition_type: str | None) -> dict[str, str]:
-    """What the transform sees: the declared columns, and the partition column among them."""
+    """Columns that the transform sees: the declared ones plus the partition column."""
     kind = facts.column_type or partition_type
     if source.partition is None or source.partition in source.columns or kind is None:
         return dict(source.columns)
@@ -73,7 +74,7 @@ def _list_columns(source: Input, facts: InputState, partition_type: str | None) 
 
 
 def _iterate_files(facts: InputState, asked: Sequence[str]) -> Iterator[tuple[str, str, int]]:
-    """(partition, file or table, schema) of all that is read."""
+    """Yield (partition, file or table, schema number) for everything that is read."""
     if facts.files is not None:
         for partition, files in facts.files.items():
             for file in files:

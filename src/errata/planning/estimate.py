@@ -1,8 +1,8 @@
-"""What a run will probably take: from the metadata, what earlier runs took, and later from its own canary. Pure.
+"""Estimate the time and cost of a run from metadata, past runs and later its own canary. Pure.
 
-No data is read, and Parquet footers are not opened: the rows of file inputs stay unknown and bytes speak for them. The
-model has three parts: work that more cores share (rows or bytes, and what each output partition costs to open and
-close), a moment of the driver per job, and Spark's start. Money follows from seconds times cores.
+Reads no data and opens no Parquet footers, so the row counts of file inputs are unknown and bytes are used instead. The
+model has three parts: work that cores share (rows or bytes, plus opening and closing each output partition), driver
+time per job, and Spark's start. Cost is seconds times cores.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from errata.planning.repack import ChunkTiming
 from errata.ports.tables import PastRun
 
 DEFAULT_RATE = 8 * 1024 * 1024
-"""Bytes of input per core-second when no run of this product has been measured; low on purpose."""
+"""Bytes of input per core-second before any run of this product has been measured; low on purpose."""
 
 START_SECONDS = 10
 """Spark's start and the commits, once per run."""
 
 JOB_SECONDS = 0.3
-"""What the driver needs per chunk, however many cores there are."""
+"""Driver time per chunk, whatever the number of cores."""
 
 PARTITION_SECONDS = 0.013
 """Core-seconds to open and close the files of one output partition."""
@@ -36,7 +36,7 @@ _LEAST_NET = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """How much there is to do."""
+    """Amount of work in a run."""
 
     rows: int
     bytes: int
@@ -47,7 +47,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Core-seconds per row (0: rows say nothing) and per byte, fast end and slow end, and where they are from."""
+    """Core-seconds per row (0: unknown) and per byte, as (fast, slow) ends, and what they are based on."""
 
     per_row: tuple[float, float]
     per_byte: tuple[float, float]
@@ -55,7 +55,7 @@ class Rates:
     is_measured: bool
 
     def core_seconds(self, work: Work) -> tuple[float, float]:
-        """Work that cores share: the fast end and the slow end."""
+        """Core-seconds of the work that cores share, as (fast, slow) ends."""
         by_rows = work.rows_known and work.rows > 0 and self.per_row[0] > 0
         units, (fast, slow) = (work.rows, self.per_row) if by_rows else (work.bytes, self.per_byte)
         fixed = work.partitions * PARTITION_SECONDS
@@ -63,12 +63,12 @@ class Rates:
 
     @property
     def bytes_per_core_second(self) -> float:
-        """The middle rate, for sizes of chunks."""
+        """Geometric mean of both ends, used for chunk sizes."""
         return 1 / sqrt(self.per_byte[0] * self.per_byte[1])
 
 
 def count_cores(master: str, conf: Mapping[str, str]) -> int:
-    """How many cores the project gives a run, as far as its Spark settings say.
+    """Number of cores that the project's Spark settings give a run.
 
     >>> count_cores("local[4]", {}), count_cores("yarn", {"spark.executor.instances": "3", "spark.executor.cores": "2"})
     (4, 6)
@@ -81,7 +81,7 @@ def count_cores(master: str, conf: Mapping[str, str]) -> int:
 
 
 def count_worker_cores(project: Project, product: Product) -> int:
-    """The cores of one worker on a product, under the throttle in force."""
+    """Cores of one worker on a product, under the throttle in force."""
     cap = (product.throttle or project.throttle).cores
     says_own = project.spark_master.startswith("local") or {"spark.cores.max", "spark.executor.instances"} & set(
         project.spark_conf
@@ -91,7 +91,7 @@ def count_worker_cores(project: Project, product: Product) -> int:
 
 
 def count_busy_seconds(spans: Iterable[tuple[float, float]]) -> float:
-    """How long at least one of these spans was open: pauses and overlaps do not count.
+    """Seconds during which at least one of these spans was open; gaps do not count and overlaps count once.
 
     >>> count_busy_seconds([(0, 10), (5, 12), (100, 101)])
     13.0
@@ -104,7 +104,7 @@ def count_busy_seconds(spans: Iterable[tuple[float, float]]) -> float:
 
 
 def derive_rates(history: Sequence[PastRun]) -> Rates:
-    """What past runs say about this product, or an assumption that says it is one."""
+    """Rates measured on past runs of this product, or the assumed default rate, labelled as such."""
     measured = [run for run in history if run.bytes > 0 and run.core_seconds > 0]
     if not measured:
         basis = f"no measured run yet: {DEFAULT_RATE // 1024**2} MiB per core-second assumed"
@@ -117,6 +117,7 @@ def _measure_rates(measured: Sequence[PastRun], name: str) -> Rates:
     net = [(run, _net_core_seconds(run)) for run in measured]
     by_byte = _spread_range([seconds / run.bytes for run, seconds in net])
     counted = [seconds / run.rows for run, seconds in net if run.rows > 0]
+    # rows are used only if every measured run has a row count
     by_row = _spread_range(counted) if len(counted) == len(net) else (0.0, 0.0)
     size = sum(run.bytes for run in measured) / sum(run.core_seconds for run in measured)
     rows = sum(run.rows for run in measured) / sum(run.core_seconds for run in measured) if by_row[0] else 0
@@ -125,7 +126,7 @@ def _measure_rates(measured: Sequence[PastRun], name: str) -> Rates:
 
 
 def _net_core_seconds(run: PastRun) -> float:
-    """Core-seconds without what jobs and partitions cost by their number; never less than a quarter of the whole."""
+    """Core-seconds minus the fixed cost of jobs and partitions; never less than a quarter of the total."""
     fixed = run.jobs * JOB_SECONDS * run.cores + run.partitions * PARTITION_SECONDS
     return max(run.core_seconds - fixed, run.core_seconds * _LEAST_NET)
 
@@ -139,7 +140,7 @@ def _format_cores(number: int) -> str:
 
 
 def compute_usd(core_hour_usd: str, core_seconds: float) -> str:
-    """What so many core-seconds cost.
+    """Cost of a number of core-seconds.
 
     >>> compute_usd("0.05", 7200)
     '0.1000'
@@ -149,7 +150,7 @@ def compute_usd(core_hour_usd: str, core_seconds: float) -> str:
 
 
 def estimate_run(work: Work, cores: int, core_hour_usd: str, rates: Rates) -> Estimate:
-    """Seconds as a range, and money for its upper end."""
+    """Estimate seconds as a range, and the cost of its upper end."""
     fast, slow = rates.core_seconds(work)
     serial = START_SECONDS + work.jobs * JOB_SECONDS
     low, high = ceil(serial + fast / cores), ceil(serial + slow / cores)
@@ -167,7 +168,7 @@ def estimate_run(work: Work, cores: int, core_hour_usd: str, rates: Rates) -> Es
 def refine_estimate(
     planned: Estimate, done: Sequence[ChunkTiming], remaining: Sequence[Chunk], cores: int, core_hour_usd: str
 ) -> Estimate:
-    """The estimate of the whole run again, from what its first chunks took; unchanged when they say nothing."""
+    """Estimate the whole run again from the timings of its first chunks; unchanged if they allow no conclusion."""
     spans = [(chunk.started, chunk.started + chunk.seconds) for chunk in done]
     busy = count_busy_seconds(spans)
     rows, size = sum(chunk.rows for chunk in done), sum(chunk.bytes for chunk in done)

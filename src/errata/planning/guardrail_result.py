@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class GuardrailResult:
-    """What one rule says; ``override`` is the reason it was set aside with, which ``final`` ones cannot be."""
+    """Result of one rule; ``override`` is the reason for setting it aside. ``final`` results cannot be overridden."""
 
     rule: str
     level: str  # ok | warn | refuse

@@ -1,8 +1,8 @@
-"""The guardrails: every rule gives its verdict, not only the first that refuses. Pure; ``now`` is an argument.
+"""Check a plan against every guardrail rule, not only up to the first refusal. Pure; ``now`` is an argument.
 
-A rule that refuses or warns may be set aside by a named override; the verdict stays visible as a warning that carries
-the reason, and the override goes into the manifest. What no run could survive is final: nothing sets it aside. An
-override of ``schema`` says ahead of the run that columns which the transform leaves out may be written as NULL.
+A named override can set aside a rule that refuses or warns; the result stays visible as a warning with the reason, and
+the override goes into the manifest. Results that no run could survive are final and cannot be overridden. An override
+of ``schema`` allows columns that the transform leaves out to be written as NULL.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ class PlanContext:
     estimate: Estimate
     now: datetime
     active_runs: Sequence[ActiveRun] = ()
-    beside: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)  # tables beside the target; None: absent
-    held: PastTarget | None = None  # what a restore puts back
+    beside: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)  # columns by side table; None: absent
+    held: PastTarget | None = None  # snapshot that a restore puts back
     core_hour_usd: str = "0"
 
     def folded(self, partitions: Sequence[str]) -> str:
-        """Partitions as people read them; verdicts are kept for good, so a scattered scope is cut short."""
+        """Format partitions as ranges, cut short because results are stored for good."""
         return format_ranges(self.product.target.grain, partitions, _SHOWN)
 
 
 def check_guardrails(world: PlanContext) -> tuple[GuardrailResult, ...]:
-    """All verdicts, in the order of the rules; overrides applied, and those that did nothing reported."""
+    """Results of all rules, in order, with overrides applied; an override that was not needed gives a warning."""
     why = {override.rule: override.why for override in world.request.overrides}
     verdicts: list[GuardrailResult] = []
     for rule in RULES:
@@ -72,7 +72,7 @@ def is_refused(verdicts: Sequence[GuardrailResult]) -> bool:
 
 
 def list_used_overrides(verdicts: Sequence[GuardrailResult]) -> tuple[Override, ...]:
-    """The overrides that set a verdict aside, one per rule."""
+    """Overrides that set a result aside, one per rule."""
     used = {verdict.rule: verdict.override for verdict in verdicts if verdict.override}
     return tuple(Override(rule, why) for rule, why in sorted(used.items()))
 
@@ -125,12 +125,12 @@ def _check_locked(world: PlanContext) -> Iterator[GuardrailResult]:
 
 
 def _find_missing(world: PlanContext, facts: InputState) -> tuple[list[str], list[str]]:
-    """Missing partitions of an input: those to be published, and those only looked back (or ahead) at."""
+    """Missing partitions of an input: those in scope, and those needed only for look-back or look-ahead."""
     source = next(item for item in world.product.inputs if item.name == facts.name)
     asked = () if facts.whole else list_input_partitions(source, world.product.target.grain, world.partitions)
     scope = set(world.partitions)
     if source.own:
-        asked = tuple(name for name in asked if name not in scope)  # the run itself makes the others
+        asked = tuple(name for name in asked if name not in scope)  # the run computes the others itself
     missing = [name for name in asked if name not in facts.partitions]
     return [name for name in missing if name in scope], [name for name in missing if name not in scope]
 
@@ -232,6 +232,7 @@ def _check_cap(
 def _check_rows(world: PlanContext) -> Iterator[GuardrailResult]:
     known = all(facts.rows_known for facts in world.inputs.values())
     most = world.limits.max_rows
+    # a partial count above the limit is enough to refuse
     is_known = known or (most is not None and world.estimate.rows > most)
     yield _check_cap("rows", world.estimate.rows, most, " rows", is_known=is_known)
 

@@ -1,6 +1,7 @@
-"""Conditions of a product, made ready to be sealed: row rules of inputs, and what takes rows out in a merge.
+"""Normalize the SQL conditions of a product for sealing: row rules of inputs, and the delete condition of a merge.
 
-Each is checked like every expression, row rules also against the columns they will meet."""
+Both pass the same checks as every other expression; row rules are also checked against the columns of their input.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +13,10 @@ from errata.ports.tables import InputState
 
 
 def with_row_rules(product: Product, inputs: Mapping[str, InputState]) -> Product:
-    """The product with the normal form of every row rule; raises ``UsageError`` for one that cannot be run."""
+    """The product with every row rule in normal form; raises ``UsageError`` for a rule that cannot run."""
     if not any(source.rows for source in product.inputs):
         return product
-    # the SQL parser takes half a second to import
+    # imported here because the SQL parser takes half a second to load
     from errata.gate.rules.row_rules import row_rule_sql
 
     def ready(source: Input) -> Input:
@@ -29,7 +30,7 @@ def with_row_rules(product: Product, inputs: Mapping[str, InputState]) -> Produc
 
 
 def with_delete_condition(product: Product) -> Product:
-    """The product with the normal form of what marks a row of a merge as deleted, and the columns that it names."""
+    """The product with its merge's delete condition in normal form, and the columns that the condition names."""
     merge = product.publish.merge
     if merge is None or merge.delete is None:
         return product
@@ -40,7 +41,7 @@ def with_delete_condition(product: Product) -> Product:
 
 
 def _find_column_types(source: Input, facts: InputState) -> Mapping[str, str] | None:
-    """The columns that every row has: the declared ones, or those that all files have."""
+    """Columns that every row has: the declared ones, or those common to all files."""
     if not source.columns and not facts.schemas:
         return None
     known = dict(source.columns) or {

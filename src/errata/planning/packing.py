@@ -1,8 +1,8 @@
-"""Whole partitions packed into chunks by input bytes, towards a wall time. Pure.
+"""Pack whole partitions into chunks by input bytes, aiming at a wall time. Pure.
 
-A chunk is one Spark job, one lease, one append: big enough that starting it costs little, small enough that losing it
-costs little. A partition is never cut; one above the target is a chunk of its own. Canary partitions come first, in
-chunks of their own (wave 0). Packing anew while a run is under way is :mod:`errata.planning.repack`.
+A chunk is one Spark job, one lease and one append: big enough that starting it costs little, small enough that losing
+it costs little. A partition is never split; one above the target size gets its own chunk. Canary partitions come first,
+in chunks of their own (wave 0). Repacking during a run is in :mod:`errata.planning.repack`.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from errata.model.manifest import Chunk
 from errata.model.partition import Grain, sort_newest_first, sort_oldest_first
 
 MAX_PARTITIONS = 400
-"""Per chunk, however small its bytes: bounds the files one job opens and what one retry redoes."""
+"""Partitions per chunk, however small: bounds the files one job opens and what one retry repeats."""
 
 SMALLEST_PER_CORE = 8 * 1024 * 1024
-"""Two tasks per core, of the smallest split that Spark makes (4 MiB): below it cores wait for each other."""
+"""Two tasks per core at Spark's smallest split (4 MiB); below this, cores wait for each other."""
 
 LARGEST = 64 * 1024**3
-"""However fast it goes: what one lost chunk may cost."""
+"""Upper limit at any speed: what one lost chunk may cost."""
 
 Sized = tuple[str, int, int]
-"""A partition with its rows and bytes of input."""
+"""A partition with the rows and bytes of its input."""
 
 
 def order_partitions(grain: Grain, partitions: Sequence[str], order: str) -> tuple[str, ...]:
-    """The order in which partitions are computed."""
+    """Partitions in the order they are computed."""
     return sort_newest_first(grain, partitions) if order == "newest" else sort_oldest_first(grain, partitions)
 
 
 def compute_chunk_bytes(rate: float, cores: int, seconds: int, fixed: int | None = None) -> int:
-    """How much input makes a chunk of about so many seconds at ``rate`` bytes per core-second.
+    """Input bytes of a chunk that takes about ``seconds`` at ``rate`` bytes per core-second.
 
     >>> compute_chunk_bytes(8 * 1024 * 1024, 2, 120) // 1024**2, compute_chunk_bytes(1.0, 4, 120) // 1024**2
     (1920, 32)
@@ -44,7 +44,7 @@ def compute_chunk_bytes(rate: float, cores: int, seconds: int, fixed: int | None
 def fill_chunks(
     items: Iterable[Sized], most_bytes: int, most_partitions: int
 ) -> Iterator[tuple[tuple[str, ...], int, int]]:
-    """Neighbours together as long as they fit: names, rows and bytes of each chunk."""
+    """Group neighbouring items as long as they fit; yields names, rows and bytes of each chunk."""
     names: list[str] = []
     rows = filled = 0
     for name, more_rows, more_bytes in items:
@@ -65,7 +65,7 @@ def pack_chunks(
     canary: Collection[str] = (),
     max_partitions: int = MAX_PARTITIONS,
 ) -> tuple[Chunk, ...]:
-    """Chunks in the given order, the canary's first; ``size`` gives rows and bytes of a partition."""
+    """Pack partitions in the given order, canary first; ``size`` returns rows and bytes of a partition."""
     first = frozenset(canary)
     waves = [[name for name in ordered if name in first], [name for name in ordered if name not in first]]
     chunks: list[Chunk] = []

@@ -1,8 +1,8 @@
-"""Chunks packed anew while a run is under way: from what the first ones took, or because one killed its worker. Pure.
+"""Repack the chunks of a running run: by the timings of finished chunks, or because a chunk killed its worker. Pure.
 
-Whole partitions stay whole, their order stays, and no chunk mixes waves. Sizes of single partitions are not kept in the
-manifest: within a chunk they count as equal, which the packing has made nearly true (what stands out stands alone).
-Not for runs whose chunk size is fixed, nor for runs that read their own output.
+Partitions stay whole and in order, and no chunk mixes waves. The manifest does not store the sizes of single
+partitions, so those within a chunk count as equal; packing made this nearly true, because large partitions have their
+own chunk. Not for runs with a fixed chunk size or runs that read their own output.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from errata.model.manifest import Chunk
 from errata.planning.packing import LARGEST, MAX_PARTITIONS, SMALLEST_PER_CORE, Sized, fill_chunks
 
 NEAR = 2.0
-"""A size within this factor of the target is left alone: packing anew costs more than it gains."""
+"""A median size within this factor of the target is left alone: repacking would cost more than it gains."""
 
 GROWTH = 8.0
-"""At most so much larger at once: small chunks say little about large ones."""
+"""Largest growth in one step: small chunks are a poor guide to large ones."""
 
 WORTH = 1.5
-"""How much fewer or more chunks there must be."""
+"""Least factor by which the number of chunks must change."""
 
 RECENT = 5
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkTiming:
-    """What a done chunk took, from its claim to its adoption."""
+    """Duration of a finished chunk, from claim to adoption."""
 
     bytes: int  # of input, as planned
     seconds: float
     rows: int = 0  # of input, as planned; 0: unknown
     partitions: int = 1
-    started: float = 0.0  # seconds on any clock, to see which chunks ran beside each other
+    started: float = 0.0  # seconds on any clock, to see which chunks ran in parallel
 
 
 def resize_chunks(
@@ -47,7 +47,7 @@ def resize_chunks(
     next_id: Callable[[], str] = str,
     max_partitions: int = MAX_PARTITIONS,
 ) -> tuple[Chunk, ...] | None:
-    """The pending chunks as they should be, or None to leave them; ``done`` newest last, ``seconds`` the target."""
+    """The repacked pending chunks, or None to leave them; ``done`` is newest last, ``seconds`` the target per chunk."""
     known = [chunk for chunk in done if chunk.bytes > 0 and chunk.seconds > 0][-RECENT:]
     if not known or not pending:
         return None
@@ -62,13 +62,13 @@ def resize_chunks(
         for wave, chunks in groupby(pending, key=lambda chunk: chunk.wave)
         for names, rows, filled in fill_chunks(_spread_evenly(chunks), target, max_partitions)
     )
-    # fat partitions may keep chunks as they are; and several workers that conclude the same must come to an end
+    # large partitions may leave chunks as they were, and workers that reach the same result must not repack for ever
     few, many = sorted((len(packed), len(pending)))
     return packed if many >= few * WORTH else None
 
 
 def split_chunk(chunk: Chunk, pieces: int, next_id: Callable[[], str] = str) -> tuple[Chunk, ...] | None:
-    """A chunk in so many pieces (fewer when it has fewer partitions), or None when it cannot be cut."""
+    """Split a chunk into ``pieces`` (or as many as it has partitions); None if it has only one partition."""
     sized = list(_spread_evenly([chunk]))
     pieces = min(pieces, len(sized))
     if pieces < 2:
@@ -87,7 +87,7 @@ def split_chunk(chunk: Chunk, pieces: int, next_id: Callable[[], str] = str) -> 
 
 
 def _spread_evenly(chunks: Iterator[Chunk] | Sequence[Chunk]) -> Iterator[Sized]:
-    """Partitions with equal shares of their chunk; the shares add up to the chunk again."""
+    """Partitions with equal shares of their chunk; the shares add up to the chunk's totals."""
     for chunk in chunks:
         count = len(chunk.partitions)
         for n, name in enumerate(chunk.partitions):

@@ -1,4 +1,4 @@
-"""An input pinned again for some partitions: the same columns, eras and rules, on what the source holds now. Pure."""
+"""Pin an input again for some partitions: same columns, eras and rules, current data of the source. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from errata.ports.tables import InputState
 
 
 def needs_repin(pin: InputPin) -> bool:
-    """Whether live data comes in through it. Reference data and named versions stay what was approved."""
+    """Whether the input brings in live data; reference data and named versions stay as approved."""
     return pin.partition is not None and pin.version is None and not pin.own
 
 
 def input_from_pin(pin: InputPin) -> Input:
-    """The input as the plan knew it, whatever the product file says by now."""
+    """The input as planned, whatever the product file says now."""
     is_table = pin.kind == "table"
     return Input(
         pin.name,
@@ -36,7 +36,7 @@ def input_from_pin(pin: InputPin) -> Input:
 def repin_input(
     pin: InputPin, facts: InputState, asked: Sequence[str], grain: Grain, column_type: str
 ) -> tuple[InputPin, dict[str, bytes], tuple[str, ...]]:
-    """The pin, the parts it names, and what is in the way."""
+    """The new pin, the parts it refers to, and the problems found."""
     proof = check_coverage(input_from_pin(pin), facts, grain, column_type, asked)
     problems = [*([facts.problem] if facts.problem else []), *proof.problems]
     if facts.table_uuid != pin.table_uuid:

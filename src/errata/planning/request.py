@@ -1,4 +1,4 @@
-"""What a person asks for. Pure."""
+"""A request for a correction: its fields, and the partitions, order and canary it resolves to. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KINDS = (
     "restore",
 )
 RESERVED = ("attest", "reconcile")
-"""Kinds whose names promise that nothing is published; refused until they keep that promise."""
+"""Kinds reserved for runs that publish nothing; refused until such runs exist."""
 ORDERS = ("newest", "oldest", "sequential")
 RULES = (
     "range",
@@ -62,7 +62,7 @@ RULES = (
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Product, half-open range or list, kind, reason, requester; the range is required, never "everything"."""
+    """A request to plan; it must name a half-open range or a list of partitions, never "everything"."""
 
     product: str
     reason: str
@@ -72,12 +72,12 @@ class Request:
     partitions: str | Sequence[str] | None = None
     kind: str = "restate"
     order: str | None = None  # newest, or sequential for a product that reads its own output
-    canary: int | str = 0  # so many partitions, or which, as ``partitions`` takes them
+    canary: int | str = 0  # number of partitions, or a list in the form of ``partitions``
     supersede: str | None = None
     overrides: tuple[Override, ...] = ()
-    prove_determinism: int = 0  # sample chunks that are computed twice
-    deadline: str | None = None  # a question, never part of the manifest
-    restore: str | None = None  # a snapshot, a tag or a time: what the target held then is put back
+    prove_determinism: int = 0  # number of sample chunks to compute twice
+    deadline: str | None = None  # only a question, never part of the manifest
+    restore: str | None = None  # the snapshot, tag or time whose rows are put back
 
     def __post_init__(self) -> None:
         if self.kind in RESERVED:
@@ -108,13 +108,13 @@ class Request:
             raise UsageError(f"--prove-determinism {self.prove_determinism} was refused; expected 0 or more chunks")
 
     def _first_of_scope(self) -> str:
-        """A partition or list of the scope, as ``errata try`` takes it."""
+        """A partition or list in scope, as ``errata try`` takes it."""
         asked = self.partitions if isinstance(self.partitions, str) else next(iter(self.partitions or ()), None)
         return asked or self.start or "PARTITION"
 
 
 def resolve_partitions(request: Request, grain: Grain) -> tuple[str, ...]:
-    """The partitions to publish, oldest first."""
+    """Partitions to publish, oldest first."""
     by_range = request.start is not None or request.end is not None
     if by_range and request.partitions is not None:
         raise UsageError("a range and a list were both given; expected --from and --to, or --partitions")
@@ -134,7 +134,7 @@ def resolve_partitions(request: Request, grain: Grain) -> tuple[str, ...]:
 
 
 def refuse_other_spellings(partitions: Sequence[str], column_type: str | None) -> None:
-    """A whole number has one spelling: ``07`` and ``7`` would be two partitions here and one in the table."""
+    """Refuse a second spelling of a whole number: ``07`` and ``7`` would be two partitions here, one in the table."""
     if column_type not in ("int", "long"):
         return
     wrong = [text for text in partitions if text != NULL and not _WHOLE.fullmatch(text)]
@@ -147,7 +147,7 @@ def refuse_other_spellings(partitions: Sequence[str], column_type: str | None) -
 
 
 def resolve_order(request: Request, product: Product) -> str:
-    """The order to compute in; own output leaves no choice, because every partition needs those before it."""
+    """Order of computation; always sequential for a product that reads its own output."""
     own = next((source.name for source in product.inputs if source.own), None)
     if own is None:
         return request.order or "newest"
@@ -161,7 +161,7 @@ def resolve_order(request: Request, product: Product) -> str:
 
 
 def resolve_canary(request: Request, ordered: Sequence[str], grain: Grain, order: str) -> tuple[str, ...]:
-    """The partitions that go first and must pass before the others start, in the order they are computed."""
+    """Partitions that run first and must pass before the others start, in order of computation."""
     if isinstance(request.canary, int):
         return tuple(ordered[: request.canary])
     text = request.canary.strip()
@@ -188,9 +188,9 @@ def count_look_steps(source: Input, grain: Grain) -> tuple[int, int]:
 
 
 def list_input_partitions(source: Input, grain: Grain, partitions: Sequence[str]) -> tuple[str, ...]:
-    """The partitions whose input is needed, oldest first; none for an input that is read whole.
+    """Partitions of an input that must be read, oldest first; none for an input that is read whole.
 
-    Of a product's own output a partition needs what comes before it, never itself.
+    From a product's own output a partition needs only earlier partitions, never itself.
     """
     if source.own:
         back = count_look_steps(source, grain)[0]
@@ -200,7 +200,7 @@ def list_input_partitions(source: Input, grain: Grain, partitions: Sequence[str]
 
 
 def parse_override(text: str) -> Override:
-    """``RULE=WHY`` from the command line.
+    """Parse ``RULE=WHY`` from the command line.
 
     >>> parse_override("recent=books closed early")
     Override(rule='recent', why='books closed early')

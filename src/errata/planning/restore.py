@@ -1,7 +1,7 @@
-"""A restore as a plan like any other: the target at an older snapshot is its only input, and nothing is computed. Pure.
+"""Plan a restore like any other run: the target at an older snapshot is the only input, and nothing is computed. Pure.
 
-What needs the product's own inputs (reconciliations, row rules, limits of quarantine) does not apply; what looks at the
-output (checks, comparisons, controls) does. Rows come back as they were, lineage columns included.
+Rules that need the product's own inputs (reconciliations, row rules, quarantine limits) do not apply; rules on the
+output (checks, comparisons, controls) do. Rows come back as they were, lineage columns included.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _COMPACTION = "replace"
 
 
 def to_restore_product(product: Product) -> Product:
-    """The product without what computes: readers get the rows the way they get those of any other run.
+    """The product with the old snapshot as its only input and without the rules that need its own inputs.
 
-    Modes that make the new content from an old one, or want none to be there, become a replacement.
+    Readers get the rows as in any other run, but modes append and merge become a replacement of partitions.
     """
     publish = product.publish
     if publish.mode in _COMPUTED:
         publish = replace(publish, mode="replace_partitions", merge=None)
     if publish.on_live_write == "live_wins":
-        # what was held then has no place for rows of now
+        # recomputing on top of a live write makes no sense here: the old snapshot has no rows for it
         publish = replace(publish, on_live_write="conflict")
     target = replace(product.target, add_columns={})
     source = Input(INPUT, table=target.table, partition=target.column)
@@ -46,7 +46,7 @@ def to_restore_product(product: Product) -> Product:
 
 
 def build_restore_input(held: PastTarget, product: Product, target: TargetState) -> InputState:
-    """The target at the older snapshot, as an input is known."""
+    """The target at the older snapshot, as an input."""
     field = find_partition_unit(product.target, target)
     return InputState(
         name=INPUT,
@@ -61,7 +61,7 @@ def build_restore_input(held: PastTarget, product: Product, target: TargetState)
 
 
 def strip_code(code: Code) -> Code:
-    """What is sealed as code: none of the project's, on the same engine."""
+    """Code to seal for a restore: none of the project's code, on the same engine."""
     return replace(
         code, call=NOTHING_RUNS, version="", config={}, config_digest=digest_of({}), zip_digest=sha256(b""),
         lock_digest=None, git_commit=None, git_dirty=False,
@@ -69,12 +69,12 @@ def strip_code(code: Code) -> Code:
 
 
 def build_restored(held: PastTarget, asked: str) -> Restored:
-    """What the manifest says of it."""
+    """The manifest's record of what is restored."""
     return Restored(held.snapshot_id, _format_instant(held.at_ms), asked, held.columns)
 
 
 def check_restore(held: PastTarget, grain: Grain, partitions: Sequence[str]) -> Iterator[GuardrailResult]:
-    """What keeps the rows of then from being rows of now; else who wrote since, whose work is taken out."""
+    """Why the old snapshot cannot be restored, or else the later writers whose changes the restore drops."""
     for problem in held.problems:
         yield GuardrailResult("restore", "refuse", problem, final=True)
     if held.problems:

@@ -1,4 +1,4 @@
-"""Rules that cannot be measured stop a plan, with the lines of the product file that say so. Reads table schemas."""
+"""Refuse a plan whose rules cannot be measured, with the lines of the product file. Reads table schemas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from errata.workspace import Workspace
 
 
 def refuse_flawed_rules(workspace: Workspace, product: Product, manifest: Manifest) -> None:
-    """A ``ProjectFileError`` with all of them, before hours are spent on what no gate could judge."""
+    """Raise a ``ProjectFileError`` with all flawed rules, before hours go into a candidate the gate cannot judge."""
     spoken_of = list_rule_inputs(manifest)
     known = tuple(_with_columns(workspace, pin) if pin.name in spoken_of else pin for pin in manifest.inputs)
     problems = []
@@ -39,11 +39,11 @@ def refuse_flawed_rules(workspace: Workspace, product: Product, manifest: Manife
 
 
 def _with_columns(workspace: Workspace, pin: InputPin) -> InputPin:
-    """An input with the columns it has, where they are a table's; source files are not opened for this."""
+    """The input with its table's columns added if they are unknown; source files are not opened for this."""
     if find_input_types(pin) is not None or pin.kind != "table" or pin.own:
         return pin
     try:
         facts = workspace.engines.tables.describe(pin.location)
     except ErrataError:
-        return pin  # that it cannot be read is said where it is read
+        return pin  # reported where the table is actually read
     return replace(pin, columns={column.name: column.type for column in facts.columns})

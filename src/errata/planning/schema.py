@@ -1,6 +1,6 @@
-"""Whether the target and the inputs fit the product file, and which columns the target would gain. Pure.
+"""Check that the target and the inputs fit the product file, and find the columns that the target would gain. Pure.
 
-Each problem is one sentence, and none of them can be set aside: a run adds columns, it changes and removes none.
+Each problem is one sentence and cannot be overridden: a run adds columns, but never changes or removes one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SHOWN = 3
 def find_schema_problems(
     product: Product, target: TargetState, inputs: Mapping[str, InputState], partitions: Sequence[str]
 ) -> tuple[str, ...]:
-    """Everything that keeps a run of these partitions from being planned, all at once."""
+    """All problems that keep a run of these partitions from being planned."""
     types = {column.name: column.type for column in target.columns}
     return (
         *_find_partition_problems(product, target, types),
@@ -40,7 +40,7 @@ def find_schema_problems(
 def find_side_table_problems(
     product: Product, target: TargetState, found: Mapping[str, tuple[str, ...] | None]
 ) -> tuple[str, ...]:
-    """Tables beside the target that are there and cannot take what would be written to them."""
+    """Problems of existing side tables: columns they lack, and target columns that clash with a table of versions."""
     names = [column.name for column in target.columns]
     wanted = list_side_table_columns(product.publish, product.target, names)
     taken = [name for name in VERSION_COLUMNS if name in names] if product.publish.versions else []
@@ -55,7 +55,7 @@ def find_side_table_problems(
 
 
 def find_new_columns(wanted: Target, found: TargetState) -> tuple[NewColumn, ...]:
-    """The columns that the product adds and the table does not have, with the field ids it would give them."""
+    """Columns that the product adds and the table lacks, with the field ids the table would assign."""
     known = {column.name for column in found.columns}
     missing = [(name, kind) for name, kind in wanted.add_columns.items() if name not in known]
     return tuple(NewColumn(name, kind, found.last_column_id + n) for n, (name, kind) in enumerate(missing, 1))
@@ -74,7 +74,7 @@ def _find_coverage_problems(
 
 
 def build_lineage_sql(table: str, missing: Sequence[str]) -> str:
-    """The statement that adds lineage columns."""
+    """SQL that adds lineage columns."""
     return f"ALTER TABLE {table} ADD COLUMNS ({', '.join(f'{name} string' for name in missing)})"
 
 

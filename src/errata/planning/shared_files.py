@@ -1,8 +1,8 @@
-"""Partitions that are no sets of files: what a product's partitions are in such a table, and what it costs. Pure.
+"""Tables whose partitions share files: what a product's partitions are there, and what a rewrite costs. Pure.
 
-A table may be unpartitioned, partitioned more coarsely than the product, by bucket alone, or hold files of an older
-spec. Its partitions can still be corrected: files are taken out whole, and what they hold of other partitions is
-written anew.
+A table may be unpartitioned, partitioned more coarsely than the product, partitioned by bucket alone, or hold files of
+an older spec. Its partitions can still be corrected: whole files are removed, and their rows of other partitions are
+rewritten.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from errata.text.numbers import format_size, plural
 
 
 def find_partition_unit(wanted: Target, found: TargetState) -> PartitionField | None:
-    """The field that the product's partitions are values of: the table's, or one that its files could have.
+    """The partition field whose values are the product's partitions: the table's own, or one its column could have.
 
-    None: the column is not there, or its type has no such grain.
+    None if the column is missing or its type does not support the grain.
     """
     if found.partition_field is not None:
         return found.partition_field
@@ -30,13 +30,13 @@ def find_partition_unit(wanted: Target, found: TargetState) -> PartitionField | 
 
 
 def find_rewrite(wanted: Target, found: TargetState) -> Rewrite | None:
-    """Why partitions are no sets of files, and how much of them is shared; None where they are."""
+    """Why partitions share files, and how much they share; None if they do not."""
     why = _explain_rewrite(wanted, found)
     return Rewrite(why, len(found.shared_files), found.shared_rows, found.shared_bytes) if why else None
 
 
 def check_rewrite(wanted: Target, found: TargetState) -> Iterator[GuardrailResult]:
-    """What the publication will write anew, and why; nothing where partitions are sets of files."""
+    """A warning with what the publication will rewrite and why; nothing if partitions do not share files."""
     needed = find_rewrite(wanted, found)
     if needed is None:
         return
@@ -46,7 +46,7 @@ def check_rewrite(wanted: Target, found: TargetState) -> Iterator[GuardrailResul
 
 
 def format_spec(fields: tuple[PartitionField, ...]) -> str:
-    """A partition spec as people write it."""
+    """A partition spec in readable form."""
     return ", ".join(_format_field(field) for field in fields) or "nothing"
 
 

@@ -1,4 +1,4 @@
-"""What a plan says of rows in years that no date can name: which, where, and how to remove them. Pure."""
+"""Report rows in years that no date can name: which partitions, where, and how to remove them. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EDGES = {
 
 
 def describe_unnameable(target: TargetState, column: str) -> str:
-    """One sentence on the partitions outside the years 0001 to 9999 and a statement that removes them; empty: none."""
+    """One sentence on partitions outside the years 0001 to 9999, with SQL that removes them; empty without any."""
     found = target.unnameable
     kind = next((known.type for known in target.columns if known.name == column), "")
     if not found or kind not in _EDGES:

@@ -1,1 +1,1 @@
-"""What the core asks of tables, compute engines and hooks, as Protocols with their obligations."""
+"""Ports: what the core requires of tables, compute engines and hooks, as Protocols that state their obligations."""

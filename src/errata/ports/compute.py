@@ -13,21 +13,22 @@ from errata.model.table import DataFile
 from errata.ports.measure import Measurer
 
 TRIAL = "trial"
-"""The name of a snapshot that no table has: what a transform computed and nobody wrote."""
+"""Snapshot name for a transform's output that was computed but never written to a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkWork:
-    """One attempt at one chunk. ``parts`` holds the content-addressed parts of the manifest by digest.
+    """One attempt at one chunk.
 
-    ``earlier`` are the adopted snapshots of this run by partition, for transforms that read their own output.
+    ``parts`` maps digests to the content-addressed parts of the manifest. ``earlier`` maps partitions to this run's
+    adopted snapshots, for transforms that read their own output.
     """
 
     run_id: str
     manifest: Manifest
     manifest_digest: str
     chunk: Chunk
-    attempt: str  # the name that its snapshot carries
+    attempt: str  # recorded as a property of the snapshot it appends
     parts: Mapping[str, bytes]
     earlier: Mapping[str, str] = field(default_factory=dict)
 
@@ -36,24 +37,29 @@ class ChunkEngine(Protocol):
     """Computes a chunk and appends it to the run branch."""
 
     def check_sources(self, work: ChunkWork) -> None:
-        """Raises ``SourceChanged`` naming every pinned file of this chunk that is missing or different."""
+        """Raise ``SourceChanged`` naming every pinned file of this chunk that is missing or different."""
 
     def append(self, work: ChunkWork) -> None:
-        """One ``append()`` of the transform's output, named after the attempt; at most once per fence. Raises
-        ``ChunkError`` when the transform or its output is at fault; anything else may pass."""
+        """Append the transform's output in one commit named after the attempt, at most once per fence.
+
+        Raises ``ChunkError`` when the transform or its output is at fault; any other error may be transient.
+        """
 
     def explain(self, work: ChunkWork, error: Exception) -> ErrataError:
-        """What an exception of an engine means: storage, memory, a dead JVM, or something that may pass."""
+        """Classify an engine exception: storage, memory, a dead JVM, or something transient."""
 
     def cost(self, work: ChunkWork) -> Mapping[str, int]:
-        """What the attempt's Spark jobs took: jobs, tasks, core milliseconds, bytes read and shuffled."""
+        """Cost of the attempt's Spark jobs: jobs, tasks, core milliseconds, bytes read and shuffled."""
 
     def digests(self, work: ChunkWork, parallelism: int) -> Mapping[str, str]:
-        """Content digest per partition of the transform's output, computed with so many tasks; nothing is written."""
+        """Content digest per partition of the transform's output, computed with this many tasks. Writes nothing."""
 
     def trial(self, work: ChunkWork) -> AbstractContextManager[tuple[Measurer, Mapping[str, int]]]:
-        """The transform's output without writing it: a measurer that knows it as the snapshot ``TRIAL``, and rows by
-        partition. Raises as :meth:`append` does."""
+        """Compute the transform's output without writing it.
+
+        Gives a measurer that knows the output as the snapshot ``TRIAL``, and the row count of each partition. Raises as
+        :meth:`append` does.
+        """
 
     def cancel(self, work: ChunkWork) -> None:
         """Stop the Spark jobs of an attempt that lost its lease. Best effort."""
@@ -79,7 +85,7 @@ class StagedOutput:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One snapshot of the table as it would be after publication."""
+    """A snapshot of the table as it would be after publication."""
 
     branch: str
     base_snapshot_id: str
@@ -87,21 +93,27 @@ class Candidate:
 
 
 class StagingTable(Protocol):
-    """The target table as the executor and the candidate builder use it."""
+    """The target table as workers and the candidate builder use it."""
 
     def prepare(self, target: TargetPin, run_id: str, keep_days: int) -> str:
-        """Make sure that guard, run branch and, for new columns, the shadow exist; answers the snapshot id of the
-        target's guard. Safe to repeat after a crash. Raises ``RunExpired`` when the target's schema has changed."""
+        """Create the guard, the run branch and, where the run needs it, the shadow, unless they exist.
+
+        Returns the snapshot id of the target's guard. Safe to repeat after a crash. Raises ``RunExpired`` when the
+        target's schema has changed.
+        """
 
     def find_attempt(self, target: TargetPin, attempt: str) -> StagedOutput | None:
-        """The snapshot that carries this attempt's property, if any. Two with equal files count as the first;
-        two with different files raise ``EngineError`` (the attempt is void)."""
+        """The output of the snapshot that carries this attempt's property, if any.
+
+        Of two such snapshots with equal files the first counts; two with different files make the attempt void and
+        raise ``EngineError``.
+        """
 
     def staged(self, target: TargetPin, snapshot_id: str) -> StagedOutput:
-        """The files that one adopted snapshot added. Raises ``RunExpired`` when the snapshot is gone."""
+        """The files that an adopted snapshot added. Raises ``RunExpired`` when the snapshot is gone."""
 
     def find_candidate(self, target: TargetPin, branch: str) -> Candidate | None:
-        """A candidate whose commit landed, looked up by its branch and property."""
+        """Find a candidate whose commit landed, by its branch and property."""
 
     def make_candidate(
         self,
@@ -112,12 +124,16 @@ class StagingTable(Protocol):
         paths: Sequence[str],
         keep_days: int,
     ) -> Candidate:
-        """In one transaction: a branch at main's head, on which the scope's live files are replaced by ``paths``.
-        Raises ``EngineError`` when not exactly those paths could be added."""
+        """In one transaction, create a branch at main's head on which ``paths`` replace the scope's live files.
+
+        Raises ``EngineError`` unless exactly those paths could be added.
+        """
 
     def drop_refs(self, table: str, refs: Sequence[str]) -> tuple[str, ...]:
-        """Remove branches and tags; answers those that were there. Idempotent."""
+        """Remove branches and tags, and return those that existed. Idempotent."""
 
     def drop_shadow(self, target: TargetPin) -> bool:
-        """Drop the shadow with the staged files that no snapshot of the target reads; False when it is gone already.
-        Only when no attempt and no publication of the run can be alive. Safe to repeat after a crash."""
+        """Drop the shadow with the staged files that no snapshot of the target reads; False if it was already gone.
+
+        Call it only when no attempt and no publication of the run can still be active. Safe to repeat after a crash.
+        """

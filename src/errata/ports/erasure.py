@@ -9,26 +9,31 @@ from errata.model.manifest import TargetPin
 
 
 class Suppressions(Protocol):
-    """The subjects whose rows may not become visible again, as someone else keeps them."""
+    """Checks tables for rows of erased data subjects, which must not become visible again.
+
+    The list of subjects is maintained elsewhere (:class:`ErasedSubjects`).
+    """
 
     def watermark(self, table: str) -> str:
-        """Where the list for this table stands; another text whenever it grew, empty while there is none."""
+        """Version of the list that applies to this table; changes whenever the list grows, empty when none applies."""
 
     def held(self, table: str, target: TargetPin, snapshots: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-        """Of these partitions of these snapshots, those with rows of someone on the list for this table; ``target`` is
-        where they are read, the table itself or where its candidates are."""
+        """The partitions, of those given for each snapshot, that hold rows of a subject on this table's list.
+
+        The snapshots are read from ``target``: the table itself, or the table that holds its candidates.
+        """
 
 
 class ErasedSubjects(Protocol):
-    """The list itself: keyed hashes of the subjects' ids. A key with which it was not made is refused."""
+    """The list itself: keyed hashes of the subjects' ids. Any key other than the one it was created with is refused."""
 
     table: str
 
     def watermark(self) -> str:
-        """Where it stands; empty while nobody is on it."""
+        """Version of the list; empty while the list is empty."""
 
     def hasher(self) -> Callable[[str], str]:
-        """Gives what stands for an id on the list."""
+        """The function that turns an id into its hash on the list."""
 
     def add(self, subjects: Collection[str]) -> int:
-        """Put these ids on the list, which is made when there is none; how many were not on it."""
+        """Add these ids, creating the list if needed; returns how many were new."""

@@ -10,31 +10,31 @@ from errata.model.product.throttle import Signal
 
 
 class Probes(Protocol):
-    """How the live pipeline is doing."""
+    """Reads the health signals of the live pipeline."""
 
     def read(self, signal: Signal) -> Decimal:
-        """The signal's number; raises ``EngineError`` when it cannot be had."""
+        """Current value of the signal; raises ``EngineError`` when it cannot be read."""
 
 
 class AlarmHook(Protocol):
-    """Tells people at once that someone broke the glass."""
+    """Alerts people at once when break-glass is used."""
 
     @property
     def is_there(self) -> bool:
-        """Whether the project names someone to tell."""
+        """Whether the project configures an alarm."""
 
     def send_alarm(self, told: Mapping[str, Any]) -> None:
-        """Tell them; raises ``EngineError`` when that did not work. May be repeated after a crash."""
+        """Send the alarm; raises ``EngineError`` on failure. May be repeated after a crash."""
 
 
 class ProgressListener(Protocol):
-    """Someone who watches a run."""
+    """Receives the progress of a run."""
 
     def advance(self, partitions: int, rows: int) -> None:
-        """A chunk was adopted."""
+        """Count an adopted chunk: its partitions and rows."""
 
     def show(self, chunk_id: str, text: str | None) -> None:
-        """What a chunk is doing; None: it is over."""
+        """Show what a chunk is doing; None when it has ended."""
 
     def close(self) -> None:
-        """The worker stops."""
+        """Stop showing progress, because the worker stops."""

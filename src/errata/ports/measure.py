@@ -1,4 +1,4 @@
-"""Ports for measuring a candidate, and the values that cross that border. Pure."""
+"""Ports for measuring a candidate, and the values passed through them. Pure."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ CONTENT_B = "content.b"
 
 
 def input_scope(name: str) -> str:
-    """The scope of an input's measurements."""
+    """Scope name of an input's measurements."""
     return f"input:{name}"
 
 
 def group_measure(name: str, values: Sequence[str | None]) -> str:
-    """The measurement of one group of what has groups: its name and the group's values as a canonical JSON list."""
+    """Measurement name of one group: the rule's measurement and the group's values as a canonical JSON list."""
     return f"{name} {canonical_bytes(list(values)).decode()}"
 
 
 def group_count_measure(rule: str) -> str:
-    """How many groups a rule has in a partition, so that a group that got lost is missed."""
+    """Measurement name of the number of groups a rule has in a partition, so that a lost group is noticed."""
     return f"groups.{rule}"
 
 
 def taken_out_measure(action: str, reason: str) -> str:
-    """The measurement of rows of an input that the transform did not see; ``action`` is quarantine or suppress."""
+    """Measurement name of input rows that the transform did not see; ``action`` is quarantine or suppress."""
     return f"rows.{action} {canonical_bytes([reason]).decode()}"
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One number of one partition, as text; NULL is None. ``exact`` is false for floating-point results."""
+    """One number of one partition, as text; None is NULL. ``exact`` is false for floating-point results."""
 
     scope: str  # candidate | prior | control | input:<name>
     partition: str
@@ -56,7 +56,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class ContentDigest:
-    """What a partition holds, as a multiset: the row count and two sums of 64-bit row hashes (decimals as text)."""
+    """Digest of a partition's rows as a multiset: row count and two sums of 64-bit row hashes (decimals as text)."""
 
     rows: int
     a: str
@@ -65,10 +65,10 @@ class ContentDigest:
 
 @dataclass(frozen=True, slots=True)
 class GroupedTotal:
-    """One side of a balance in groups: its aggregate, the rows that count, and what they are grouped by."""
+    """One side of a reconciliation: the aggregate, the count of its rows, and the grouping keys."""
 
     rule: str
-    name: str  # of the measurement, before the group's values
+    name: str  # of the measurement, without the group's values
     aggregate: str
     rows: str
     keys: tuple[str, ...]
@@ -77,7 +77,7 @@ class GroupedTotal:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Rows whose key, where there is no NULL in it, is not among the keys of an input."""
+    """Counts rows whose key contains no NULL and is not among the keys of an input."""
 
     columns: tuple[str, ...]
     input: str
@@ -86,10 +86,10 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """All that is measured on one table, by measurement name; ``content`` are the columns to checksum.
+    """Everything measured on one table, by measurement name; ``content`` lists the columns to checksum.
 
-    ``unique`` counts rows beyond the first of each key within a partition, ``unique_in_run`` over all of them, which is
-    one number of the run as a whole.
+    ``unique`` counts rows beyond the first of each key within a partition; ``unique_in_run`` counts them across all
+    partitions and gives one number for the whole run.
     """
 
     scope: str
@@ -104,13 +104,13 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class MeasurePlan:
-    """One scan per table; what the plan names is measured for every partition of the run, also for empty ones."""
+    """One scan per table. Every named measurement is taken for every partition of the run, including empty ones."""
 
     scans: tuple[Scan, ...]
 
 
 class Measurer(Protocol):
-    """Numbers from pinned snapshots. Everything here only reads and may be repeated at will."""
+    """Takes measurements of pinned snapshots. Every method only reads and is safe to repeat."""
 
     def measure(
         self,
@@ -121,13 +121,13 @@ class Measurer(Protocol):
         prior_snapshot: str | None,
         rebased: Sequence[Rebase] = (),
     ) -> tuple[Measurement, ...]:
-        """Run the plan; every planned name is there for every partition of the manifest.
+        """Run the plan; the result has every planned name for every partition of the manifest.
 
-        Inputs are read as the manifest pins them, those of ``rebased`` partitions as they were pinned again.
+        Inputs are read as the manifest pins them, those of ``rebased`` partitions as the rebase pins them.
 
-        A prior of None (the table had no snapshot) leaves the prior scan out. Raises ``UsageError`` when an
-        expression does not fit the table, ``RunExpired`` when a pinned snapshot is gone, ``SourceChanged`` when a
-        pinned file is, and ``EngineError`` for what may pass.
+        A prior of None (the table had no snapshot) skips the prior scan. Raises ``UsageError`` when an expression does
+        not fit the table, ``RunExpired`` when a pinned snapshot is gone, ``SourceChanged`` when a pinned file is gone,
+        and ``EngineError`` for transient errors.
         """
 
     def checksums(
@@ -138,7 +138,7 @@ class Measurer(Protocol):
     def filled(
         self, table: str, snapshot_id: str, pin: TargetPin, partitions: Sequence[str], columns: Mapping[str, str | None]
     ) -> dict[str, tuple[str, ...]]:
-        """Partition → those of these columns that hold anything but their default, which is given as text."""
+        """Partition → the columns, of those given with their default as text, that hold any other value."""
 
     def diff(
         self,
@@ -149,4 +149,7 @@ class Measurer(Protocol):
         sample: int,
         measurements: Sequence[Measurement] = (),
     ) -> Diff:
-        """Old against new. Checksums of the candidate among ``measurements`` spare one of two scans that find where."""
+        """Compare the candidate with the prior output.
+
+        Candidate checksums among ``measurements`` save one of the two scans that find the partitions that differ.
+        """

@@ -1,7 +1,7 @@
 """Ports for publishing: one version of the table at a time, and a log of intents.
 
-``TableVersion`` is the heart of it. Everything about one try — the check, the difference, the commit — comes from one
-metadata version; its commit is a compare-and-swap on that version, without retries.
+``TableVersion`` is the central port. Everything about one try (the check, the difference, the commit) comes from one
+metadata version, and its commit is a compare-and-swap on that version, without retries.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from errata.model.table import DataFile, History, NewDelete, TableColumn, TableS
 
 @dataclass(frozen=True, slots=True)
 class PublicationCommit:
-    """One try: remove exactly these paths, add exactly those, and leave the tags that prove it."""
+    """One try: remove exactly these paths, add exactly those, and create the tags that prove it."""
 
     publication_id: str
     run_id: str
@@ -26,27 +26,27 @@ class PublicationCommit:
     partitions: tuple[str, ...]
     remove: tuple[str, ...]
     add: tuple[str, ...]
-    add_from: tuple[str, ...]  # the snapshots whose scans list the files to add
-    keep_refs: Mapping[str, int]  # refs relied on → how many more days they must live
-    pre_days: int  # how long the tag on main-before must live
+    add_from: tuple[str, ...]  # snapshots whose scans list the files to add
+    keep_refs: Mapping[str, int]  # refs the commit relies on → days they must still live
+    pre_days: int  # days that the tag on main before the commit must live
     properties: Mapping[str, str]
-    add_table: str = ""  # the table those snapshots are of, when it is not the target
+    add_table: str = ""  # table of the snapshots in ``add_from``, if it is not the target
     add_columns: tuple[NewColumn, ...] = ()  # columns the target gains in the same commit
-    carried: tuple[str, ...] = ()  # paths with what the removed files held of other partitions
-    carried_from: str = ""  # the snapshot of the target that lists them
+    carried: tuple[str, ...] = ()  # paths with the rows that the removed files held of other partitions
+    carried_from: str = ""  # the snapshot of the target that lists ``carried``
 
 
 @dataclass(frozen=True, slots=True)
 class CarriedOver:
-    """Rows that shared files with a scope, in files of their own."""
+    """Rows of other partitions that shared files with the scope, rewritten into their own files."""
 
     snapshot_id: str
     files: tuple[DataFile, ...]
-    taken: tuple[str, ...]  # the shared files that do hold rows of the scope
+    taken: tuple[str, ...]  # the shared files that really hold rows of the scope
 
 
 class Outcome(StrEnum):
-    """What the table says about a publication."""
+    """Outcome of a publication, as read from the table."""
 
     LANDED = "landed"
     FENCED = "fenced"
@@ -54,17 +54,17 @@ class Outcome(StrEnum):
 
 
 SCOPE_PROPERTY = "errata.scope"
-"""The property of a publication's snapshot that says which partitions it is about."""
+"""Snapshot property that identifies the partitions of a publication."""
 
 
 def scope_digest(partitions: Sequence[str]) -> str:
-    """What that property says of these partitions."""
+    """Value of ``SCOPE_PROPERTY`` for these partitions."""
     return digest_of(sorted(partitions))
 
 
 @dataclass(frozen=True, slots=True)
 class PublicationLookup:
-    """The answer to "what became of it?"; ``snapshot_id`` when it landed."""
+    """Outcome of a publication, with its ``snapshot_id`` if it landed."""
 
     outcome: Outcome
     snapshot_id: str | None = None
@@ -79,15 +79,17 @@ class TableVersion(Protocol):
 
     @property
     def table_uuid(self) -> str:
-        """The table's own id; another one means that it was dropped and made anew."""
+        """The table's uuid; a different one means that the table was dropped and created again."""
 
     @property
     def schema(self) -> TableSchema:
         """The current schema."""
 
     def columns(self, schema_id: int | None = None) -> tuple[TableColumn, ...]:
-        """Columns of a schema that the table has had, by default of the one that main's head is read with; none when
-        the table no longer has it."""
+        """Columns of a past or present schema, by default of the one that main's head is read with.
+
+        Empty when the table no longer has that schema.
+        """
 
     @property
     def spec_id(self) -> int:
@@ -95,7 +97,7 @@ class TableVersion(Protocol):
 
     @property
     def column(self) -> str | None:
-        """What the target's partition column is called by now; None: it was dropped."""
+        """Current name of the target's partition column; None if it was dropped."""
 
     @property
     def refs(self) -> frozenset[str]:
@@ -105,36 +107,39 @@ class TableVersion(Protocol):
         """Data files live at main's head that hold rows of these partitions, wholly or in part."""
 
     def history(self, base_snapshot_id: str | None, partitions: Sequence[str]) -> History:
-        """Commits on main after the base, newest first, with what each did to these partitions; for no partitions,
-        the commits alone."""
+        """Commits on main after the base, newest first, with what each did to these partitions.
+
+        Without partitions, only the commits.
+        """
 
     def new_deletes(
         self, base_snapshot_id: str | None, partitions: Sequence[str], marks: Sequence[str] = ()
     ) -> tuple[NewDelete, ...]:
-        """Delete files that commits after the base brought to these partitions; rewrites of deletes are none.
+        """Delete files that commits after the base brought to these partitions; rewritten delete files do not count.
 
-        Where the commits do not reach back to the base: those of main's head with a later sequence number than the
-        base, than the earliest of ``marks`` where the base has expired, or all where nothing is left to compare with.
+        Where the commits do not reach back to the base, these are the delete files of main's head with a later sequence
+        number than the base; where the base has expired, than the earliest of ``marks``; and all of them where there is
+        nothing left to compare with.
         """
 
     def commit(self, publication: PublicationCommit) -> str:
-        """The one compare-and-swap; answers the new snapshot id. Whatever it raises, the outcome is unknown."""
+        """Commit in one compare-and-swap and return the new snapshot id. Whatever it raises, the outcome is unknown."""
 
 
 class PublishTable(Protocol):
-    """The target as publications see it."""
+    """The target table as publications use it."""
 
     def version(self, target: TargetPin) -> TableVersion:
         """The newest metadata version, read once."""
 
     def files_of(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> tuple[DataFile, ...]:
-        """The data files of any snapshot (a candidate, an undo branch's head). Raises ``RunExpired`` when gone."""
+        """Data files of any snapshot (a candidate, an undo branch's head). Raises ``RunExpired`` if it has expired."""
 
     def find_outcome(self, target: TargetPin, publication_id: str) -> PublicationLookup:
-        """What became of a publication: by its tag, then by ancestry. Reads only."""
+        """Look a publication up by its tag, then by a snapshot that carries its id. Reads only."""
 
     def fence(self, target: TargetPin, publication_id: str) -> None:
-        """Put the publication's own tag on the guard, so that a late commit can no longer land. Idempotent."""
+        """Create the publication's own tag on the guard, so that a late commit can no longer land. Idempotent."""
 
     def write_undo(
         self,
@@ -145,59 +150,68 @@ class PublishTable(Protocol):
         paths: Sequence[str],
         days: int,
     ) -> str:
-        """A guard-rooted branch that holds exactly these files; replaces an earlier one of the same publication.
-        Answers the branch's snapshot id."""
+        """Write a guard-rooted branch that holds exactly these files, and return its snapshot id.
+
+        Replaces an earlier undo branch of the same publication.
+        """
 
     def ensure_guard(self, target: TargetPin) -> tuple[str, bool]:
-        """The guard's snapshot id, and whether it had to be made (again)."""
+        """Create the guard unless it exists; returns its snapshot id and whether it was created."""
 
     def rewrite(self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str]) -> str:
-        """Write the rows of these partitions, as that snapshot reads, into new files on a guard-rooted branch;
-        answers the snapshot that lists them. Raises ``EngineError`` when the files do not hold exactly those rows."""
+        """Write the rows of these partitions, as of ``from_snapshot``, into new files on a guard-rooted branch.
+
+        Returns the snapshot that lists the files. Raises ``EngineError`` unless they hold exactly those rows.
+        """
 
     def carry_over(
         self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str], paths: Sequence[str]
     ) -> CarriedOver:
-        """Of these files, as that snapshot reads them: find those that hold rows of the partitions, and write their
-        other rows into new files on a guard-rooted branch. Raises ``EngineError`` when the new files do not hold
-        exactly those rows. With ``rewrite`` the only act of publishing or undoing that writes data files."""
+        """Find which of these files hold rows of the partitions, and write their other rows into new files.
+
+        Files are read as of ``from_snapshot``; the new files are on a guard-rooted branch. Raises ``EngineError``
+        unless the new files hold exactly those rows. This and :meth:`rewrite` are the only steps of publishing or
+        rolling back that write data files.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class StagedRows:
-    """What stands on a branch of a table beside the target."""
+    """Rows and files on a branch of a side table."""
 
     rows: int
     files: int
 
 
 class SideTable(Protocol):
-    """A table beside the target: rows stand on a branch that nobody reads until one commit shows them."""
+    """A side table: rows are written to a branch that has no readers until one commit adds them to main."""
 
     def open_branch(self, table: str, publication_id: str) -> str:
-        """A fresh, empty branch; another one for each call, so that two writers never share one."""
+        """Create an empty branch; each call creates another, so that two writers never share a branch."""
 
     def staged(self, table: str, branch: str) -> StagedRows:
-        """What was written to it."""
+        """Rows and files written to the branch so far."""
 
     def list_run_commits(self, table: str, run_id: str) -> tuple[Mapping[str, str], ...]:
-        """The summaries of this run's commits on the table's main, oldest first, each with its ``snapshot_id``."""
+        """Summaries of this run's commits on the table's main, oldest first, each with its ``snapshot_id``."""
 
     def landed(self, table: str, publication_id: str) -> str | None:
-        """The snapshot that shows this publication's rows, if there is one. Reads only."""
+        """The snapshot that added this publication's rows to main, if any. Reads only."""
 
     def land(self, table: str, publication_id: str, branch: str, properties: Mapping[str, str]) -> str:
-        """One append of the branch's files to main, with the publication's tag; answers the snapshot. Rows that have
-        landed before stay as they are: whoever comes second gets the first one's snapshot. Raises ``EngineError``
-        behind a fence."""
+        """Append the branch's files to main in one commit with the publication's tag, and return the snapshot.
+
+        Rows that have already landed are not added again: a second call returns the snapshot of the first. Raises
+        ``EngineError`` if the publication is fenced.
+        """
 
     def head(self, table: str) -> str:
-        """Main's snapshot."""
+        """Snapshot id of main's head."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What every correction says of its origin."""
+    """Origin recorded in every correction row."""
 
     run_id: str
     publication_id: str
@@ -207,17 +221,17 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class EarlierCorrections:
-    """Corrections that hold already, of a target that was left alone."""
+    """Corrections already published for a target whose own rows were left unchanged."""
 
     partitions: tuple[str, ...]
-    publications: tuple[str, ...]  # that may have told them, oldest first
+    publications: tuple[str, ...]  # that may have written them, oldest first
 
 
 class SideTableWriter(Protocol):
-    """Spark, as far as tables beside a target need it. Rows go to a branch; nothing is seen until they land."""
+    """Writes rows of side tables with Spark. Rows go to a branch and are not visible until they land."""
 
     def create(self, statements: Sequence[str]) -> None:
-        """Make the tables that are missing. Idempotent."""
+        """Create the tables that are missing. Idempotent."""
 
     def corrections(
         self,
@@ -230,64 +244,71 @@ class SideTableWriter(Protocol):
         stamp: Stamp,
         told: EarlierCorrections | None = None,
     ) -> None:
-        """A row for each key that differs; ``place`` is table and branch, the sides are tables at snapshots. Where
-        corrections hold already, what they left of a key is its old side."""
+        """Write a row for each key that differs between ``before`` and ``after``, each a table at a snapshot.
+
+        ``place`` is table and branch. Where earlier corrections exist, their latest value of a key is its old side.
+        """
 
     def reversals(
         self, place: tuple[str, str], key: Sequence[str], publications: Mapping[str, Sequence[str]], stamp: Stamp
     ) -> None:
-        """The corrections of these publications in these partitions, the other way round."""
+        """Write the reverse of the corrections of these publications in these partitions."""
 
     def versions(
         self, place: tuple[str, str], target: TargetPin, snapshot_id: str, numbers: Mapping[str, int], run_id: str
     ) -> None:
-        """The rows of these partitions as a snapshot of the staging table has them, each under its number."""
+        """Write the rows of these partitions as of a snapshot of the staging table, each with its version number."""
 
     def newest_versions(self, table: str, target: TargetPin, partitions: Sequence[str]) -> Mapping[str, int]:
-        """The highest version number that the table has of each of these partitions; none where it has no rows."""
+        """Highest version number in the table for each of these partitions; partitions without rows are left out."""
 
     def show(self, view: str, query: str) -> None:
-        """Make the view, or let it show this from now on: one catalog commit. Idempotent."""
+        """Create or replace the view in one catalog commit. Idempotent."""
 
     def drop_view(self, view: str) -> None:
-        """Remove the view if it is there."""
+        """Drop the view if it exists."""
 
 
 class ContentPort(Protocol):
-    """Contents compared when file lists cannot settle whether rows changed."""
+    """Reads content for comparison when file lists cannot show whether rows changed."""
 
     def content(
         self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], columns: Sequence[str]
     ) -> Mapping[str, str]:
-        """Per partition one digest of row count and checksum of these columns. Raises ``RunExpired`` when gone."""
+        """One digest per partition of its row count and the checksum of these columns.
+
+        Raises ``RunExpired`` if the snapshot has expired.
+        """
 
     def filled(
         self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], columns: Mapping[str, str | None]
     ) -> Mapping[str, tuple[str, ...]]:
-        """Partition → those of these columns that hold anything but their default there; only partitions that have
-        such columns. Raises ``RunExpired`` when gone."""
+        """Partition → the columns, of those given with their default, that hold any other value there.
+
+        Partitions without such a column are left out. Raises ``RunExpired`` if the snapshot has expired.
+        """
 
 
 class IntentLog(Protocol):
-    """The ledger, as far as one replacement needs it; every call is one transaction with its audit entry."""
+    """The ledger as one replacement uses it; every call that writes is one transaction with its audit entry."""
 
     def open_intent(self, detail: Mapping[str, object]) -> str:
-        """Open the intent and take the scope locks; answers the publication id. Raises ``ScopeLocked``."""
+        """Open the intent, take the scope locks and return the publication id. Raises ``ScopeLocked``."""
 
     def is_recorded(self, publication_id: str) -> bool:
-        """Whether the ledger has this publication. One that was put back from a copy lacks those made since."""
+        """Whether the ledger has this publication. A ledger restored from a backup lacks later publications."""
 
     def restore(self, publication_id: str, snapshot_id: str, detail: Mapping[str, object]) -> None:
-        """Record a publication that the table has and the ledger lacks, under its own id."""
+        """Record a publication that is on the table but not in the ledger, under its own id."""
 
     def update(self, publication_id: str, detail: Mapping[str, object]) -> None:
-        """What the next try will do, when that has changed; also renews the lease on the locks."""
+        """Record what the next try will do, if that has changed, and renew the lease on the locks."""
 
     def last_look(self) -> object:
-        """Right before each try to commit; raises when what was judged may not be shown any more."""
+        """Final check, right before each try to commit; raises when the validated output may no longer be published."""
 
     def record_committed(self, publication_id: str, snapshot_id: str) -> None:
-        """It landed: outcome, acceptance and the release of the locks."""
+        """Record that the publication landed: its outcome, the accepted partitions, the release of the locks."""
 
     def record_abandoned(self, publication_id: str, reason: str) -> None:
-        """It did not land and no longer can: outcome and the release of the locks."""
+        """Record that the publication did not land and no longer can: its outcome and the release of the locks."""

@@ -15,7 +15,7 @@ from errata.model.table import Departure, History
 
 @dataclass(frozen=True, slots=True)
 class PartitionSize:
-    """What a partition holds by metadata; ``fingerprint`` changes when its files do."""
+    """Size of a partition according to metadata; ``fingerprint`` changes when its files do."""
 
     rows: int
     bytes: int
@@ -39,12 +39,12 @@ class PartitionField:
     column: str
     column_type: str
     transform: str  # identity | hour | day | month | year | bucket[16] | …
-    grain: Grain | None  # the grain a product would declare; None: not a unit of correction
+    grain: Grain | None  # the grain a product would declare; None: no partitions that can be corrected
 
 
 @dataclass(frozen=True, slots=True)
 class TableDescription:
-    """A table as `check` and `adopt` need it."""
+    """A table as ``check`` and ``adopt`` need it."""
 
     table: str
     table_uuid: str
@@ -58,7 +58,7 @@ class TableDescription:
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """The target at one metadata version."""
+    """State of the target at one metadata version."""
 
     table: str
     table_uuid: str
@@ -69,23 +69,27 @@ class TargetState:
     format_version: int
     columns: tuple[Column, ...]
     partition_fields: tuple[PartitionField, ...]
-    partition_field: PartitionField | None  # the one that carries the product's partitions; None: the spec has none
+    partition_field: PartitionField | None  # the field of the product's partitions; None: the spec has no such field
     partitions: Mapping[str, PartitionSize]  # every partition of the table, without fingerprints
-    expected: Mapping[str, tuple[ExpectedFile, ...]]  # partitions asked for; an absent one has an empty set
+    expected: Mapping[str, tuple[ExpectedFile, ...]]  # of the requested partitions; empty for one that does not exist
     fingerprints: Mapping[str, str]
-    shared_files: tuple[str, ...] = ()  # may hold rows of the scope, and of other partitions as well
+    shared_files: tuple[str, ...] = ()  # may hold rows of the scope and of other partitions
     shared_rows: int = 0
     shared_bytes: int = 0
-    unreadable_values: tuple[str, ...] = ()  # partition values that are no partition of this grain
+    unreadable_values: tuple[str, ...] = ()  # partition values that do not fit this grain
     unnameable: Mapping[str, str] = field(default_factory=dict)  # partitions outside years 1 to 9999 → one of its files
     properties: Mapping[str, str] = field(default_factory=dict)
     refs: Mapping[str, str] = field(default_factory=dict)
-    last_column_id: int = 0  # the highest field id ever given, dropped columns included
+    last_column_id: int = 0  # the highest field id ever assigned, including dropped columns
 
 
 @dataclass(frozen=True, slots=True)
 class InputState:
-    """One input at one moment. ``partitions`` has those asked for that exist; empty and ``whole`` set: read whole."""
+    """State of one input at one moment.
+
+    ``partitions`` holds the requested partitions that exist. It is empty, and ``whole`` is set, for an input that is
+    read whole.
+    """
 
     name: str
     kind: str  # table | files
@@ -95,31 +99,31 @@ class InputState:
     whole: PartitionSize | None = None
     snapshot_id: str | None = None
     table_uuid: str | None = None
-    newest_ms: int | None = None  # snapshot time, or the newest modification among the files
+    newest_ms: int | None = None  # time of the snapshot, or the newest modification time of the files
     files: Mapping[str, tuple[SourceFile, ...]] | None = None
-    oldest: str | None = None  # the oldest partition that exists at all, where that is cheap to know
+    oldest: str | None = None  # the oldest existing partition, where that is cheap to find out
     rows_known: bool = True
-    note: str = ""  # said in the plan
-    problem: str | None = None  # refuses the plan
-    schemas: tuple[Mapping[str, str], ...] = ()  # column → type of every shape found; ``SourceFile.schema`` points here
-    unreadable: Mapping[str, str] = field(default_factory=dict)  # files that could not be looked into, and why
+    note: str = ""  # shown in the plan
+    problem: str | None = None  # why the plan is refused
+    schemas: tuple[Mapping[str, str], ...] = ()  # column → type; ``SourceFile.schema`` is an index into this
+    unreadable: Mapping[str, str] = field(default_factory=dict)  # files whose schema could not be read → why
 
 
 @dataclass(frozen=True, slots=True)
 class PastTarget:
-    """What the target held at an older snapshot of main, and who wrote to it since."""
+    """The target at an older snapshot of main, and the commits since."""
 
     snapshot_id: str
     at_ms: int
-    partitions: Mapping[str, PartitionSize]  # those asked for that had files then
-    columns: Mapping[str, str]  # of now → its name then; what is not here was added since
-    problems: tuple[str, ...]  # why rows of then cannot be rows of now
-    since: History  # commits on main after it that touched what was asked for
+    partitions: Mapping[str, PartitionSize]  # requested partitions that had files in that snapshot
+    columns: Mapping[str, str]  # current column → its name in that snapshot; columns added later are missing here
+    problems: tuple[str, ...]  # why its rows do not fit the current schema
+    since: History  # later commits on main that touched the requested partitions
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveRun:
-    """A run that still holds its partitions."""
+    """A run that has not ended and still claims its partitions."""
 
     run_id: str
     digest: str
@@ -130,7 +134,7 @@ class ActiveRun:
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
-    """What a published run of the same product really took. Rows are those of the input; 0: unknown."""
+    """Actual cost of a published run of the same product. Rows are those of the input; 0: unknown."""
 
     run_id: str
     bytes: int
@@ -145,20 +149,23 @@ class TargetReader(Protocol):
     """Reads the target's metadata; opens no data file, starts no JVM, changes nothing."""
 
     def read_target(self, table: str, column: str, grain: Grain, partitions: Sequence[str]) -> TargetState:
-        """Facts of one metadata version; raises ``NotFound`` or ``EngineError``."""
+        """State of the target at one metadata version; raises ``NotFound`` or ``EngineError``."""
         ...
 
 
 class InputReader(Protocol):
-    """Resolves an input to what will be read; opens no data file, changes nothing."""
+    """Resolves an input to what will be read; changes nothing.
+
+    Opens no data file, except to read footers where the input declares columns or row rules.
+    """
 
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
-        """Facts about the partitions asked for (look-back included); raises ``NotFound`` or ``EngineError``."""
+        """State of the requested partitions (look-back included); raises ``NotFound`` or ``EngineError``."""
         ...
 
 
 class TableReader(Protocol):
-    """Describes a table for `check` and `adopt`."""
+    """Describes a table for ``check`` and ``adopt``."""
 
     def describe(self, table: str) -> TableDescription:
         """Columns and partition fields; raises ``NotFound`` or ``EngineError``."""
@@ -166,7 +173,7 @@ class TableReader(Protocol):
 
 
 class HistoryReader(Protocol):
-    """Commits of main, by partition; opens no data file, starts no JVM, changes nothing."""
+    """Reads the commits of main by partition; opens no data file, starts no JVM, changes nothing."""
 
     def commits(
         self,
@@ -177,21 +184,23 @@ class HistoryReader(Protocol):
         most: int | None = None,
         since: str | None = None,
     ) -> History:
-        """The commits that touched these partitions, newest first, back to the snapshot ``since`` (not included) or to
-        the beginning; incomplete when there are more, or older ones have expired."""
+        """Commits that touched these partitions, newest first, back to the snapshot ``since`` (excluded) or the first.
+
+        The history is incomplete when there are more than ``most``, or when older commits have expired.
+        """
         ...
 
     def left(self, table: str, snapshots: Collection[str]) -> Mapping[str, Departure]:
-        """Of these snapshots, which main held once, those that its head does not descend from, as far as is known."""
+        """The snapshots, of those that main once held, that its head does not descend from, as far as history shows."""
         ...
 
     def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> PastTarget:
-        """The table at a snapshot, a tag or a time; raises ``NotFound`` naming what there is."""
+        """The table at a snapshot, tag or time; raises ``NotFound`` naming the available ones."""
         ...
 
 
 class TagOutcome(Protocol):
-    """What became of one tag."""
+    """Result of creating, moving or removing one tag."""
 
     @property
     def table(self) -> str: ...
@@ -211,26 +220,28 @@ class TagOutcome(Protocol):
 
 
 class TagKeeper(Protocol):
-    """Tags that keep pinned snapshots alive; no JVM. Every call is idempotent."""
+    """Manages the tags that keep pinned snapshots alive; starts no JVM. Every call is idempotent."""
 
     def create(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> TagOutcome:
         """Tag a snapshot for ``keep_ms`` from now."""
 
     def move(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> TagOutcome:
-        """The same, for a tag that may be on another snapshot so far."""
+        """Like :meth:`create`, for a tag that may currently be on another snapshot."""
 
     def remove(self, table: str, tag: str) -> TagOutcome:
-        """Remove a tag if it is there."""
+        """Remove a tag if it exists."""
 
     def drop(self, table: str, refs: Sequence[str]) -> tuple[str, ...]:
-        """Remove branches and tags in one commit, and commit nothing when none of them is there; answers those that
-        were. Raises ``EngineError`` when the catalog does not allow it."""
+        """Remove branches and tags in one commit, and return those that existed; commits nothing if none did.
+
+        Raises ``EngineError`` when the catalog does not allow it.
+        """
 
     def refs(self, table: str) -> dict[str, str]:
-        """Every branch and tag with its snapshot."""
+        """Every branch and tag, with its snapshot."""
 
     def hidden(self, table: str) -> tuple[str, ...]:
-        """Branches and tags that the table has and its catalog does not show; only reads."""
+        """Branches and tags of the table that its catalog does not show; reads only."""
 
     def snapshot_exists(self, table: str, snapshot_id: str) -> bool:
         """Whether a snapshot is still in the table's metadata."""
@@ -238,7 +249,7 @@ class TagKeeper(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who wrote the files of a partition last, before a run replaced them."""
+    """The commit that last wrote the files of a partition."""
 
     snapshot_id: str
     at: str
@@ -246,17 +257,17 @@ class Origin:
 
 
 class OutsideReader(Protocol):
-    """What a candidate did not touch, from table metadata; no JVM."""
+    """Compares what lies outside a candidate's scope, from table metadata; starts no JVM."""
 
     def outside(
         self, target: TargetPin, before: str | None, after: str | None, partitions: Sequence[str]
     ) -> OutsideScope | None:
-        """Live data and delete files outside these partitions, compared; None when a snapshot is gone."""
+        """Compare the live data and delete files outside these partitions; None when a snapshot has expired."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantineCount:
-    """How many rows of one partition of one input were set aside for one reason."""
+    """Number of rows of one partition of one input that were quarantined for one reason."""
 
     input: str
     partition: str
@@ -267,7 +278,7 @@ class QuarantineCount:
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedRow:
-    """One row that was set aside, as the source has it."""
+    """One quarantined row, as it is in the source."""
 
     chunk_id: str
     input: str
@@ -279,22 +290,22 @@ class QuarantinedRow:
 
 
 class QuarantineTable(Protocol):
-    """The table of rows that a run set aside; no JVM. Only rows of the attempts that are named count."""
+    """The quarantine table of a run; starts no JVM. Only rows of the given attempts count."""
 
     def ensure(self, table: str) -> None:
-        """Make the table unless it is there; safe to repeat and to race."""
+        """Create the table unless it exists; safe to repeat and to call concurrently."""
 
     def counts(self, table: str, attempts: Collection[str]) -> tuple[QuarantineCount, ...]:
-        """Rows by input, partition and reason; nothing when there is no table."""
+        """Row counts by input, partition and reason; empty when there is no table."""
 
     def sample(self, table: str, attempts: Collection[str], most: int) -> tuple[QuarantinedRow, ...]:
-        """At most so many rows of each reason."""
+        """At most ``most`` rows of each reason."""
 
     def exists(self, table: str) -> bool:
-        """Whether the table is there."""
+        """Whether the table exists."""
 
     def drop(self, table: str) -> bool:
-        """Remove the table with its files; whether it was there. Idempotent."""
+        """Drop the table with its files; returns whether it existed. Idempotent."""
 
 
 Key = Mapping[str, str | None]
@@ -303,7 +314,7 @@ Key = Mapping[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What one publication changed in one row; a side is None where there was no such row."""
+    """Change of one row by one publication; a side is None where the row did not exist."""
 
     publication_id: str
     key: Key
@@ -312,21 +323,24 @@ class Correction:
 
 
 class RowReader(Protocol):
-    """Single rows and their origin, from table metadata and the few files that can hold them; no JVM."""
+    """Reads single rows and their origin from table metadata and the few files that can hold them; starts no JVM."""
 
     def rows(
         self, target: TargetPin, snapshot_id: str | None, partition: str, keys: Sequence[Key], most: int | None = None
     ) -> tuple[Mapping[str, Any], ...] | None:
-        """The rows that fit one of these keys, as a snapshot reads, values as text; None when the snapshot is gone.
+        """Rows of a snapshot that match one of these keys, values as text; None when the snapshot has expired.
 
-        A key may name some of the key's columns. Raises ``UsageError`` for a value that does not fit its column."""
+        A key may name only some of the key columns. Raises ``UsageError`` for a value that does not fit its column.
+        """
 
     def corrections(self, table: str, partition: str, keys: Sequence[Key]) -> tuple[Correction, ...]:
-        """What the table of corrections has on these keys; nothing when there is no such table."""
+        """Corrections of these keys in the table of corrections; empty when there is no such table."""
 
     def missing_files(self, target: TargetPin, partitions: Sequence[str]) -> tuple[int, tuple[str, ...]]:
-        """How many files main lists in these partitions, and the paths of those that are not there: each is asked for.
-        Raises ``EngineError`` when the storage does not answer."""
+        """Number of files that main lists in these partitions, and the paths of those missing from storage.
+
+        Checks every file. Raises ``EngineError`` when the storage does not answer.
+        """
 
     def origin(self, target: TargetPin, snapshot_id: str | None, partition: str) -> Origin | None:
-        """The newest commit that brought in files of this partition, as seen from a snapshot."""
+        """The newest commit that added files to this partition, as seen from a snapshot."""

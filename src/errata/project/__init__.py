@@ -1,13 +1,12 @@
 """Project files: ``errata.yaml`` and ``products/*.yaml``, read strictly.
 
-Reports everything that is wrong at once, with file and line. Touches the files and the environment only; whether the
-tables exist is asked by ``check`` through a reader that the caller brings. The only package that uses pydantic and
-ruamel.yaml.
+Reports all problems at once, with file and line. Reads only the files and the environment; ``check`` looks up tables
+through a reader that the caller provides. The only package that uses pydantic and ruamel.yaml.
 
 ::
 
     bytes ──▶ yaml.tree ──▶ yaml.environment ──▶ files (pydantic) ──▶ build ──▶ Project
-              lines         ${NAME}              keys and types       what takes more than one key
+              lines         ${NAME}              keys and types       rules across keys
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A product file drafted from a table as it is: text that loads, with comments on what only a person knows. Pure."""
+"""Draft a product file from an existing table: text that loads, with comments on what only a person knows. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBERS = ("int", "long", "float", "double", "decimal")
 
 
 def draft_product(facts: TableShape, *, owner: str = "CHANGE_ME") -> str:
-    """The text of ``products/<table>.yaml``; refused when the table cannot be a product at all."""
+    """Text of ``products/<table>.yaml``; refused if the table cannot be a product at all."""
     catalog, *names = facts.table.split(".")
     if len(names) < 2 or not all(_NAME.fullmatch(part) for part in (catalog, *names)):
         raise UsageError(
@@ -40,7 +40,7 @@ def draft_product(facts: TableShape, *, owner: str = "CHANGE_ME") -> str:
 
 
 def _choose_partition_field(facts: TableShape) -> PartitionShape:
-    """The field to correct by: one of time before one by value."""
+    """The field to correct by: a time field rather than a field by value."""
     usable = [f for f in facts.partition_fields if f.grain is not None and _NAME.fullmatch(f.column)]
     if not usable:
         spec = ", ".join(f"{field.transform}({field.column})" for field in facts.partition_fields) or "nothing"

@@ -1,5 +1,6 @@
-"""Whether what the project files say agrees with the code and the tables. Touches: project files, to read; tables
-only through the reader it is given. Changes nothing and returns all problems.
+"""Check that the project files agree with the code and the tables.
+
+Reads project files, and tables only through the given reader. Changes nothing and returns all problems.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from errata.project.yaml.tree import TreeError, parse_tree
 
 
 def check_project(project: Project, reader: TableDescriber | None = None) -> tuple[ProjectProblem, ...]:
-    """Every problem of a loaded project; without a reader the tables are left out."""
+    """Every problem of a loaded project; tables are not checked without a reader."""
     problems = [*_check_people(project), *_check_alarm(project), *_check_price(project)]
     problems += _check_erasure(project, reader)
     for product in project.products.values():
@@ -38,12 +39,12 @@ def check_project(project: Project, reader: TableDescriber | None = None) -> tup
 
 
 def build_add_columns_sql(table: str, columns: Iterable[str]) -> str:
-    """The statement that gives a table the lineage columns it lacks."""
+    """SQL that adds the missing lineage columns to a table."""
     return f"ALTER TABLE {table} ADD COLUMNS ({', '.join(f'{column} STRING' for column in columns)})"
 
 
 def open_report(project: Project, file: str) -> ProblemReport:
-    """A report that knows the lines of a file that has loaded before."""
+    """A report that knows the lines of a file that has been loaded."""
     try:
         root, _ = parse_tree((FilePath(project.root) / file).read_bytes())
     except (OSError, TreeError):
@@ -76,10 +77,10 @@ def _check_people(project: Project) -> list[ProjectProblem]:
 
 
 def _check_alarm(project: Project) -> list[ProjectProblem]:
-    """A program that is not there would be found out when the glass is broken."""
+    """Check that the alarm program exists; otherwise its absence would show only on break-glass."""
     report = open_report(project, "errata.yaml")
     if project.alarm is not None:
-        # as it is started: by name through the PATH, by path from the project's directory
+        # looked up as it will be started: a name through the PATH, a path from the project's directory
         program = project.alarm.command[0]
         place = program if "/" not in program else str(FilePath(project.root) / program)
         if shutil.which(place) is None:
@@ -88,7 +89,7 @@ def _check_alarm(project: Project) -> list[ProjectProblem]:
 
 
 def _check_price(project: Project) -> list[ProjectProblem]:
-    """A cost cap is counted in dollars; without a price nothing would ever reach it."""
+    """Check that a price is set if there is a cost limit; without a price no run could reach the limit."""
     report = open_report(project, "errata.yaml")
     if project.limits.max_usd is not None and Decimal(project.core_hour_usd) <= 0:
         said = (
@@ -99,7 +100,7 @@ def _check_price(project: Project) -> list[ProjectProblem]:
 
 
 def _check_erasure(project: Project, reader: TableDescriber | None) -> list[ProjectProblem]:
-    """Where a product names subjects, publications wait for a list that can be read."""
+    """Check that the erasure list is readable if a product names subjects, because publications need it."""
     report = open_report(project, "errata.yaml")
     asked = any(product.target.subjects for product in project.products.values())
     if reader is not None and project.erasure is not None and asked:
@@ -111,7 +112,7 @@ def _check_erasure(project: Project, reader: TableDescriber | None) -> list[Proj
 
 
 def _check_owner(project: Project, product: Product, report: ProblemReport) -> None:
-    """A team that has to agree, and has nobody who may, would let every plan wait for ever."""
+    """Check that the owning team has someone who may approve; otherwise every plan would wait for ever."""
     team = [person for person in project.people.values() if product.owner in person.teams]
     if product.approval.owner and team and not any(Role.APPROVER in person.roles for person in team):
         said = f"nobody of {product.owner} has the role approver; expected one, or approval: {{owner: false}}"
@@ -167,7 +168,7 @@ def _check_target(project: Project, product: Product, reader: TableDescriber, re
 
 
 def _check_added(product: Product, types: Mapping[str, str], report: ProblemReport) -> None:
-    """Columns that a product adds are not there yet, or there as it says."""
+    """Check that each column a product adds is absent, or exists with the declared type."""
     spelt = {name.casefold(): name for name in types}
     for name, kind in product.target.add_columns.items():
         there = spelt.get(name.casefold(), name)
@@ -185,7 +186,7 @@ def _check_column(path: Path, column: str, names: list[str], table: str, report:
 
 
 def _check_grain(product: Product, kind: str, fields: Iterable[PartitionShape], report: ProblemReport) -> None:
-    """A spec that is not by this grain costs a rewrite, which the plan says; a type that has no such grain is wrong."""
+    """Check that the column type supports the grain; a partition spec of another grain only costs a rewrite."""
     target = product.target
     if unit_transform(kind, target.grain) is not None:
         return

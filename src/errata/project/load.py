@@ -1,4 +1,4 @@
-"""Reads ``errata.yaml`` and ``products/*.yaml``. Touches: those files and the environment, to read."""
+"""Load ``errata.yaml`` and ``products/*.yaml``. Reads those files and the environment."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ PRODUCTS = "products"
 
 
 def load_project(path: Path | str, *, environ: Mapping[str, str] | None = None) -> Project:
-    """The project in a directory (or of its ``errata.yaml``); raises one ``ProjectFileError`` with all problems."""
+    """Load a project from its directory or ``errata.yaml``; raises one ``ProjectFileError`` with all problems."""
     given = Path(path)
     root = _find_root(given)
     environ = os.environ if environ is None else environ
     problems: list[ProjectProblem] = []
     secrets: dict[str, str] = {}
+    # read first, because products are checked against the project
     project = _read_project(root, environ, problems, secrets)
     products: dict[str, Product] = {}
     for file in _list_product_files(root, problems):
@@ -50,7 +51,7 @@ def _find_root(given: Path) -> Path:
         if (root / PROJECT_FILE).is_file():
             return root
     except (OSError, ValueError):
-        pass  # no directory can have this name
+        pass  # the name cannot be a directory
     message = f"no {PROJECT_FILE} in {given}; expected a project directory or its {PROJECT_FILE}"
     raise ProjectFileError(
         message,

@@ -1,4 +1,4 @@
-"""What checking and adopting ask of tables, as shapes: whatever describes tables so will do."""
+"""Table descriptions that checking and adopting need, as Protocols that any describing type can satisfy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PartitionShape(Protocol):
     def transform(self) -> str: ...
     @property
     def grain(self) -> Grain | None:
-        """The grain a product would declare; None: not a unit of correction."""
+        """The grain a product would declare; None: not usable as a unit of correction."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""`errata init`: a starter project that runs. Touches: the directory it is given; never overwrites."""
+"""Write the starter project of `errata init`. Writes to the given directory and never overwrites a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from errata.errors import UsageError
 STARTER_FILES = {
     "errata.yaml": "errata.yaml",
     "products/daily_sales.yaml": "daily_sales.yaml",
-    # kept as text here: they belong to the user's project, not to this package
+    # stored as text because they belong to the user's project, not to this package
     "transforms/daily_sales.py": "daily_sales.py.txt",
     "make_lake.py": "make_lake.py.txt",
     "README.md": "README.md",
@@ -19,7 +19,7 @@ STARTER_FILES = {
 
 
 def write_starter(directory: Path | str) -> tuple[str, ...]:
-    """Write the starter project and return the names written; refused when any of the files is there already."""
+    """Write the starter project and return the names written; refused if any of the files already exists."""
     base = Path(directory)
     try:
         return _write_files(base)

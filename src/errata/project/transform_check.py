@@ -1,6 +1,6 @@
-"""Whether a product's transform is there, judged from its source without importing it. Touches: project code, to read.
+"""Check that a product's transform exists, from its source and without importing it. Reads project code.
 
-Importing would run the project's code in the process of whoever asked for a check.
+Importing would run the project's code in the process of the check.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _CALL = ("transform", "call")
 
 
 def check_transform(root: Path, product: Product, report: ProblemReport) -> None:
-    """Says where the module or its function is missing, or takes what the product does not give."""
+    """Report a missing module or function, or parameters that the product does not provide."""
     module, _, name = product.transform.call.partition(":")
     stem = module.replace(".", "/")
     places = (f"{stem}.py", f"{stem}/__init__.py")
@@ -64,7 +64,7 @@ def _check_parameters(function: ast.FunctionDef, place: str, product: Product, r
 
 
 def _list_bound_names(tree: ast.Module) -> set[str]:
-    """Names a module gets by importing or assigning: they may be functions, which only importing could tell."""
+    """Names a module imports or assigns; they may be functions, which only importing could tell."""
     names: set[str] = set()
     for node in tree.body:
         if isinstance(node, (ast.Import, ast.ImportFrom)):

@@ -1,9 +1,8 @@
-"""Rows that only share a file with the scope: what is written anew for them, and of which state of the table. Pure,
-but for the one call that writes.
+"""Carry over rows of other partitions that share a file with the scope. Pure, except for the one call that writes.
 
-Where partitions are not sets of files, taking a file out would take rows of other partitions with it. Those rows are
-carried over: Spark writes them into files of their own, and the one commit that takes the shared files out puts these
-in. What was carried over is of one state of the shared files; when that has changed, it is written again.
+Where partitions share files, removing a file would also remove rows of other partitions. Those rows are carried over:
+Spark writes them into new files, and the same commit that removes the shared files adds the new ones. Carried-over rows
+belong to one state of the shared files; when that state changes, they are written again.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from errata.model.table import DataFile
 from errata.ports.publish import CarriedOver, PublishTable
 
 ROWS_DAYS = 7
-"""How long branches with rows that were written anew must live after the commit that adds them."""
+"""Days that branches with rewritten rows must live after the commit that adds them."""
 
 REWRITE = "rewrite"
 
 SharedFileState = frozenset[tuple[str, tuple[str, ...]]]
-"""Shared files, each with the delete files that apply to it: what rows they hold follows from these."""
+"""Shared files, each with the delete files that apply to it; together they determine the rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class CarryState:
-    """What was written anew, and from what."""
+    """Carried-over rows, and the state of the shared files they were read from."""
 
     of: SharedFileState = frozenset()
     made: CarriedOver | None = None
@@ -35,27 +34,27 @@ class CarryState:
     branch: str = ""
 
     def is_current(self, files: Iterable[DataFile]) -> bool:
-        """Whether it is still what must be carried over when these files are to be taken out."""
+        """Whether the carried-over rows are still the right ones when these files are removed."""
         return self.of == _read_shared_state(files)
 
     def taken(self, files: Iterable[DataFile]) -> tuple[DataFile, ...]:
-        """Those of the files that hold rows of the scope: a shared file that holds none stays where it is."""
+        """The given files that hold rows of the scope; a shared file without such rows stays in the table."""
         held = frozenset(self.made.taken if self.made else ())
         return tuple(file for file in files if file.partition is not None or file.path in held)
 
     @property
     def files(self) -> tuple[DataFile, ...]:
-        """The files to put in for what shared files held of other partitions."""
+        """Files to add with the rows of other partitions."""
         return self.made.files if self.made else ()
 
     @property
     def source(self) -> str:
-        """The snapshot that lists them."""
+        """The snapshot that lists :attr:`files`; empty if there are none."""
         return self.made.snapshot_id if self.made and self.made.files else ""
 
     @property
     def refs(self) -> dict[str, int]:
-        """The branch that a commit relies on, and how many days it must live."""
+        """The branch that the commit relies on, with the days it must live."""
         return {self.branch: ROWS_DAYS} if self.source else {}
 
 
@@ -76,7 +75,7 @@ def carry_over(
     files: Iterable[DataFile],
     table: PublishTable,
 ) -> CarryState:
-    """Write the rows of other partitions that the shared files hold; each time on a branch of its own."""
+    """Write the rows of other partitions that the shared files hold, on a new branch each time."""
     shared = tuple(file for file in files if file.partition is None)
     times = before.times + 1
     if not shared:

@@ -1,11 +1,11 @@
-"""Did anyone but us change these partitions? Pure.
+"""Decide whether another writer changed these partitions. Pure.
 
 Files that differ from the expected set are explained by the commits since the base: rewrites whose row counts balance
-are compaction; anything else is a write. Where the commits cannot tell (history was cut, main was rolled back, a
-rewrite that does not balance, partitions that share files with others), only the content can.
+are compaction; anything else is a write. Where the commits cannot decide (history has expired, main was rolled back, a
+rewrite does not balance, partitions share files), only a comparison of the content can.
 
-Delete files tell of themselves: rows that one deletes need not be in any live file, so neither the files nor the
-content need to differ, and to go over it would bring those rows back.
+New delete files are a conflict of their own: the rows they delete need not be in any live file, so neither files nor
+content need to differ, and publishing over them would bring those rows back.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from errata.model.table import Commit, FileSets, History, NewDelete
 
 @dataclass(frozen=True, slots=True)
 class PartitionChanges:
-    """What became of the partitions whose files differ from the expected set."""
+    """Classification of the partitions whose files differ from the expected set."""
 
     compacted: tuple[str, ...] = ()
     written: Mapping[str, tuple[Commit, ...]] = field(default_factory=dict)
     unclear: tuple[str, ...] = ()
-    suspects: Mapping[str, tuple[Commit, ...]] = field(default_factory=dict)  # of unclear ones: who may have written
+    suspects: Mapping[str, tuple[Commit, ...]] = field(default_factory=dict)  # unclear partition → possible writes
 
     def resolve_unclear(self, same_content: Iterable[str]) -> PartitionChanges:
-        """The judgement once the content of the unclear partitions was compared."""
+        """Classify the unclear partitions after their content was compared."""
         same = set(same_content)
         changed = {name: self.suspects.get(name, ()) for name in self.unclear if name not in same}
         return PartitionChanges((*self.compacted, *(n for n in self.unclear if n in same)), {**self.written, **changed})
 
     def mark_written(self, written: Mapping[str, tuple[Commit, ...]]) -> PartitionChanges:
-        """These partitions were written, whatever else was found; of what was known to be written all commits stay."""
+        """Mark these partitions as written; commits already known to have written a partition are kept."""
         return PartitionChanges(
             tuple(name for name in self.compacted if name not in written),
             {**written, **self.written},
@@ -41,7 +41,7 @@ class PartitionChanges:
         )
 
     def combine_with(self, other: PartitionChanges) -> PartitionChanges:
-        """Both, where they are about other partitions."""
+        """Combine with the changes of other, disjoint partitions."""
         return PartitionChanges(
             (*self.compacted, *other.compacted),
             {**self.written, **other.written},
@@ -59,10 +59,10 @@ def find_changed_partitions(expected: FileSets, live: FileSets) -> tuple[str, ..
 def find_deleted_partitions(
     deletes: Iterable[NewDelete], partitions: Iterable[str], expected: FileSets, own: frozenset[str] = frozenset()
 ) -> dict[str, tuple[Commit, ...]]:
-    """Partitions that got delete files since the base, and the commits that brought them as far as they are known.
+    """Partitions that got delete files since the base, with the commits that added them where known.
 
-    A position delete is about rows of one file. Where its partition is not certain, that file is a shared one, and the
-    file's own deletes and its content tell. An equality delete is about rows that may come back from anywhere.
+    A position delete concerns rows of one file. Where its partition is uncertain, that file is a shared one, whose own
+    deletes and content are compared instead. An equality delete concerns rows that any added file may bring back.
     """
     found: dict[str, dict[str, Commit]] = {}
     asked = set(partitions)
@@ -83,7 +83,7 @@ def find_deleted_partitions(
 
 
 def find_writers(partition: str, history: History, own: frozenset[str] = frozenset()) -> tuple[Commit, ...]:
-    """The commits of others that touched a partition, newest first."""
+    """Commits of other writers that touched a partition, newest first."""
     return tuple(
         commit
         for commit in history.commits
@@ -95,9 +95,9 @@ def find_writers(partition: str, history: History, own: frozenset[str] = frozens
 def classify_changes(
     changed: Iterable[str], history: History, own: frozenset[str] = frozenset(), *, shares_files: bool = False
 ) -> PartitionChanges:
-    """Tell compaction from writes for every partition that differs; ``own`` publications made the expected state.
+    """Tell compaction from writes for every changed partition; ``own`` publications made the expected state.
 
-    With ``shares_files`` a commit to a partition's files may be about rows of others, so it proves nothing.
+    With ``shares_files`` a commit to a partition's files may concern rows of other partitions, so it proves nothing.
     """
     compacted: list[str] = []
     unclear: list[str] = []

@@ -1,7 +1,7 @@
-"""Whether partitions hold what they held, by their rows: for where neither files nor commits can tell.
+"""Compare partitions by their rows, where neither files nor commits show whether they changed.
 
-Rows are compared over the planned columns, which say nothing of columns that the table got since. What these hold was
-written by someone else, so a partition is the same only while they hold nothing.
+Rows are compared over the planned columns, which do not cover columns that the table gained since. Values in those were
+written by another writer, so a partition counts as unchanged only while they hold nothing but their default.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ContentComparison:
-    """Partitions whose rows are the same, and what is to be said of columns of the others."""
+    """Partitions whose rows are unchanged, and for some others a note about their columns."""
 
     same: tuple[str, ...] = ()
     told: Mapping[str, str] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class ContentComparison:
 def compare_content(
     order: Replacement, version: TableVersion, partitions: Sequence[str], content: ContentPort
 ) -> ContentComparison:
-    """Compare main's head with what was measured, or else with the snapshots that the expected files were read at."""
+    """Compare main's head with the measured content, or else with the snapshots of the expected files."""
     target, head = order.target, version.snapshot_id
     since = find_schema_drift(target, version.columns(target.schema_id), version.columns())
     filled = content.filled(target, head, partitions, since.added) if since.added else {}
@@ -52,7 +52,7 @@ def compare_content(
 def _read_base_content(order: Replacement, partitions: Sequence[str], content: ContentPort) -> dict[str, str]:
     found: dict[str, str] = {}
     for base, names in order.group_by_base(partitions).items():
-        with suppress(RunExpired):  # then nothing says that it is the same
+        with suppress(RunExpired):  # content that cannot be compared does not count as unchanged
             found |= content.content(order.target, base, names, order.content_columns) if base else {}
     return found
 

@@ -1,8 +1,8 @@
-"""Erased subjects must not become visible again: what was judged before the list grew is not published, and what a
-rollback would bring back is looked at first.
+"""Keep rows of erased subjects from becoming visible again through a publication or rollback.
 
-The list itself belongs to others; here are the moments at which it is asked. ``watermark`` is where the list stands:
-a candidate counts for the watermark at which it was found to hold nobody on it, and publications keep it.
+A candidate that was checked before the list of subjects grew is not published, and a rollback checks the rows that it
+would bring back. The list is maintained elsewhere. ``watermark`` is the version of the list: a candidate passes for the
+watermark at which it was checked, and publications record it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from errata.workspace import Workspace
 def check_candidate_erasure(
     workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord
 ) -> None:
-    """Find that a candidate holds nobody on the list, as it stands now, and keep that; refuse it otherwise."""
+    """Check that a candidate holds no rows of listed subjects and record that; refuse it otherwise."""
     mark = workspace.engines.suppressions.watermark(run.table)
     fact = _fact_name(candidate, mark)
     if not mark or fact in workspace.ledger.facts.list(run.run_id):
@@ -41,7 +41,7 @@ def check_candidate_erasure(
 
 
 def require_erasure_check(workspace: Workspace, actor: Actor, run: RunRecord, candidate: CandidateRecord) -> str:
-    """The watermark, for which the candidate was judged; refuses when the list has moved since."""
+    """Watermark for which the candidate was checked; refuses when the list has changed since."""
     mark = workspace.engines.suppressions.watermark(run.table)
     if mark and _fact_name(candidate, mark) not in workspace.ledger.facts.list(run.run_id):
         raise _record_refusal(
@@ -55,9 +55,10 @@ def require_erasure_check(workspace: Workspace, actor: Actor, run: RunRecord, ca
 def require_clean_rollback(
     workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, order: Replacement, judged: str = ""
 ) -> str:
-    """The watermark, when no row of anyone on the list would come back; refuses otherwise.
+    """Watermark for which the rollback was checked; refuses when it would bring back rows of listed subjects.
 
-    ``judged`` is the watermark at which the same order passed before: the files are read again only if the list moved.
+    ``judged`` is the watermark at which the same order passed before: the files are read again only if the list has
+    changed.
     """
     sources = {**dict.fromkeys(order.add_from, order.partitions), **order.rewrite}
     why = "because it puts back files as they were"
@@ -67,9 +68,9 @@ def require_clean_rollback(
 def require_clean_versions(
     workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, scope: Sequence[str]
 ) -> str:
-    """The same for versions side by side, where a rollback shows an earlier one: none of them may hold such a row.
+    """Like :func:`require_clean_rollback`, for versions side by side: no stored version may hold such a row.
 
-    Where there is no earlier version, what shows again are the target's own rows, which nobody put back.
+    A partition without an earlier version shows the target's own rows again, which the rollback does not bring back.
     """
     accepted = workspace.ledger.partitions.accepted(run.table, scope)
     shown = [name for name in scope if accepted[name].stands_on is not None]
@@ -102,7 +103,7 @@ def _require_no_erased_rows(
 
 
 def watermark_fields(mark: str) -> dict[str, str]:
-    """What a publication keeps of it; nothing where there is no list."""
+    """Field in which a publication records the watermark; empty where no list applies."""
     return {"watermark": mark} if mark else {}
 
 

@@ -1,4 +1,4 @@
-"""What live did to the scope since planning: the expected files, and an early look for conflicts."""
+"""Load the files that the plan expects in the scope, and look for conflicts early."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from errata.workspace import Workspace
 def load_expected_files(
     workspace: Workspace, manifest: Manifest, rebases: Sequence[Rebase], scope: Sequence[str]
 ) -> FileSets:
-    """The files that the plan found live in these partitions, or the newest rebase of each."""
+    """Files that the plan, or the newest rebase of a partition, found live in these partitions."""
     found = json.loads(workspace.ledger.parts.get(manifest.target.expected_part))
     for rebase in rebases:
         found |= json.loads(workspace.ledger.parts.get(rebase.expected_part))
@@ -27,7 +27,7 @@ def load_expected_files(
 
 
 def build_replacement(workspace: Workspace, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
-    """The scope's files against what the plan expects, with nothing to put in yet."""
+    """Replacement of the scope's expected files, without the files to add."""
     rebases = workspace.ledger.rebases.list(run.run_id)
     return Replacement(
         kind="publish",
@@ -49,7 +49,7 @@ def build_replacement(workspace: Workspace, run: RunRecord, manifest: Manifest, 
 
 
 def find_written_partitions(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
-    """Partitions that would be refused at publish, as far as the table tells now; reads only."""
+    """Partitions that publish would currently refuse because of a conflict. Reads only."""
     order = build_replacement(workspace, run, manifest, manifest.partitions)
     try:
         examine_version(order, workspace.engines.publishing.version(manifest.target), workspace.engines.content)

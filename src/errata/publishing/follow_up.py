@@ -1,7 +1,7 @@
-"""Outbox: work owed after a commit, such as correction rows and the view of current output.
+"""Outbox: work to do after a commit, such as writing correction rows and refreshing the view of current output.
 
-It is owed on the record before the commit and done on the record after it, and each part can be repeated without doing
-it twice. So a process that dies in between leaves a debt, which the next command on the table pays.
+The work is recorded before the commit and marked done after it, and every part is idempotent. If a process dies in
+between, the next command on the table does the work.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from errata.workspace import Workspace
 def build_outbox(
     workspace: Workspace, run: RunRecord, manifest: Manifest, kind: str, scope: Sequence[str]
 ) -> dict[str, Any]:
-    """What a publication or rollback of these partitions will owe; empty for most products."""
+    """Outbox entry of a publication or rollback of these partitions; empty for most products."""
     publish = manifest.publish
     owed: dict[str, Any] = {}
     if publish.corrections and not is_side_table_mode(publish):
@@ -39,7 +39,7 @@ def build_outbox(
 
 
 def find_origins(workspace: Workspace, run: RunRecord, scope: Sequence[str]) -> dict[str, list[str]]:
-    """The publications that brought in what these partitions hold, each with its partitions."""
+    """Publications whose rows these partitions hold, each with its partitions."""
     accepted = workspace.ledger.partitions.accepted(run.table, scope)
     found: dict[str, list[str]] = {}
     for name in scope:
@@ -48,7 +48,10 @@ def find_origins(workspace: Workspace, run: RunRecord, scope: Sequence[str]) -> 
 
 
 def process_outbox(workspace: Workspace, actor: Actor, table: str | None = None) -> tuple[str, ...]:
-    """Pay what committed publications owe; answers what could not be paid. What is left stays owed."""
+    """Process the open outbox entries of committed publications; returns warnings about those that failed.
+
+    A failed entry stays open. Entries are processed oldest first.
+    """
     warnings = []
     unpaid: set[str] = set()
     for run_id, pub_id, owed in workspace.ledger.facts.list_outbox(table):
@@ -70,7 +73,7 @@ def process_outbox(workspace: Workspace, actor: Actor, table: str | None = None)
 
 
 def _require_corrections_first(workspace: Workspace, owed: Mapping[str, Any], unpaid: Collection[str]) -> None:
-    """A reversal is made of the rows that it takes back: before they are there it would find nothing, and be done."""
+    """Refuse a reversal before the corrections it reverses: without their rows it would write nothing and be done."""
     table, reverses = owed.get("corrections", ""), owed.get("reverses") or {}
     first = [pub_id for pub_id in reverses if pub_id in unpaid and not workspace.engines.beside.landed(table, pub_id)]
     if first:
@@ -98,7 +101,7 @@ def _write_corrections(
     table: str,
     reverses: Mapping[str, Sequence[str]] | None,
 ) -> Mapping[str, Any]:
-    """The correction rows, which land once: the tag on them says whose they are."""
+    """Write the correction rows; the publication's tag makes sure that they land only once."""
     beside, writer, pub_id = workspace.engines.beside, workspace.engines.writer, publication.pub_id
     writer.create(manifest.publish.creates)
     if landed := beside.landed(table, pub_id):
@@ -122,7 +125,7 @@ def _write_corrections(
 
 
 def _find_prior_snapshot(workspace: Workspace, publication: PublicationRecord) -> tuple[str, str | None]:
-    """What the partitions held: main before the publication, or what it took out, which is kept for longer."""
+    """Table and snapshot with the rows before the publication: main's base, or the longer-lived undo branch."""
     table, pins = publication.table, workspace.engines.pins
     base = publication.base_snapshot_id
     if base is None or pins.snapshot_exists(table, base):
@@ -134,7 +137,7 @@ def _find_prior_snapshot(workspace: Workspace, publication: PublicationRecord) -
 
 
 def _refresh_view(workspace: Workspace, table: str, manifest: Manifest, view: str) -> None:
-    """Until the view shows what is accepted: another publication may have landed since the ledger was read."""
+    """Update the view until it matches the ledger: another publication may land after the ledger was read."""
     shown = ""
     while (query := _build_view_query(workspace, table, manifest)) != shown:
         workspace.engines.writer.show(view, query)
@@ -142,7 +145,7 @@ def _refresh_view(workspace: Workspace, table: str, manifest: Manifest, view: st
 
 
 def _build_view_query(workspace: Workspace, table: str, manifest: Manifest) -> str:
-    """The query of the view: by the ledger, and nothing else."""
+    """Query of the view, built from the ledger alone."""
     numbers: dict[str, int] = {}
     details: dict[str, Mapping[str, int]] = {}
     for name, record in workspace.ledger.partitions.accepted(table).items():

@@ -1,7 +1,7 @@
-"""Publication groups: what goes next, when, and what stops it.
+"""Publication groups: which group is next, when it may be published, and what stops it.
 
-The hold counts from the last publication of the run that landed, on the ledger's clock. A rollback of anything that the
-run published stops the groups, and so does ``errata pause``, until a person lets them go on with ``errata resume``.
+The hold starts at the run's last publication that landed, on the ledger's clock. A rollback of anything the run
+published stops the groups, as does ``errata pause``, until a person continues with ``errata resume``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ States = Mapping[str, PartitionState]
 
 
 def select_group(manifest: Manifest, asked: Sequence[str], states: States, *, named: bool) -> tuple[str, ...]:
-    """What a publication is about: the next group where no partitions are named; all of them without groups."""
+    """Partitions to publish: the next group, or all of ``asked`` when they are named or the run has no groups."""
     if manifest.publish.groups is None or named:
         return tuple(asked)
     found = find_next_group(_build_groups(manifest), _find_unpublished(states))
@@ -59,15 +59,16 @@ def select_group(manifest: Manifest, asked: Sequence[str], states: States, *, na
 def require_group_ready(
     workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, scope: Sequence[str], early: str | None
 ) -> dict[str, Any]:
-    """Refuse a group that is too large, too early, stopped, or would go while the live pipeline is unwell.
+    """Refuse a group that is too large, too early or stopped, or while the live pipeline is unhealthy.
 
-    ``early`` is a person's reason not to wait; it lifts the hold and nothing else. Answers what the publication keeps.
+    ``early`` is a person's reason not to wait; it lifts the hold and nothing else. Returns what the publication
+    records about its group.
     """
     groups = manifest.publish.groups
     if early is not None and not early.strip():
         raise UsageError("--early without a reason was refused; expected why the hold is not waited for")
     if groups is None or run.state not in PUBLISHABLE_STATES:
-        return {}  # a run that is over, or not judged yet, is refused for that and not for its turn
+        return {}  # a run that has ended or was not validated is refused later, with that reason
     if len(scope) > groups.size:
         error = StateRefused(
             f"publish of {run.run_id} was refused; expected at most {groups.size} partitions at once "
@@ -86,7 +87,7 @@ def require_group_ready(
     )
     is_early = until is not None and now < until
     if until is not None and is_early and early is None:
-        # to come too early is no attempt at what is forbidden: who asks every minute would fill the audit
+        # not audited: being early is no violation, and a job that polls every minute would fill the audit log
         raise build_hold_error(run.run_id, groups.hold, until, now)
     if reading := find_pause_signal(workspace, manifest):
         raise audit_unhealthy_refusal(workspace, actor, run, reading)
@@ -98,19 +99,19 @@ def require_group_ready(
 
 
 def require_not_stopped(workspace: Workspace, actor: Actor, run: RunRecord) -> None:
-    """Refuse to go on after a pause, or after a part of it was taken back."""
+    """Refuse to continue after a pause, or after a part of the run was rolled back."""
     if stopped := _find_stop_reason(workspace, run):
         raise audit_refusal(workspace, actor, run, "publish", build_stopped_error(run.run_id, stopped))
 
 
 def _list_signals(workspace: Workspace, manifest: Manifest) -> tuple[Signal, ...]:
-    """What says how the live pipeline is doing: the project's signals and the product's."""
+    """Health signals of the live pipeline: the project's and the product's."""
     product = workspace.project.products.get(manifest.product)
     return (*workspace.project.health, *(product.health if product else ()))
 
 
 def watch_signals(workspace: Workspace, manifest: Manifest) -> HealthMonitor:
-    """The signals, read until the watch is closed; without one, no engine is started for them."""
+    """Monitor that reads the signals until it is closed; without signals no engine is started."""
 
     def read(signal: Signal) -> Decimal:
         return workspace.engines.probes.read(signal)
@@ -119,14 +120,14 @@ def watch_signals(workspace: Workspace, manifest: Manifest) -> HealthMonitor:
 
 
 def find_pause_signal(workspace: Workspace, manifest: Manifest) -> Reading | None:
-    """The signal that says stop, by one look at each."""
+    """Read each signal once and return the reading that requires a pause, if any."""
     with watch_signals(workspace, manifest) as watch:
         worst = watch.worst
     return worst if worst and worst.level is Level.PAUSE else None
 
 
 def audit_unhealthy_refusal(workspace: Workspace, actor: Actor, run: RunRecord, reading: Reading) -> StateRefused:
-    """The refusal while the live pipeline is unwell, on the record."""
+    """Build and audit the refusal to publish while the live pipeline is unhealthy."""
     error = StateRefused(
         f"publish of {run.run_id} was refused; expected health signals that let it go, found: {reading.told}",
         state="what was published stays; the next group waits",
@@ -138,7 +139,7 @@ def audit_unhealthy_refusal(workspace: Workspace, actor: Actor, run: RunRecord, 
 
 
 def set_groups_running(workspace: Workspace, actor: Actor, run_id: str, *, going: bool) -> StateView | None:
-    """Stop the groups of a run or let them go on; None when it is not published in groups, or not yet."""
+    """Pause or resume the groups of a run; None when it has no groups or cannot be published yet."""
     run = workspace.ledger.runs.get(run_id)
     manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     if run.state not in PUBLISHABLE_STATES or manifest.publish.groups is None:
@@ -160,7 +161,7 @@ def set_groups_running(workspace: Workspace, actor: Actor, run_id: str, *, going
 
 
 def describe_groups(manifest: Manifest) -> dict[str, Any]:
-    """What a plan says of its groups; nothing without."""
+    """Groups of a plan for display; empty without groups."""
     groups = manifest.publish.groups
     if groups is None:
         return {}
@@ -177,7 +178,7 @@ def describe_groups(manifest: Manifest) -> dict[str, Any]:
 
 
 def groups_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -> GroupsView | None:
-    """Which groups are done, which is next, and when it may go."""
+    """Published groups of a run, the next group, and when it may be published."""
     groups = manifest.publish.groups
     if groups is None:
         return None
@@ -231,7 +232,7 @@ def _find_last_publish_time(publications: Sequence[PublicationRecord]) -> str | 
 
 
 def _find_stop_reason(workspace: Workspace, run: RunRecord) -> str:
-    """The newest word on it: someone paused, or took a part back, and nobody has let it go on since."""
+    """Why the groups are stopped: the newest pause or rollback, unless they were resumed since; else empty."""
     for entry in workspace.ledger.audit.readable_entries(run.run_id, limit=1, actions=GROUP_ACTIONS):
         when = f"{entry.actor.person}, {format_moment(entry.at)} UTC"
         if entry.action == PAUSED:

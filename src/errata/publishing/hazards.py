@@ -1,7 +1,7 @@
-"""Watches the guard while files that a rollback brought back depend on it, and says when that is over.
+"""Hazards: protect files that a rollback brought back, which depend on the guard, until they are safe.
 
-Until they are rewritten, or the snapshot that took them out has expired, only the guard keeps an expiry by another tool
-from deleting them.
+Until those files are rewritten, or the snapshot that removed them has expired, only the guard keeps a snapshot expiry
+by another tool from deleting them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from errata.workspace import Workspace
 
 
 def list_open_hazards(workspace: Workspace, manifest: Manifest, run_id: str) -> tuple[HazardView, ...]:
-    """What rollbacks of a run brought back and only the guard protects, each with the statement that ends it."""
+    """Open hazards of a run's rollbacks, each with the statement that closes it."""
     found = []
     for hazard in workspace.ledger.guards.open_hazards(manifest.target.table):
         rollback = workspace.ledger.publications.get(hazard.pub_id)
@@ -31,13 +31,16 @@ def list_open_hazards(workspace: Workspace, manifest: Manifest, run_id: str) -> 
 
 
 def record_guard(workspace: Workspace, actor: Actor, target: TargetPin) -> None:
-    """See to the guard of a table and keep which one it is: one that is made again later is another."""
+    """Ensure the guard of a table and record its snapshot id; a guard created again later has another id."""
     guard, _ = workspace.engines.publishing.ensure_guard(target)
     workspace.ledger.guards.record(target.table_uuid, guard, actor, target.table)
 
 
 def watch_guard(workspace: Workspace, actor: Actor, table: str | None = None) -> None:
-    """While a hazard is open, put back a guard that was dropped, and say so: an expiry would delete live files."""
+    """Close hazards that have ended; while one is open, restore a dropped guard with a warning.
+
+    Without the guard, an expiry would delete live files.
+    """
     for hazard in workspace.ledger.guards.open_hazards(table):
         rollback = workspace.ledger.publications.get(hazard.pub_id)
         manifest = workspace.ledger.runs.manifest(rollback.run_id, actor)
@@ -65,7 +68,7 @@ def watch_guard(workspace: Workspace, actor: Actor, table: str | None = None) ->
 
 
 def _list_restored_files(workspace: Workspace, rollback: PublicationRecord, manifest: Manifest) -> frozenset[str]:
-    """Files that a careless expiry would delete under the table: none where it was left alone, none of an append."""
+    """Files that the rollback added back to the target; none for side tables and after an append."""
     if find_side_table(manifest):
         return frozenset()
     detail = workspace.ledger.publications.detail(rollback.pub_id)
@@ -80,9 +83,9 @@ def _find_end_reason(
     back: frozenset[str],
     guard: str,
 ) -> str | None:
-    """Why files that a rollback brought back are no longer in danger; None while they are."""
+    """Why the restored files are no longer in danger; None while they are."""
     target = manifest.target
-    # a guard that was dropped and made again is another snapshot
+    # a guard that was dropped and created again has another snapshot id
     throughout = workspace.ledger.guards.get_at(target.table_uuid, hazard.opened_at) == guard
     gap = "" if throughout else "; the guard was missing for a time"
     undone = [

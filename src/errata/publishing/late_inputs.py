@@ -1,8 +1,8 @@
-"""Late data: what came into the inputs of a run after they were pinned, noticed by validate and publish; no JVM.
+"""Late data: detect changes to a run's inputs after they were pinned, at validate and publish; starts no JVM.
 
-A warning, never a refusal: the run computed what was approved, and whoever publishes can plan the partitions again that
-are behind their source. Only inputs that are read by partition are looked at; reference data and named versions stay
-what was approved.
+Late data is a warning, never a refusal: the run computed what was approved, and the publisher can plan again the
+partitions that are behind their source. Only inputs that are read by partition are checked; reference data and named
+versions stay as approved.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from errata.workspace import Workspace
 
 LATE_INPUT_SEEN = "input.late"
 _MAX_NAMED_FILES = 5
-"""Files that are named; the others are counted."""
+"""Number of files listed by name; the rest are only counted."""
 
 
 def notice_late_inputs(
     workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, scope: Sequence[str], seen_by: str
 ) -> tuple[LateInputView, ...]:
-    """Compare the pinned inputs of these partitions with the sources of now; answers what changed, recorded once.
+    """Compare the pinned inputs of these partitions with the current sources; returns changes and records new ones.
 
-    Trouble is said and stops nothing.
+    Errors are reported and stop nothing.
     """
     try:
         found = tuple(_find_late_inputs(workspace, run, manifest, scope))
@@ -50,7 +50,7 @@ def notice_late_inputs(
 
 
 def read_late_inputs(workspace: Workspace, run: RunRecord) -> tuple[LateInputView, ...]:
-    """What was noticed so far, oldest first."""
+    """Late inputs recorded for this run, oldest first."""
     return tuple(
         replace(from_plain(LateInputView, one), seen_at=entry.at, seen_by=str(entry.body["seen_by"]))
         for entry in workspace.ledger.audit.readable_entries(run.run_id, actions=(LATE_INPUT_SEEN,))
@@ -61,7 +61,7 @@ def read_late_inputs(workspace: Workspace, run: RunRecord) -> tuple[LateInputVie
 def _find_late_inputs(
     workspace: Workspace, run: RunRecord, manifest: Manifest, scope: Sequence[str]
 ) -> Iterator[LateInputView]:
-    if manifest.restored is not None:  # rows of the table itself, at a snapshot that a person chose
+    if manifest.restored is not None:  # a restore reads the table itself, at a snapshot that a person chose
         return
     wanted, grain = set(scope), manifest.target.grain
     for piece in split_by_rebase(manifest, workspace.ledger.rebases.list(run.run_id)):
@@ -88,7 +88,7 @@ def _find_late_commits(
             yield LateInputView(pin.name, pin.location, sort_oldest_first(grain, changed), head)
         return
     for commit in history.commits:
-        if commit.operation != "replace":  # compaction brings no rows
+        if commit.operation != "replace":  # compaction adds no rows
             yield _late_commit_view(pin, grain, asked, commit)
 
 
@@ -130,7 +130,7 @@ def _find_late_files(
 
 
 def _read_pinned_files(workspace: Workspace, pin: InputPin) -> Mapping[str, Sequence[SourceFile]]:
-    """The files of an input as they were pinned, by partition."""
+    """Pinned files of an input, by partition."""
     listed = json.loads(workspace.ledger.parts.get(pin.files_part)) if pin.files_part else {}
     return {name: [from_plain(SourceFile, file) for file in files] for name, files in listed.items()}
 
@@ -147,6 +147,6 @@ def _state(file: SourceFile) -> tuple[int, str]:
 
 
 def _read_input_now(workspace: Workspace, pin: InputPin, grain: Grain, asked: Sequence[str]) -> InputState:
-    # without declared columns nobody has to look into the files
+    # without declared columns and row rules the files need not be opened
     bare = replace(input_from_pin(pin), columns={}, eras=(), rows=())
     return workspace.engines.inputs.read_input(bare, grain, asked)

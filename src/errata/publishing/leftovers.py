@@ -1,4 +1,4 @@
-"""What a finished run leaves behind: refs, shadows and quarantine tables, and which of them nothing needs any more."""
+"""Leftovers of a finished run (refs, shadows, quarantine tables), and which of them are no longer needed."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ ENDED_STATES = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.S
 
 
 def retire_fences(workspace: Workspace, actor: Actor, run_ids: Iterable[str]) -> None:
-    """Take the chunks of ended runs from workers whose lease and grace are over, before their branch goes."""
+    """Reclaim chunks of ended runs from workers whose lease and grace have expired, before their branch is dropped."""
     for run_id in run_ids:
-        # one that wakes up after a long sleep learns at its next heartbeat that it may not append any more
+        # a worker that wakes up late then learns at its next heartbeat that it may no longer append
         if any(attempt.state is AttemptState.RUNNING for attempt in workspace.ledger.progress.attempts(run_id)):
             workspace.ledger.chunks.reclaim(run_id, actor=actor, reason="cleanup")
 
 
 def remove_run_tags(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
-    """A run that is published whole needs its inputs and its base no longer; they pin much that others would expire."""
+    """Remove the base and input tags of a fully published run, which would keep old snapshots from expiring."""
     if run.state is not S.PUBLISHED:
         return
     wanted = [(run.table, base_tag(run.run_id))]
@@ -60,7 +60,7 @@ def remove_run_tags(workspace: Workspace, actor: Actor, run: RunRecord, manifest
 
 
 def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tuple[str, str]], list[Mapping[str, str]]]:
-    """(table, ref) pairs that nothing needs, and refs that are kept with the reason."""
+    """(table, ref) pairs that are no longer needed, and the refs that are kept, each with the reason."""
     if run.state not in ENDED_STATES:
         return [], []
     if workspace.ledger.publications.list_open(run_id=run.run_id):
@@ -74,7 +74,7 @@ def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tupl
         for rebase in workspace.ledger.rebases.list(run.run_id)
         for tag in list_rebase_tags(run.run_id, run.table, rebase)
     ]
-    if manifest.target.shadow:  # goes with all its branches
+    if manifest.target.shadow:  # dropped with all its branches
         drop.append((manifest.target.shadow, WHOLE_TABLE))
     else:
         drop.append((run.table, run_branch(run.run_id)))
@@ -103,7 +103,7 @@ def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tupl
             drop += [(run.table, ref) for ref in (*undo, fence, *rows)]
     drop += [*_find_side_branches(workspace, run, manifest), *_find_carried_branches(workspace, run, manifest)]
     table = quarantine_table(run.table, run.run_id)
-    if not is_undoable:  # attempts that were never adopted may have left one behind, too
+    if not is_undoable:  # unconditionally: attempts that were never adopted may also have created the table
         drop.append((table, WHOLE_TABLE))
     elif may_have_quarantine(manifest, list_adopted_attempts(workspace, run.run_id)):
         why = f"rows that were set aside, until {manifest.rollback_window} after publication"
@@ -112,8 +112,8 @@ def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tupl
 
 
 def _find_side_branches(workspace: Workspace, run: RunRecord, manifest: Manifest) -> list[tuple[str, str]]:
-    """Branches of tables beside the target whose rows a process that died did not get to show."""
-    # whoever pays what is still owed may be writing to one of them
+    """Branches of side tables whose rows never landed because their process died."""
+    # publications with an open outbox entry are left out: a process may be writing to their branch right now
     owing = {pub_id for _, pub_id, _ in workspace.ledger.facts.list_outbox(run.table)}
     over = [one.pub_id for one in workspace.ledger.publications.list(run.run_id) if one.pub_id not in owing]
     beginnings = tuple(rows_branch(pub_id, 1) for pub_id in over)
@@ -123,7 +123,7 @@ def _find_side_branches(workspace: Workspace, run: RunRecord, manifest: Manifest
 
 
 def _find_carried_branches(workspace: Workspace, run: RunRecord, manifest: Manifest) -> list[tuple[str, str]]:
-    """Branches with rows that were carried over: main has them by now, or nobody needs them."""
+    """Branches with carried-over rows, which main holds by now or which were never published."""
     if manifest.target.rewrite is None:
         return []
     beginnings = tuple(
@@ -133,9 +133,9 @@ def _find_carried_branches(workspace: Workspace, run: RunRecord, manifest: Manif
 
 
 def _has_live_attempts(workspace: Workspace, run: RunRecord) -> bool:
-    """An append to a dropped branch would bring it back from main: wait until no attempt can be alive any more."""
+    """Whether an attempt may still be active; appending to a dropped branch would create it again from main."""
     now = workspace.ledger.now_ms()
-    # a dead Python process does not end the wait: its JVM, or Spark on a cluster, may still be writing
+    # a dead Python process is not enough: its JVM, or Spark on a cluster, may still be writing
     return any(
         attempt.state is not AttemptState.ADOPTED and attempt.lease_until + _GRACE_MS > now
         for attempt in workspace.ledger.progress.attempts(run.run_id)
@@ -143,7 +143,7 @@ def _has_live_attempts(workspace: Workspace, run: RunRecord) -> bool:
 
 
 def can_roll_back(workspace: Workspace, run: RunRecord) -> bool:
-    """Whether the rollback window of any of its publications is still open."""
+    """Whether the rollback window of any of the run's publications is still open."""
     landed = [one for one in workspace.ledger.publications.list(run.run_id) if one.state is PublicationState.COMMITTED]
     if not landed:
         return False

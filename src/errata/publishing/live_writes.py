@@ -1,7 +1,7 @@
-"""Live writes into the partitions of a run, noticed between plan and publication from table metadata; no JVM.
+"""Detect live writes into the partitions of a run between plan and publication, from table metadata; starts no JVM.
 
-What is noticed refuses nothing: ``publish`` decides, on the version that it commits on. It is recorded once for each
-commit, so that a person who approves, or asks for the status, knows early that work may be in vain.
+A detected write refuses nothing: ``publish`` decides, on the version that it commits on. Each commit is recorded once,
+so that approvers and ``errata status`` show early that work may be in vain.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def notice_live_writes(
     *,
     known_head: str | None = None,
 ) -> str | None:
-    """Look for live writes and record new ones; answers main's head, which need not be looked at again.
+    """Look for live writes and record new ones; returns main's head, to pass as ``known_head`` next time.
 
-    Trouble is said and stops nothing: the look is a courtesy, and the check before the commit is not.
+    Errors are reported and stop nothing: this is early notice only, and publish checks again before its commit.
     """
     if run.state in FINAL or run.state is RunState.PUBLISHING or is_side_table_mode(manifest.publish):
         return None
@@ -55,7 +55,7 @@ def notice_live_writes(
 
 
 def find_live_writes(workspace: Workspace, run: RunRecord, manifest: Manifest, head: str) -> tuple[LiveWriteView, ...]:
-    """Commits of others, newest first, into partitions that are still to be published; compaction is none."""
+    """Commits of other writers into partitions still to be published, newest first, without compaction."""
     states, target = workspace.ledger.partitions.states(run.run_id), manifest.target
     scope = tuple(name for name in manifest.partitions if states[name] is PartitionState.UNPUBLISHED)
     order = build_replacement(workspace, run, manifest, scope)
@@ -70,7 +70,7 @@ def find_live_writes(workspace: Workspace, run: RunRecord, manifest: Manifest, h
             commits[commit.snapshot_id] = commit
             found.setdefault(commit.snapshot_id, []).append(name)
     told = [_live_write_view(commit, found[number], target) for number, commit in commits.items()]
-    # where partitions share files, a commit to those files says nothing, and compaction even less
+    # where partitions share files, a changed file alone proves no write to this partition
     unclear = [name for name in verdict.unclear if not shares_files(target) or verdict.suspects.get(name)]
     if unclear:
         told.append(LiveWriteView(head, "", "", "", sort_oldest_first(target.grain, unclear)))
@@ -100,7 +100,7 @@ def _live_write_view(commit: Commit, names: Sequence[str], target: TargetPin) ->
 def _record_new(
     workspace: Workspace, actor: Actor, run: RunRecord, seen_by: str, found: Sequence[LiveWriteView]
 ) -> None:
-    """Put on the record what was not seen before; once for each commit, whoever sees it."""
+    """Record the live writes that were not recorded before, once per commit."""
     known = {one.snapshot_id for one in _read_recorded(workspace, run)}
     new = [one for one in found if one.snapshot_id not in known]
     if new:
@@ -112,7 +112,7 @@ def _record_new(
 
 
 def read_live_writes(workspace: Workspace, run: RunRecord) -> tuple[LiveWriteView, ...]:
-    """What was noticed of this run so far, oldest first; what a rebase has taken in is no concern any more."""
+    """Live writes recorded for this run, oldest first, without those that a rebase has taken in."""
     taken_in = {number for rebase in workspace.ledger.rebases.facts(run.run_id) for number in rebase["snapshots"]}
     return tuple(one for one in _read_recorded(workspace, run) if one.snapshot_id not in taken_in)
 
@@ -121,5 +121,5 @@ def _read_recorded(workspace: Workspace, run: RunRecord) -> list[LiveWriteView]:
     return [
         replace(from_plain(LiveWriteView, commit), seen_at=entry.at, seen_by=str(entry.body["seen_by"]))
         for entry in workspace.ledger.audit.readable_entries(run.run_id, actions=(LIVE_WRITE_SEEN,))
-        for commit in entry.body.get("commits", ())  # entries of before have only partitions
+        for commit in entry.body.get("commits", ())  # older entries have only partitions
     ]

@@ -1,4 +1,4 @@
-"""What the publisher says when it refuses: partitions, commits, writers, and the way on. Pure."""
+"""Errors of publish and rollback: partitions, commits, writers and the next command. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LIVE_WRITE_ADVICE = {
     "live_wins": "",
     "freeze": "live jobs were held off, so whoever wrote does not ask: errata.live.writing, or errata live write",
 }
-"""What a plan says of live writes, as advice to whoever met one."""
+"""Advice after a live write, by the plan's ``on_live_write`` setting."""
 
 
 def conflict_error(
@@ -31,7 +31,7 @@ def conflict_error(
     on_live_write: str = "conflict",
     told: Mapping[str, str] | None = None,
 ) -> PublishConflict:
-    """Someone else wrote partitions of the scope; ``told`` is what else is known of some of them."""
+    """Error when another writer changed partitions of the scope; ``told`` adds details for some of them."""
     since = "after planning" if kind == "publish" else "after they were published"
     names = sort_oldest_first(grain, written)
     lines = [f"{len(names)} of {len(scope)} partitions were written by someone else {since}"]
@@ -85,7 +85,7 @@ def _describe_writes(commits: Sequence[Commit], told: str) -> str:
 
 
 def unrecorded_error(conflict: PublishConflict, log: IntentLog) -> PublishConflict:
-    """The conflict, with the publications named that this ledger lacks."""
+    """The conflict, extended with the names of publications that this ledger lacks."""
     lost = [name for name in conflict.fields.get("publications", ()) if not log.is_recorded(name)]
     if not lost:
         return conflict
@@ -99,7 +99,7 @@ def unrecorded_error(conflict: PublishConflict, log: IntentLog) -> PublishConfli
 
 
 def drift_error(run_id: str, table: str, what: str, expected: object, found: object) -> PublishConflict:
-    """The table itself is not the one that was planned."""
+    """Error when the table itself is no longer the one that was planned."""
     return PublishConflict(
         f"{table} changed after planning: expected {f'{what} {expected}'.strip()}, found {found}",
         state=_MAIN_UNCHANGED,
@@ -110,7 +110,10 @@ def drift_error(run_id: str, table: str, what: str, expected: object, found: obj
 
 
 def repeated_corrections_error(run_id: str, table: str, publication_id: str) -> PublishConflict:
-    """Corrections of the run are told already, by a publication that the ledger lacks, of other staged output."""
+    """Error when the run's corrections were already written by a publication that the ledger lacks.
+
+    They came from another candidate, so that publication cannot be recorded in place of this one.
+    """
     return PublishConflict(
         f"{table} has the corrections of {publication_id}, which is not in this ledger: it was put back from a copy "
         "made before that publication; the same corrections would be there twice",
@@ -123,7 +126,7 @@ def repeated_corrections_error(run_id: str, table: str, publication_id: str) -> 
 
 
 def shape_error(run_id: str, table: str, why: str, instead: str) -> PublishConflict:
-    """A rollback whose files cannot be exchanged any more, because the table's partitions are others by now."""
+    """Error when a rollback cannot exchange files any more, because the table's partitioning has changed."""
     return PublishConflict(
         f"rollback of {run_id} was refused; {table}: {why}",
         state=_MAIN_UNCHANGED,
@@ -134,7 +137,7 @@ def shape_error(run_id: str, table: str, why: str, instead: str) -> PublishConfl
 
 
 def dropped_error(run_id: str, table: str, column: str) -> PublishConflict:
-    """A rollback of partitions by a column that the table no longer has."""
+    """Error when the partition column of a rollback was dropped from the table."""
     return PublishConflict(
         f"rollback of {run_id} was refused; column {column} of {table}, which its partitions are of, was dropped",
         state=_MAIN_UNCHANGED,
@@ -145,7 +148,7 @@ def dropped_error(run_id: str, table: str, column: str) -> PublishConflict:
 
 
 def contention_error(kind: str, run_id: str, reason: str, on_live_write: str) -> PublishConflict:
-    """The table moves too fast, or someone else closed the intent; ``on_live_write`` is empty for the latter."""
+    """Error when the table changes too fast, or another process closed the intent (``on_live_write`` is empty then)."""
     why = ' --reason "…"' if kind == "rollback" else ""
     hint = f"hold the live writer for a moment and repeat: errata {kind} {run_id}{why}"
     advice = (

@@ -1,4 +1,4 @@
-"""Which names stand for the candidate of a run, by the audit; reads only."""
+"""Preview names of a run, read from the audit log. Reads only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ACTIONS = ("dark.intended", "dark.published", "dark.withdrawn", "dark.view_drop
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A name of a run, by its newest entry; ``snapshots`` are all it ever stood for."""
+    """A preview name of a run, from its newest audit entry; ``snapshots`` are all the snapshots it ever pointed to."""
 
     told: Mapping[str, Any]
     at: str
@@ -26,7 +26,7 @@ class Preview:
 
 
 def find_previews(workspace: Workspace, run: RunRecord) -> dict[str, Preview]:
-    """The names of a run that were intended and not withdrawn, the newest last."""
+    """Previews of a run that were intended and not withdrawn, by name, newest last."""
     found: dict[str, Preview] = {}
     for entry in workspace.ledger.audit.readable_entries(run.run_id, actions=_ACTIONS):
         if entry.action in ("dark.intended", "dark.published"):
@@ -40,7 +40,7 @@ def find_previews(workspace: Workspace, run: RunRecord) -> dict[str, Preview]:
 
 
 def find_preview_owner(workspace: Workspace, run: RunRecord, name: str, snapshot_id: str) -> RunRecord | None:
-    """The run whose candidate this name stands for, this one or another of the table; None: the name is not ours."""
+    """The run, this or another of the table, that previews this snapshot under this name; None if none does."""
     others = [one for one in workspace.ledger.runs.list() if one.table == run.table and one.run_id != run.run_id]
     for one in (run, *others):
         if any(candidate.snapshot_id == snapshot_id for candidate in workspace.ledger.candidates.list(one.run_id)):
@@ -49,7 +49,7 @@ def find_preview_owner(workspace: Workspace, run: RunRecord, name: str, snapshot
 
 
 def read_newest_preview(workspace: Workspace, run: RunRecord) -> Mapping[str, Any] | None:
-    """The newest name of a run, for people."""
+    """Newest preview of a run, for display."""
     made = [one for one in find_previews(workspace, run).values() if one.is_made]
     if not made:
         return None
@@ -58,7 +58,7 @@ def read_newest_preview(workspace: Workspace, run: RunRecord) -> Mapping[str, An
 
 
 def find_preview_refs(workspace: Workspace, run: RunRecord, manifest: Manifest) -> list[tuple[str, str]]:
-    """(table, tag) pairs that are this run's; a name that another run took over is not."""
+    """(table, tag) pairs of this run's previews, without names that another run has taken over."""
     found: list[tuple[str, str]] = []
     for name, one in find_previews(workspace, run).items():
         held = (read_refs(workspace, one.told["table"]) or {}).get(name)
@@ -71,7 +71,7 @@ def find_preview_refs(workspace: Workspace, run: RunRecord, manifest: Manifest) 
 
 
 def find_preview_views(workspace: Workspace, run: RunRecord) -> list[str]:
-    """Views of old and new that a run may have left."""
+    """Comparison views that a run may have left behind."""
     made: set[str] = set()
     for entry in workspace.ledger.audit.readable_entries(run.run_id, actions=_ACTIONS):
         view = str(entry.body.get("view") or "")
@@ -80,5 +80,5 @@ def find_preview_views(workspace: Workspace, run: RunRecord) -> list[str]:
         elif entry.action == "dark.view_dropped":
             made.discard(view)
         elif entry.action == "dark.withdrawn" and entry.body.get("to"):
-            made.discard(str(entry.body.get("view") or ""))  # it shows the other run's candidate now
+            made.discard(str(entry.body.get("view") or ""))  # the view now shows the other run's candidate
     return sorted(made)

@@ -1,7 +1,7 @@
-"""Recovery: close intents that a killed process left open, by looking at the table; `LedgerLog` records intents.
+"""Recovery: close intents that a killed process left open, by reading the table; ``LedgerLog`` records intents.
 
-An intent whose owner still works on it is left alone; one whose lease is over, whose process on this host is gone, or
-which this very process gave up, is closed behind a fence.
+An intent whose owner still works on it is left alone. It is closed, behind a fence, when its lease has expired, when
+its process on this host is dead, or when this process itself gave it up.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from errata.workspace import Workspace
 
 LEASE_SECONDS = 120.0
 _active_runs: set[str] = set()
-"""Runs that this process publishes or rolls back at this moment."""
+"""Runs that this process is publishing or rolling back right now."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerLog:
-    """The ledger as the publisher's log of intents, for one publication or rollback."""
+    """Intent log of one publication or rollback, backed by the ledger."""
 
     workspace: Workspace
     actor: Actor
@@ -40,13 +40,13 @@ class LedgerLog:
     partitions: tuple[str, ...]
     reason: str
     release: Mapping[str, Any]
-    owes: Mapping[str, Any] = field(default_factory=dict)  # what will follow on other tables
-    last_look: Callable[[], object] = lambda: None  # right before a commit; raises when it may not be
+    owes: Mapping[str, Any] = field(default_factory=dict)  # outbox entry: work on other tables after the commit
+    last_look: Callable[[], object] = lambda: None  # called right before a commit; raises when it may not happen
     _open: list[str] = field(default_factory=list)
 
     @contextmanager
     def keep_alive(self) -> Iterator[None]:
-        """Renew the lease of the intent while Spark may work for longer than it lasts."""
+        """Renew the lease of the intent in the background, because Spark may take longer than the lease."""
         over = threading.Event()
 
         def beat() -> None:
@@ -66,15 +66,15 @@ class LedgerLog:
             thread.join()
 
     def open_intent(self, detail: Mapping[str, object]) -> str:
-        """Open the intent and take the locks."""
+        """See the port."""
         return self._open_intent(detail, None)
 
     def is_recorded(self, publication_id: str) -> bool:
-        """Whether it is on the record."""
+        """See the port."""
         return self.workspace.ledger.publications.exists(publication_id)
 
     def restore(self, publication_id: str, snapshot_id: str, detail: Mapping[str, object]) -> None:
-        """Intent and outcome at once: the table has it, the ledger lost it."""
+        """Record intent and outcome of a publication that is on the table but missing from the ledger."""
         self._open_intent({**detail, "found_on_table": True}, publication_id)
         failpoint(f"{self.kind}.after_intent")
         self.record_committed(publication_id, snapshot_id)
@@ -107,7 +107,7 @@ class LedgerLog:
         return made.pub_id
 
     def update(self, publication_id: str, detail: Mapping[str, object]) -> None:
-        """What the next try will do."""
+        """See the port."""
         ledger = self.workspace.ledger
         if ledger.publications.detail(publication_id) != detail:
             base = str(detail.get("base_snapshot_id") or "") or None
@@ -115,7 +115,10 @@ class LedgerLog:
         ledger.publications.renew(publication_id, LEASE_SECONDS)
 
     def record_committed(self, publication_id: str, snapshot_id: str) -> None:
-        """It landed; only rows that had to be written anew cost data files."""
+        """Record that the publication landed, and how many data files it wrote.
+
+        Those are files with rewritten or carried-over rows and files of side tables; staged files are not counted.
+        """
         stored = self.workspace.ledger.publications.detail(publication_id)
         names = [name for names in stored["rewrite"].values() for name in names]
         anew = {file[1] for name in names for file in stored["add"].get(name, ())}
@@ -129,12 +132,15 @@ class LedgerLog:
         try_export_head(self.workspace)
 
     def record_abandoned(self, publication_id: str, reason: str) -> None:
-        """It did not land, and no longer can."""
+        """See the port."""
         self.workspace.ledger.publications.settle(publication_id, "abandoned", actor=self.actor, body={"why": reason})
 
 
 def recover_open_intents(workspace: Workspace, actor: Actor, table: str | None = None) -> None:
-    """Close the open intents of a table that nobody works on any more, and see to the guard."""
+    """Close the orphaned intents of a table, process its outbox and check its guard.
+
+    Intents come first, because an outbox entry is processed only once its publication is known to have landed.
+    """
     for publication in workspace.ledger.publications.list_open(table=table):
         if not _is_orphaned(workspace, publication):
             continue
@@ -152,7 +158,7 @@ def recover_open_intents(workspace: Workspace, actor: Actor, table: str | None =
                 reason="its process ended before the commit; closed behind a fence",
                 intent=workspace.ledger.publications.detail(publication.pub_id),
             )
-        except NotFound as gone:  # while its table is not there nobody can tell, and other tables go on
+        except NotFound as gone:  # without its table the outcome is unknown; other tables must still recover
             workspace.narrate(f"WARNING: {publication.kind} {publication.pub_id} was left open: {gone.message}")
             continue
         outcome = f"had landed as snapshot {landed}" if landed else "had not landed; main is as it was before"

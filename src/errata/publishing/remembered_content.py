@@ -1,4 +1,4 @@
-"""Contents of snapshots, each read once: a snapshot never changes, and every try of a publication asks again."""
+"""Cache of snapshot contents: a snapshot never changes, and every try of a publication asks again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from errata.ports.publish import ContentPort
 
 
 class CachedContent:
-    """Another port's answers, for as long as one publication takes."""
+    """Caches the answers of another content port for the duration of one publication."""
 
     def __init__(self, content: ContentPort) -> None:
         self._content = content

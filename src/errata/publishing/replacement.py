@@ -1,8 +1,8 @@
-"""Carry out one replacement: intent, undo set, one commit, confirmation. Publishing and rolling back both are one.
+"""Replace the files of partitions in one commit: intent, undo set, commit, confirmation.
 
-Each try reads one metadata version, checks it against what was promised, and commits on exactly that version. A try
-that raises is never explained by its exception: the next step looks at the table. "It did not happen" is concluded
-only behind a fence.
+Publishing and rolling back are both replacements. Each try reads one metadata version, checks it against the expected
+files, and commits on exactly that version. An exception never decides the outcome: the next step reads the table. A
+replacement counts as not landed only behind a fence.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _FOREVER_DAYS = 36_500
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Take out what is live in these partitions, put in these files, if nobody else changed them meanwhile."""
+    """Order to replace the live files of these partitions with other files, unless another writer changed them."""
 
     kind: str  # publish | rollback
     run_id: str
@@ -56,27 +56,27 @@ class Replacement:
     target: TargetPin
     partitions: tuple[str, ...]
     expected: FileSets
-    base_snapshot_id: str | None  # where the explanation of a difference starts, but for ``rebased``
+    base_snapshot_id: str | None  # commits after it explain a difference; ``rebased`` partitions have their own base
     add: FileSets
     add_from: tuple[str, ...]
     undo_days: int
     keep_refs: Mapping[str, int]
-    content_columns: tuple[str, ...]  # what counts as content where files cannot tell; lineage columns do not
-    own: frozenset[str] = frozenset()  # publications whose commits are the expected state, and no one else's write
-    known_content: Mapping[str, str] = field(default_factory=dict)  # of the expected state, when it was measured
+    content_columns: tuple[str, ...]  # compared where file lists cannot decide; without lineage columns
+    own: frozenset[str] = frozenset()  # publications that made the expected state; their commits are not conflicts
+    known_content: Mapping[str, str] = field(default_factory=dict)  # of the expected state, if it was measured
     rewrite: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Snapshot → partitions whose old files carry deletes: their rows are written anew from it."""
+    """Snapshot → partitions whose rows are rewritten from it, because files alone cannot bring them back."""
     properties: Mapping[str, str] = field(default_factory=dict)
-    add_table: str = ""  # of the snapshots in ``add_from``, when it is not the target
-    only_into_empty: bool = False  # whatever is live in the partitions is a conflict, compaction or not
-    on_live_write: str = "conflict"  # what the plan says of live writes, for whoever is told of one
-    rebased: Mapping[str, str | None] = field(default_factory=dict)  # partition → a later base of its own
+    add_table: str = ""  # table of the snapshots in ``add_from``, if it is not the target
+    only_into_empty: bool = False  # any live file in the partitions is a conflict, compaction or not
+    on_live_write: str = "conflict"  # the plan's setting, for the advice in conflict messages
+    rebased: Mapping[str, str | None] = field(default_factory=dict)  # partition → its own, later base
     marks: tuple[str, ...] = ()
-    """Snapshots beside main that were made right before the expected state: their place in time outlives the base."""
-    instead: str = ""  # of a rollback: the commands that put the same rows back when files cannot
+    """Snapshots off main, made right before the expected state. They date new deletes after the base has expired."""
+    instead: str = ""  # for a rollback: the commands that restore the same rows when files cannot be exchanged
 
     def group_by_base(self, partitions: Sequence[str]) -> dict[str | None, list[str]]:
-        """Partitions by the snapshot that their expected files were read at."""
+        """Group partitions by the snapshot at which their expected files were read."""
         found: dict[str | None, list[str]] = {}
         for name in partitions:
             found.setdefault(self.rebased.get(name, self.base_snapshot_id), []).append(name)
@@ -90,7 +90,7 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What one metadata version says: the files to remove, and what was found to be compaction."""
+    """Result of examining one metadata version: the files to remove and the partitions that were only compacted."""
 
     snapshot_id: str
     remove: tuple[DataFile, ...]
@@ -98,17 +98,17 @@ class Examination:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Paths to remove; sorted, because a scan lists them in any order."""
+        """Paths to remove, sorted because a scan lists them in any order."""
         return tuple(sorted(file.path for file in self.remove))
 
     @property
     def with_deletes(self) -> tuple[str, ...]:
-        """Partitions whose undo will have to write rows, because their files carry deletes."""
+        """Partitions whose rollback has to rewrite rows, because their files carry deletes."""
         return tuple(sorted({name for file in self.remove if file.deletes for name in file.partitions}))
 
     @property
     def shared(self) -> tuple[str, ...]:
-        """Partitions whose undo will have to write rows, because their files hold rows of others as well."""
+        """Partitions whose rollback has to rewrite rows, because their files also hold rows of other partitions."""
         return tuple(sorted({name for file in self.remove if file.partition is None for name in file.partitions}))
 
 
@@ -126,7 +126,7 @@ class ReplacementResult:
 
 
 def examine_version(order: Replacement, version: TableVersion, content: ContentPort) -> Examination:
-    """Compare one version with what was promised; raises ``PublishConflict`` naming partitions, commits, writers."""
+    """Compare one version with the expected files; raises ``PublishConflict`` naming partitions, commits, writers."""
     target = order.target
     if order.kind == "publish":
         require_planned_shape(order.run_id, target, version)
@@ -145,6 +145,7 @@ def examine_version(order: Replacement, version: TableVersion, content: ContentP
         history = version.history(order.base_snapshot_id, full)
         written = {name: find_writers(name, history, order.own) for name in full}
         raise conflict_error(order.kind, order.run_id, target.grain, order.partitions, written, order.on_live_write)
+    # a new delete file is a conflict even if the live files are the expected ones: replacing them would undo it
     deleted = _find_new_deletes(order, version)
     if not (changed := find_changed_partitions(order.expected, live)) and not deleted:
         return Examination(version.snapshot_id, files, ())
@@ -167,7 +168,7 @@ def examine_version(order: Replacement, version: TableVersion, content: ContentP
 
 
 def _find_new_deletes(order: Replacement, version: TableVersion) -> dict[str, tuple[Commit, ...]]:
-    """Partitions that got delete files since their base, also ones that apply to no live file."""
+    """Partitions that got delete files since their base, including files that apply to no live file."""
     found: dict[str, tuple[Commit, ...]] = {}
     for base, names in order.group_by_base(order.partitions).items():
         if deletes := version.new_deletes(base, names, order.marks):
@@ -178,7 +179,7 @@ def _find_new_deletes(order: Replacement, version: TableVersion) -> dict[str, tu
 def commit_replacement(
     order: Replacement, table: PublishTable, content: ContentPort, log: IntentLog
 ) -> ReplacementResult:
-    """Publish or roll back; raises ``PublishConflict`` with main untouched, or answers what landed."""
+    """Publish or roll back and return what landed; raises ``PublishConflict`` with main untouched."""
     content = CachedContent(content)
     table.ensure_guard(order.target)
     version = table.version(order.target)
@@ -186,6 +187,7 @@ def commit_replacement(
         first = examine_version(order, version, content)
     except PublishConflict as conflict:
         return _restore_unrecorded(order, version, table, log, conflict)
+    # the intent is recorded before anything is written, so that recovery can find and close it after a crash
     publication_id = log.open_intent(build_intent_detail(order, first))
     written = 0
     try:
@@ -195,6 +197,7 @@ def commit_replacement(
             failpoint(f"{order.kind}.after_carry")
         return _commit_with_retries(order, publication_id, written, table, content, log)
     except Exception as error:
+        # the commit may have landed despite the exception; only the table can tell
         landed = close_intent(order.target, publication_id, order.partitions, table, log, reason=first_line(error))
         if landed is not None:
             return _build_result(order, publication_id, landed, first, written)
@@ -208,8 +211,8 @@ def commit_replacement(
 def _restore_unrecorded(
     order: Replacement, version: TableVersion, table: PublishTable, log: IntentLog, conflict: PublishConflict
 ) -> ReplacementResult:
-    """What this run published before the ledger was put back from a copy, if main still holds exactly that."""
-    # without partitions it is about the table as a whole, which is not the planned one any more
+    """Record what this run published before the ledger was restored from a backup, if main still holds exactly that."""
+    # a conflict without partitions concerns the whole table, which is no longer the planned one
     found = find_unrecorded(order, version, table, log) if conflict.fields.get("partitions") else None
     if found is None:
         raise unrecorded_error(conflict, log)
@@ -224,11 +227,13 @@ def _commit_with_retries(
 ) -> ReplacementResult:
     kept: tuple[tuple[str, ...], str] | None = None
     carried, trouble = NOTHING_CARRIED, "no answer"
+    # preparing a try (carried rows, undo set) takes an extra round, hence twice the tries
     for _ in range(2 * MAX_TRIES):
         require_open(order, table.find_outcome(order.target, publication_id))
         version = table.version(order.target)
         found = examine_version(order, version, content)
         if not carried.is_current(found.remove):
+            # Spark writes files here, which takes time: examine the newest version again before committing
             carried = carry_over(
                 carried, order.target, publication_id, found.snapshot_id, order.partitions, found.remove, table
             )
@@ -236,6 +241,7 @@ def _commit_with_retries(
             continue
         found = replace(found, remove=carried.taken(found.remove))
         if (found.paths, carried.source) != kept:
+            # intent and undo branch must hold exactly what the commit removes before it removes it
             log.update(publication_id, build_intent_detail(order, found, carried))
             table.write_undo(
                 order.target, publication_id, found.snapshot_id, order.partitions, found.paths, order.undo_days
@@ -256,7 +262,7 @@ def _commit_with_retries(
 
 
 def require_open(order: Replacement, found: PublicationLookup) -> None:
-    """Refuse to go on with a publication that is over; which end it came to is told by settling it."""
+    """Refuse to continue a publication that has ended; closing its intent finds out how it ended."""
     if found.outcome is Outcome.ABSENT:
         return
     raise contention_error(order.kind, order.run_id, "another process closed this publication", "")
@@ -284,7 +290,7 @@ def _try_commit(
     version: TableVersion,
     table: PublishTable,
 ) -> tuple[str | None, str]:
-    """The snapshot, if the table says that it landed; and what was raised, which decides nothing."""
+    """Commit once; returns the snapshot if the table has it, and the error text, which decides nothing."""
     commit = PublicationCommit(
         publication_id=publication_id,
         run_id=order.run_id,
@@ -309,7 +315,7 @@ def _try_commit(
             **order.properties,
         },
         add_table=order.add_table,
-        # a rollback takes files back, never columns: in what it restores they are NULL
+        # a rollback restores files, never the schema: columns added since are NULL in the restored rows
         add_columns=(find_columns_to_add(order.target, version.schema) or ()) if order.kind == "publish" else (),
         carried=tuple(sorted(file.path for file in carried.files)),
         carried_from=carried.source,
@@ -321,19 +327,19 @@ def _try_commit(
         raise
     except Exception as error:  # noqa: BLE001  whatever was raised, only the table knows what happened
         trouble = first_line(error)
-    # also when nothing was raised: what is called published has been opened
+    # also without an exception: a publication counts only after its snapshot could be opened
     return table.find_outcome(order.target, publication_id).snapshot_id, trouble
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, in one line; its kind when it says nothing."""
+    """First line of an error's message, or its type name when the message is empty."""
     java = getattr(error, "java_exception", None)
     text = str(java.toString()) if java is not None else str(error)
     return next((line for line in text.splitlines() if line.strip()), type(error).__name__)
 
 
 def _rewrite_rows(order: Replacement, publication_id: str, table: PublishTable) -> tuple[Replacement, int]:
-    """Bring back partitions whose old files carry deletes: their rows, as they read then, in new files."""
+    """Rewrite partitions whose old files cannot be added back: their rows as of then, in new files."""
     add, sources, refs, written = dict(order.add), list(order.add_from), dict(order.keep_refs), 0
     for n, (snapshot, partitions) in enumerate(order.rewrite.items(), 1):
         branch = rows_branch(publication_id, n)
@@ -356,13 +362,14 @@ def close_intent(
     reason: str,
     intent: Mapping[str, Any] | None = None,
 ) -> str | None:
-    """Close an open intent by looking: look, fence, look again, record. Answers the snapshot when it had landed.
+    """Close an open intent: read the table, fence, read again, record. Returns the snapshot if it had landed.
 
-    ``intent`` is what was about to be committed, for one that was left open for long: its tag and its snapshot may have
-    expired, and then the files tell.
+    ``intent`` is the detail of an intent that was left open for long: its tag and snapshot may have expired, and then
+    the live files decide.
     """
     found = table.find_outcome(target, publication_id)
     if found.outcome is Outcome.ABSENT:
+        # without the fence a commit still in flight could land after it was recorded as abandoned
         table.fence(target, publication_id)
         failpoint("settle.after_fence")
         found = table.find_outcome(target, publication_id)
@@ -379,7 +386,7 @@ def close_intent(
 def build_intent_detail(
     order: Replacement, found: Examination, carried: CarryState = NOTHING_CARRIED
 ) -> dict[str, Any]:
-    """What an intent says: the exact paths to remove and to add, and what it was found on."""
+    """Detail of an intent: the exact paths to remove and add, and the snapshot that was examined."""
     shared: dict[str, Any] = {}
     if shares_files(order.target):
         files = [["data", file.path, file.rows] for file in carried.files]

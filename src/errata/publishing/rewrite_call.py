@@ -1,6 +1,6 @@
-"""The statement with which Spark rewrites the files of partitions, for people to run. Pure.
+"""Build the Spark statement that rewrites the files of partitions, for people to run. Pure.
 
-Values stand as typed literals in a condition, which itself is a text literal of the call.
+Partition values are typed literals in a condition, which in turn is a string literal of the call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PLAIN_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def build_rewrite_call(target: TargetPin, partitions: Sequence[str]) -> str:
-    """The call that rewrites every file of these partitions: also one that needs no compaction."""
+    """Call that rewrites every file of these partitions, including those that need no compaction."""
     catalog, _, table = target.table.partition(".")
     where = _quote_text(" OR ".join(_iterate_conditions(target, partitions)), quote='"')
     arguments = f"table => {_quote_text(table)}, where => {where}, options => map('rewrite-all', 'true')"

@@ -1,4 +1,4 @@
-"""Shared by commands: the partitions they name, audited conflicts, refs of a table that may be gone."""
+"""Helpers shared by commands: select the named partitions, audit conflicts, read the refs of a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from errata.workspace import Workspace
 
 
 def select_partitions(manifest: Manifest, partitions: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The partitions a command names, which must be the run's; all of them when it names none."""
+    """Partitions that a command names, all of which must belong to the run; all of the run's if it names none."""
     if partitions is None:
         return manifest.partitions
     grain = manifest.target.grain
@@ -35,7 +35,7 @@ def select_partitions(manifest: Manifest, partitions: str | Sequence[str] | None
 
 @contextmanager
 def audit_conflicts(workspace: Workspace, actor: Actor, run: RunRecord, action: str) -> Iterator[None]:
-    """A conflict is audited before it is raised, and its hint names the product."""
+    """Audit a conflict before it propagates, and put the product's name into its hint."""
     try:
         yield
     except PublishConflict as error:
@@ -45,7 +45,7 @@ def audit_conflicts(workspace: Workspace, actor: Actor, run: RunRecord, action: 
 
 
 def read_refs(workspace: Workspace, table: str) -> Mapping[str, str] | None:
-    """Branches and tags of a table; None when there is no such table (a shadow is made late and dropped early)."""
+    """Branches and tags of a table; None when it does not exist (a shadow is created late and dropped early)."""
     try:
         return workspace.engines.pins.refs(table)
     except NotFound:

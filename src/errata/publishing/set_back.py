@@ -1,7 +1,7 @@
-"""Does main still hold what the ledger has accepted? Reading only, and never a JVM.
+"""Find publications that main no longer holds. Reads only and never starts a JVM.
 
-Errata only ever adds commits to main, so a publication that main's head does not descend from was taken out by someone
-who set main back or made it anew. Where history has expired, the files of the partitions tell.
+Errata only ever adds commits to main, so if main's head does not descend from a publication, another tool set main back
+or replaced the table. Where history has expired, the files of the partitions decide.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from errata.workspace import Engines
 def find_set_backs(
     ledger: Ledger, engines: Engines, table: str, partitions: Collection[str] | None = None
 ) -> tuple[SetBackView, ...]:
-    """Publications and rollbacks that count for the truth of these partitions and that main does not hold any more."""
+    """Publications and rollbacks that are current for these partitions in the ledger but no longer on main."""
     tops = ledger.partitions.accepted(table, partitions)
     wanted = {pub_id for top in tops.values() for pub_id in _relevant_publications(top)}
     publications = {pub_id: ledger.publications.get(pub_id) for pub_id in sorted(wanted)}
@@ -29,7 +29,7 @@ def find_set_backs(
     left = _find_departures(engines, publications.values(), manifests)
     lost: dict[str, list[str]] = {}
     for name, top in tops.items():
-        # the newest deed first: without it main shows neither what it brought nor what it stands on
+        # newest first: if it is not on main, neither its rows nor those it put back are shown
         gone = next((pub_id for pub_id in _relevant_publications(top) if pub_id in left), None)
         if gone is not None:
             lost.setdefault(gone, []).append(name)
@@ -44,7 +44,7 @@ def find_set_backs(
 
 
 def _relevant_publications(top: AcceptanceRecord) -> tuple[str, ...]:
-    """The deed that made a partition what it is, and the publication whose rows it shows."""
+    """The publication or rollback that last changed a partition, and the publication whose rows it shows."""
     return tuple(dict.fromkeys(pub_id for pub_id in (top.pub_id, top.origin_pub_id) if pub_id))
 
 
@@ -71,8 +71,10 @@ def _find_missing_partitions(
     *,
     is_sure: bool,
 ) -> tuple[str, ...]:
-    """Partitions that do not hold what was brought in; where history does not prove that, only those with the files
-    from before."""
+    """Partitions that no longer hold the published files.
+
+    Where history does not prove that main left the publication, only partitions that hold their earlier files again.
+    """
     target = manifest.target
     if find_side_table(manifest):
         return tuple(names) if is_sure else ()
@@ -99,7 +101,7 @@ def _set_back_view(
     place, snapshot = find_side_table(manifest) or publication.table, publication.result_snapshot_id or ""
     listed = format_partition_list(manifest.target.grain, partitions)
     kept = find_side_table(manifest) is None and engines.pins.snapshot_exists(place, snapshot)
-    # the same request on the same table would be the same run again, so it names the one it replaces
+    # planning the same request again would give the same run, so the command names the run it supersedes
     instead = f"--restore {snapshot}" if kept else f"--supersede {publication.run_id}"
     at = departure.at_ms
     return SetBackView(

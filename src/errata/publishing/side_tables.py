@@ -1,4 +1,4 @@
-"""Publish and roll back beside the target: correction events, and versions side by side."""
+"""Publish to and roll back side tables: correction rows, and versions side by side."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def publish_to_side_table(
     scope: tuple[str, ...],
     log: LedgerLog,
 ) -> ReplacementResult:
-    """One append to the table of corrections or of versions."""
+    """Append the run's output to the table of corrections or of versions in one commit."""
     order = replace(
         build_replacement(workspace, run, manifest, scope), properties={"errata.candidate-digest": candidate.digest}
     )
@@ -58,7 +58,7 @@ def publish_to_side_table(
 def roll_back_side_table(
     workspace: Workspace, run: RunRecord, manifest: Manifest, scope: tuple[str, ...], reason: str, log: LedgerLog
 ) -> ReplacementResult:
-    """The reverse corrections; of versions nothing but what is accepted goes back."""
+    """Append the reverse corrections; for versions, only the ledger changes which version is accepted."""
     order = replace(build_replacement(workspace, run, manifest, scope), kind="rollback")
     if manifest.publish.mode != "corrections":
         return _record_version_rollback(workspace, order, manifest, log)
@@ -100,7 +100,7 @@ def _build_corrections(
 
 
 def _find_earlier_corrections(workspace: Workspace, table: str, scope: tuple[str, ...]) -> EarlierCorrections | None:
-    """Corrections that an accepted run told of these partitions while it left the target as it was."""
+    """Corrections of these partitions that an accepted run published without changing the target."""
     accepted = workspace.ledger.partitions.accepted(table, scope)
     origins = {name: record.origin_pub_id or "" for name, record in accepted.items() if record.run_id is not None}
     is_beside = {pub_id: _wrote_corrections(workspace, pub_id) for pub_id in set(origins.values())}
@@ -119,7 +119,7 @@ def _build_versions(
     table = manifest.publish.versions or ""
 
     def stage(_publication_id: str, branch: str) -> Mapping[str, Any]:
-        # nobody else gets one meanwhile: the partitions are locked
+        # no other run can take the same number, because the partitions are locked
         numbers = _assign_version_numbers(workspace, run.table, table, manifest.target, scope)
         snapshot = candidate.snapshot_id or ""
         workspace.engines.writer.versions((table, branch), manifest.target, snapshot, numbers, run.run_id)
@@ -131,8 +131,10 @@ def _build_versions(
 def _assign_version_numbers(
     workspace: Workspace, table: str, versions: str, target: TargetPin, scope: Sequence[str]
 ) -> dict[str, int]:
-    """One more than any the partition has had, by the ledger and by the table, which remembers what a ledger put back
-    from a copy does not."""
+    """Next version number of each partition, above any in the ledger or in the table.
+
+    The table knows versions that a ledger restored from a backup does not.
+    """
     before = workspace.ledger.partitions.count_publications(table, scope)
     there = workspace.engines.writer.newest_versions(versions, target, scope)
     return {name: max(before.get(name, 0), there.get(name, 0)) + 1 for name in scope}
@@ -141,7 +143,7 @@ def _assign_version_numbers(
 def _record_version_rollback(
     workspace: Workspace, order: Replacement, manifest: Manifest, log: LedgerLog
 ) -> ReplacementResult:
-    """A ledger entry alone: rows stay, and the view follows what is accepted."""
+    """Record a rollback in the ledger only: the rows stay, and the view follows what is accepted."""
     head = workspace.engines.beside.head(manifest.publish.versions or "")
     publication_id = log.open_intent(build_intent_detail(order, Examination("", (), ())))
     failpoint("rollback.after_intent")
@@ -159,9 +161,9 @@ _DIGEST_PROPERTY = "errata.candidate-digest"
 
 @dataclass(frozen=True, slots=True)
 class SideTableRows:
-    """Rows for a table beside the target; ``stage`` writes them to a branch, and answers what the record should say.
+    """Rows for a side table; ``stage`` writes them to a branch and returns details for the intent.
 
-    ``adds_up``: readers add the rows up, so those of one publication may not be there twice.
+    ``adds_up``: readers add the rows up, so the rows of one publication must not be there twice.
     """
 
     table: str
@@ -177,7 +179,7 @@ def append_to_side_table(
     content: ContentPort,
     log: IntentLog,
 ) -> ReplacementResult:
-    """One append; raises ``PublishConflict`` when live rows of the scope are not what was judged against."""
+    """Append rows in one commit; raises ``PublishConflict`` when the target's rows changed since they were compared."""
     found = _examine_target(order, table, content)
     if rows.adds_up and (known := _find_unrecorded_append(order, rows.table, beside, log)):
         publication_id, landed = known["errata.publication"], known["snapshot_id"]
@@ -193,7 +195,7 @@ def append_to_side_table(
         told = rows.stage(publication_id, branch)
         staged = beside.staged(rows.table, branch)
         written = staged.files
-        # the last look before the commit: it is on another table, so the two cannot be one
+        # as late as possible: the commit is on another table, so check and commit cannot be atomic
         found = _examine_target(order, table, content)
         log.update(publication_id, {**build_intent_detail(order, found), **told, "data_files": staged.files})
         log.last_look()
@@ -215,7 +217,7 @@ def append_to_side_table(
 
 
 def _examine_target(order: Replacement, table: PublishTable, content: ContentPort) -> Examination:
-    """What the target holds now, with nothing to remove; for a rollback nothing depends on it."""
+    """Examine the target for live writes, with nothing to remove; a rollback does not depend on the target."""
     if order.kind != "publish":
         return Examination("", (), ())
     return replace(examine_version(order, table.version(order.target), content), remove=())
@@ -224,8 +226,10 @@ def _examine_target(order: Replacement, table: PublishTable, content: ContentPor
 def _find_unrecorded_append(
     order: Replacement, table: str, beside: SideTable, log: IntentLog
 ) -> Mapping[str, str] | None:
-    """What this run told of these partitions last, if that is what is ordered and the ledger lacks it; raises
-    ``PublishConflict`` when it was told of another candidate."""
+    """The run's last append for these partitions, if it is what is ordered and the ledger lacks it.
+
+    Raises ``PublishConflict`` when that append came from another candidate.
+    """
     scope = scope_digest(order.partitions)
     told = [
         one

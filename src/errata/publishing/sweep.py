@@ -1,8 +1,8 @@
 """Sweep: commands that write to a table also remove the branches and tags that finished runs left behind.
 
 A run is finished when it has ended, no worker can still write to its branch, and none of its publications can be rolled
-back any more. Whole tables and views are left to ``errata cleanup``, and refs of runs that this ledger does not know to
-their owners. Needs no JVM; a table is changed only when there is something to remove, and then in one commit.
+back any more. Whole tables and views are left to ``errata cleanup``. Refs of runs that are not in this ledger are never
+touched. Starts no JVM; a table is changed only when there is something to remove, and then in one commit.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from errata.publishing.selection import read_refs
 from errata.workspace import Workspace
 
 Leftovers = Mapping[str, Mapping[str, str]]
-"""Table → ref → the finished run that it belongs to."""
+"""Table → ref → the finished run that owns it."""
 
 
 def sweep_refs(workspace: Workspace, actor: Actor, table: str) -> None:
-    """Remove what finished runs left behind on this table; trouble is reported and never fails the command."""
+    """Remove the refs of finished runs from this table; errors are reported and never fail the command."""
     try:
         leftovers = find_leftovers(workspace, table)
         retire_fences(workspace, actor, {run_id for refs in leftovers.values() for run_id in refs.values()})
@@ -39,12 +39,12 @@ def sweep_refs(workspace: Workspace, actor: Actor, table: str) -> None:
 
 
 def find_leftovers(workspace: Workspace, table: str) -> Leftovers:
-    """What finished runs with a ref on this table left behind, here and on the other tables that they read or wrote."""
+    """Refs of finished runs that have a ref on this table: here, and on the other tables they read or wrote."""
     present = read_refs(workspace, table) or {}
     own = [ref for ref in present if _is_ours(ref)]
     found: dict[str, dict[str, str]] = {}
     for run in workspace.ledger.runs.list(states=ENDED_STATES) if own else ():
-        # most ended runs have no ref left, and nothing more is read of those
+        # most ended runs have no refs left, so the cheap test comes first
         if not any(_belongs_to(ref, run) for ref in own) or can_roll_back(workspace, run):
             continue
         for place, ref in find_removable_refs(workspace, run)[0]:
@@ -56,7 +56,7 @@ def find_leftovers(workspace: Workspace, table: str) -> Leftovers:
 
 
 def find_unknown_refs(workspace: Workspace, refs: Iterable[str]) -> tuple[str, ...]:
-    """Refs with our prefix of runs that are not in this ledger: another ledger's, or of a time that it has lost."""
+    """Refs with our prefix whose run is not in this ledger: from another ledger, or lost when this one was restored."""
     runs = workspace.ledger.runs.list()
     return tuple(sorted(ref for ref in refs if _is_ours(ref) and not any(_belongs_to(ref, run) for run in runs)))
 
@@ -66,6 +66,6 @@ def _is_ours(ref: str) -> bool:
 
 
 def _belongs_to(ref: str, run: RunRecord) -> bool:
-    """Branches and tags of a run carry its id; those of its publications go on with ``-p1`` or ``-r2``."""
+    """Whether a ref's name starts with the run's id; names of its publications continue with ``-p1`` or ``-r2``."""
     own = run_branch(run.run_id)
     return ref == own or ref.startswith((f"{own}_", f"{own}-"))

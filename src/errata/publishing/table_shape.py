@@ -1,7 +1,7 @@
-"""Whether a table still has the shape that a publication or a rollback needs. Pure.
+"""Check that a table still has the schema and partitioning that a publication or rollback needs. Pure.
 
-A run is published into exactly what it was planned for. A rollback exchanges files that are known by path, and Iceberg
-commits files of older partition specs, so it asks for less: the same table, and the column its partitions are of.
+A run is published only into exactly the table it was planned for. A rollback exchanges files that are known by path,
+and Iceberg commits files of older partition specs, so it needs less: the same table, and its partition column.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from errata.publishing.messages import drift_error, dropped_error
 
 
 def require_planned_shape(run_id: str, target: TargetPin, version: TableVersion) -> None:
-    """Refuse another table, partition column, schema or partition spec than the planned one."""
+    """Refuse a table, partition column, schema or partition spec other than the planned one."""
     _require_same_table(run_id, target, version)
     if version.column != target.column:
         raise drift_error(run_id, target.table, "partition column", target.column, version.column or "none")
@@ -24,7 +24,7 @@ def require_planned_shape(run_id: str, target: TargetPin, version: TableVersion)
 
 
 def require_partition_column(run_id: str, target: TargetPin, version: TableVersion) -> None:
-    """Refuse another table, or one that no longer has the partition column under any name."""
+    """Refuse another table, or one that has lost the partition column (a renamed column is fine)."""
     _require_same_table(run_id, target, version)
     if version.column is None:
         raise dropped_error(run_id, target.table, target.column)

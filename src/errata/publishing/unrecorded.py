@@ -1,6 +1,7 @@
-"""Find publications that main holds and the ledger lacks: it was put back from a copy, or nobody recorded the outcome.
+"""Find publications that are on main but not recorded as landed in the ledger.
 
-Reads one version of the table and decides; recording is left to the caller.
+Either the ledger was restored from a backup, or the process died before it recorded the outcome. Reads one version of
+the table; the caller does the recording.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UnrecordedPublication:
-    """A publication or rollback that the ledger lacks, and the files that it removed."""
+    """A publication or rollback that the ledger lacks, and the files it removed."""
 
     publication_id: str
     snapshot_id: str
@@ -34,7 +35,7 @@ def find_unrecorded(
 ) -> UnrecordedPublication | None:
     """The newest commit in these partitions, if it did exactly what is ordered and the ledger lacks it."""
     live = group_by_partition(version.live(order.partitions), order.partitions)
-    # rows that are written anew, or share files with others, are in files that no order names
+    # the order does not name the files of rewritten or carried-over rows, so they cannot be compared
     if order.rewrite or shares_files(order.target) or find_changed_partitions(order.add, live):
         return None
     history = version.history(order.base_snapshot_id, order.partitions)
@@ -56,7 +57,7 @@ def find_unrecorded(
 def find_landed_by_files(
     version: TableVersion, publication_id: str, partitions: Sequence[str], intent: Mapping[str, Any]
 ) -> str | None:
-    """Main's head, when it has every file that an intent was to add and none that it was to remove."""
+    """Main's head, if it has every file the intent adds and none that it removes; else None."""
     added, removed = (
         {file[1] for files in intent[what].values() for file in files if file[0] == "data"}
         for what in ("add", "remove")
@@ -64,7 +65,7 @@ def find_landed_by_files(
     live = {file.path for file in version.live(partitions)}
     if not added or not added <= live or removed & live:
         return None
-    # a later publication of the run may have brought the same files, and an older copy of the ledger lacks it
+    # a later publication of the run may have added the same files, unknown to a ledger restored from a backup
     history = version.history(intent.get("base_snapshot_id") or None, partitions)
     found = {commit.summary.get("errata.publication") for commit in history.commits if _is_in_scope(commit)}
     return version.snapshot_id if found <= {None, publication_id} else None

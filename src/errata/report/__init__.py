@@ -1,6 +1,7 @@
-"""The HTML report of a run, for the person who answers for its numbers. Pure: values in, HTML out.
+"""The HTML report of a run, for the person responsible for its numbers. Pure: values in, HTML out.
 
-The page needs no network and no script, reads in light, dark and print, and says in words whatever it says in colour.
+The page needs no network and no script, is readable in light, dark and print, and says in words whatever it says in
+colour.
 
 ::
 

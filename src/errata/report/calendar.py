@@ -1,4 +1,4 @@
-"""Partitions as a calendar, shaded by how much changed; every cell also says it in words. Pure.
+"""Draw partitions as a calendar, shaded by how much changed; every cell also says it in words. Pure.
 
 Up to about a hundred days are months of weeks; more are months by days, one sign each. Hours are days by hours, months
 are years by months, years and values are a list.
@@ -32,7 +32,7 @@ class Cell:
 
 
 def build_cells(parts: Iterable[PartitionDiff], metric: MetricMoves | None) -> dict[str, Cell]:
-    """What each partition shows: how far the first declared metric moved, else the share of rows that changed."""
+    """The cell of each partition: movement of the first declared metric, otherwise the share of rows that changed."""
     moves = {move.partition: move for move in metric.partitions} if metric else {}
     cells = {}
     for part in parts:
@@ -54,7 +54,7 @@ def build_cells(parts: Iterable[PartitionDiff], metric: MetricMoves | None) -> d
 
 
 def draw_calendar(grain: str, cells: Mapping[str, Cell]) -> Markup:
-    """The grid."""
+    """The calendar grid."""
     kind = Grain(grain)
     names = [name for name in sort_oldest_first(kind, cells) if name != NULL]
     match kind:
@@ -91,7 +91,7 @@ def render_legend(grain: str, cells: Mapping[str, Cell], metric: MetricMoves | N
 
 
 def _render_fill(share: float) -> Markup:
-    """A share as a bar below the number, so that the shade is not the only sign of it."""
+    """A share as a bar below the number, so that the shade is not the only indication."""
     return el("i", el("i", style=f"width:{share * 100:.0f}%"), class_="fill")
 
 

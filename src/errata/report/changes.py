@@ -1,4 +1,4 @@
-"""What changed: calendar, metrics, movements and columns. Pure."""
+"""Sections on what changed: calendar, metrics, movements and columns. Pure."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from errata.views.diff import DiffView
 from errata.views.report import ReportView
 
 FOLDED = 12
-"""Longer lists of partitions are folded away, one click below."""
+"""Longer lists of partitions are folded."""
 
 
 def render_calendar(view: ReportView, found: DiffView) -> Markup:
-    """Partitions by how much of them changed."""
+    """Calendar of partitions by how much of them changed."""
     parts, metric = found.diff.partitions, find_headline_metric(view)
     same = sum(part.method == "same" for part in parts)
     differ = sum(bool(part.added or part.removed or part.changed) for part in parts)
@@ -49,7 +49,7 @@ def render_metrics(found: DiffView) -> Markup | None:
 
 
 def render_metric(moves: MetricMoves) -> Markup:
-    """One metric: a chart, what it comes to, and its numbers."""
+    """One metric: a chart, its totals, and a table of its numbers."""
     names = [one.partition for one in moves.partitions]
     words = (moves.before_means, moves.after_means)
     sides = [[_parse_float(getattr(one, side)) for one in moves.partitions] for side in ("before", "after")]
@@ -110,7 +110,7 @@ def _movement_cells(one: Movement) -> list[Child]:
 
 
 def render_movements(found: DiffView) -> Markup | None:
-    """The partitions that moved most and least, by every declared comparison."""
+    """Partitions that moved most and least, by every declared comparison."""
     tables = []
     for metric in (one for one in found.metrics if one.kind != "reconcile" and one.largest):
         by_name = {one.partition: one for one in metric.partitions}
@@ -124,7 +124,7 @@ def render_movements(found: DiffView) -> Markup | None:
 
 
 def render_columns(found: DiffView) -> Markup:
-    """Which columns changed, by how much, together with which, and in which partitions."""
+    """Which columns changed, by how much, together with which others, and in which partitions."""
     diff = found.diff
     common = sum(part.changed + part.unchanged for part in diff.partitions)
     ordered = sorted(diff.columns.items(), key=lambda item: (-item[1].changed, item[0]))
@@ -182,7 +182,7 @@ def _render_together(diff: Diff) -> Markup | None:
 
 
 def _render_matrix(diff: Diff) -> Markup | None:
-    """Partitions × columns: how many rows changed there."""
+    """Matrix of partitions × columns with the number of changed rows."""
     names = [name for name, change in diff.columns.items() if change.changed]
     parts = [part for part in diff.partitions if part.columns]
     if not names or not parts:

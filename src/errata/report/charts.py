@@ -1,7 +1,7 @@
-"""Charts as SVG: two series over partitions, and the spread of a column before and after. Pure.
+"""Draw charts as SVG: two series over partitions, and the spread of a column before and after. Pure.
 
-Before is dashed with hollow points, after is solid with filled ones, so neither print nor colour blindness hides which
-is which. Every chart has a table of its numbers beside it; a chart is a picture of them.
+Before is dashed with hollow points, after is solid with filled ones, so the two can be told apart in print and by the
+colour-blind. Every chart has a table of its numbers next to it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from errata.text.numbers import format_short
 WIDTH, HEIGHT = 720, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 12, 28
 MOST_POINTS = 120
-"""Beyond it points are drawn without markers."""
+"""With more points, markers are left out."""
 
 
 def draw_line_chart(
@@ -147,7 +147,7 @@ def _parse_points(side: Profile) -> tuple[float, ...] | None:
 
 
 def _choose_scale(low: float, high: float) -> tuple[float, float, float]:
-    """Round ends and a round step that hold the values, with a little air; zero when it is near."""
+    """Round ends and a round step that enclose the values with a small margin, and zero if it is near."""
     if high == low:
         air = abs(high) * 0.1 or 1.0
         low, high = low - air, high + air

@@ -1,4 +1,4 @@
-"""What is to be decided: the head of the page, scope and people, the verdict, and what happens next. Pure."""
+"""Sections for the decision: masthead, scope and people, verdict, next step, digests. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from errata.views import GroupsView, PlanView
 from errata.views.report import ReportView
 
 LISTED = 5
-"""So many partitions of one rule are listed with their messages; the others are counted."""
+"""Most partitions of one rule to list with their messages; the others are counted."""
 
 STATES = {
     "validated": ("good", "✓", "Passed the gate. Not published yet."),
@@ -40,13 +40,13 @@ def format_partitions(view: ReportView, names: Sequence[str]) -> str:
 
 
 def find_headline_metric(view: ReportView) -> MetricMoves | None:
-    """The metric that stands for the whole: the first comparison that was declared."""
+    """The metric for the headline: the first declared comparison."""
     metrics = view.diff.metrics if view.diff else ()
     return next((one for one in metrics if one.kind == "compare"), None)
 
 
 def render_masthead(view: ReportView) -> Markup:
-    """Which correction this is, where it stands, and what it comes to."""
+    """Which correction this is, its state, and its overall effect."""
     undone = {name for one in view.releases if one.kind == "rollback" for name in one.partitions}
     kind, sign, words = STATES.get(view.state, ("warn", "•", to_sentence(view.state.replace("_", " "))))
     if undone and view.state in ("published", "part_published"):
@@ -180,7 +180,7 @@ def _render_break_glass(plan: PlanView) -> Markup | None:
 
 
 def render_verdict(view: ReportView) -> Markup:
-    """Every rule of the gate, folded where it is fine, and who answers for what is not."""
+    """Every rule of the gate, folded where it passes, and who accepted what does not."""
     passed = "passed" if view.verdict.passed else "did not pass"
     when = f"judged by {view.judged_by}, {format_moment(view.judged_at)} UTC"
     lead = f"The candidate {passed}: {when}, on {plural(view.verdict.measured, 'measurement')}."
@@ -195,7 +195,7 @@ def render_verdict(view: ReportView) -> Markup:
 
 
 def render_rules(checks: Iterable[Mapping[str, Any]]) -> Markup:
-    """Every rule of the gate in one table, the worst first."""
+    """Every rule of the gate in one table, worst first."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for check in checks:
         groups.setdefault(str(check.get("name")), []).append(check)
@@ -277,7 +277,7 @@ def _format_threshold(value: Any) -> str:
 
 
 def render_next_step(view: ReportView) -> Markup:
-    """The command that follows, what is undone how, and a place to sign."""
+    """The next command, how to undo, and a place to sign."""
     words = {
         "validated": "Publishing replaces these partitions for all readers in one commit. Until then they see the old "
         "numbers.",
@@ -316,7 +316,7 @@ def _describe_groups(groups: GroupsView) -> str:
 
 
 def _render_groups(view: ReportView) -> Markup | None:
-    """Which groups are out and which is next."""
+    """Published groups and the next one."""
     groups = view.groups
     if groups is None or len(groups.groups) < 2:
         return None
@@ -360,7 +360,7 @@ def _render_signature(view: ReportView) -> Markup:
 
 
 def render_digests(view: ReportView) -> Markup:
-    """What this page is bound to."""
+    """The digests that this page is bound to."""
     pairs: list[tuple[str, Child]] = [("Run", el("code", view.run_id))]
     pairs += [(to_sentence(name).removesuffix("."), el("code", text)) for name, text in view.digests.items() if text]
     return el(

@@ -1,7 +1,7 @@
-"""The cover page of evidence: what was wrong, who decided what, what changed, and how to verify it. Pure.
+"""Cover page of an evidence bundle: what was wrong, who decided what, what changed, and how to verify it. Pure.
 
-It is made of the records that lie beside it in the bundle and says nothing that they do not. It proves nothing by
-itself; its last section says how everything is verified.
+It is built only from the records in the bundle and states nothing beyond them. It proves nothing by itself; its last
+section explains how to verify everything.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _render_tiles(told: _CoverData) -> list[Child]:
 
 
 def _render_warnings(told: _CoverData) -> list[Child]:
-    """What an auditor must not overlook."""
+    """Warnings that an auditor must not overlook."""
     said = []
     if told.run["single_user"]:
         said.append("Single-user mode: one person may ask, approve and publish. Nobody else had to agree.")

@@ -1,4 +1,4 @@
-"""What values look like: how columns are spread before and after, and sampled rows side by side. Pure."""
+"""Sections on values: distributions before and after, and sampled rows side by side. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOP_SHOWN = 6
 
 
 def render_distributions(found: DiffView) -> Markup | None:
-    """How values are spread, before and after."""
+    """Distributions of values, before and after."""
     spreads = found.diff.distributions
     shown = [
         _render_distribution(name, one, name in found.diff.masked) for name, one in spreads.items() if _has_moved(one)
@@ -77,7 +77,7 @@ def _format_distinct(distinct: int | None, is_exact: bool) -> str:
 
 
 def _value_or_dash(found: Any) -> str:
-    """A side without values has no ends."""
+    """The value, or a dash for a side without values."""
     return "–" if found is None else format_value(found)
 
 
@@ -102,7 +102,7 @@ def _render_top_values(name: str, one: Distribution) -> Markup:
 def _format_frequency(counts: Mapping[Any, int], item: Any, side: Profile) -> str:
     if item in counts:
         return f"{format_exact(counts[item])} ({format_percent(counts[item], side.rows)})"
-    # a full list that lacks a value does not say that it never occurs
+    # a truncated list that lacks a value does not prove that the value never occurs
     return "0" if len(counts) >= (side.distinct or 0) else f"fewer than {format_exact(min(counts.values(), default=0))}"
 
 

@@ -1,4 +1,4 @@
-"""HTML elements, escaped, and the tables that every section uses. Pure."""
+"""Escaped HTML elements, and the tables that every section uses. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def render_table(
     numbers: Iterable[int] = (),
     classes: str = "",
 ) -> Markup:
-    """A table whose first column heads its rows; it scrolls by itself when the screen is narrow."""
+    """A table whose first column holds row headers; it scrolls on narrow screens."""
     right = set(numbers)
 
     def cell(n: int, child: Child) -> Markup:
@@ -38,29 +38,29 @@ def render_table(
 
 
 def render_facts(pairs: Iterable[tuple[str, Child]]) -> Markup:
-    """Names with what they are."""
+    """A list of names with their values."""
     told = [(name, nowrap_dates(what) if type(what) is str else what) for name, what in pairs if what]
     return el("dl", [[el("dt", name), el("dd", what)] for name, what in told], class_="facts")
 
 
 def render_details(summary: str, *children: Child) -> Markup:
-    """Folded away, and there: opens without a script, prints as it stands on the screen."""
+    """Folded content that opens without a script and prints as shown on the screen."""
     return el("details", el("summary", summary), *children)
 
 
 def to_sentence(text: str) -> str:
-    """A message as a sentence; the words in it stay as they are."""
+    """A message as a sentence; its words stay unchanged."""
     return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def render_share_bar(share: float) -> Markup:
-    """A share as a bar; its number stands beside it."""
+    """A share as a bar; the caller shows the number next to it."""
     width = max(0.0, min(100.0, share * 100))
     return el("span", el("span", style=f"width:{width:.1f}%"), class_="bar", aria_hidden="true")
 
 
 class Markup(str):
-    """Text that is HTML already; made by this module only."""
+    """Text that is already HTML; created only by this module."""
 
     __slots__ = ()
 
@@ -89,7 +89,7 @@ def el(tag: str, *children: Child, **attributes: str | float | bool | None) -> M
 
 
 def nowrap_dates(text: str) -> Markup:
-    """Text in which no line ends within a date."""
+    """Text without line breaks inside dates."""
     pieces = _DATE.split(text)
     return join_markup(el("span", piece, class_="nw") if n % 2 else piece for n, piece in enumerate(pieces))
 

@@ -1,4 +1,4 @@
-"""The page: its head and the order of its sections. Pure."""
+"""The report page: its head and the order of its sections. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from errata.report.html import Child, el, raw, to_sentence
 from errata.report.style import CSS
 from errata.views.report import ReportView
 
-# nothing may be fetched and no script may run, whatever a value holds
+# nothing may be fetched and no script may run, whatever a value contains
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
@@ -18,7 +18,7 @@ def render_page(view: ReportView) -> str:
 
 
 def render_document(title: str, *children: Child) -> str:
-    """A page of ours: light, dark and print, without network or script."""
+    """An Errata page: light, dark and print, without network or script."""
     head = el(
         "head",
         el("meta", charset="utf-8"),

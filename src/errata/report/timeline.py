@@ -1,4 +1,4 @@
-"""Who did what over which digest, oldest first, out of the records of a run. Pure."""
+"""Timeline of a run from its records: who did what on which digest, oldest first. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _THRESHOLDS = "thresholds."
 
 @dataclass(frozen=True, slots=True)
 class TimelineEvent:
-    """One decision or deed; ``over`` is the digest that was decided on."""
+    """One decision or action; ``over`` is the digest it refers to."""
 
     at: str
     who: str
@@ -23,7 +23,7 @@ class TimelineEvent:
 
 
 def build_timeline(dossier: Dossier, folded: Callable[[Sequence[str]], str]) -> list[TimelineEvent]:
-    """Everything that people and workers did about this run as a whole."""
+    """Everything that people and workers did on this run as a whole."""
     run = dossier.run
     found = [TimelineEvent(run["planned_at"], run["requested_by"], "asked for it", run["manifest_digest"])]
     found += map(_event_from_approval, dossier.decisions["approvals"])
@@ -56,7 +56,7 @@ def _iterate_verdicts(dossier: Dossier) -> Iterator[TimelineEvent]:
 
 
 def _find_recorded_time(dossier: Dossier, action: str) -> str:
-    """When the audit recorded this of the run; a fact has no time of its own."""
+    """When the audit log recorded this action of the run; a run note has no time of its own."""
     own = (json.loads(line).get("content") for line in dossier.entries.splitlines() if action.encode() in line)
     found = [json.loads(content) for content in own if content is not None]
     return next((str(one["at"]) for one in found if one["action"] == action), "")
@@ -72,7 +72,7 @@ _STEPS = {
 
 
 def _iterate_steps(dossier: Dossier) -> Iterator[TimelineEvent]:
-    """Decisions about when and under which name; they stand in the audit alone, which is as it was hashed."""
+    """Decisions on publication timing and preview names, which only the hashed audit log holds."""
     told = {**dossier.people["names"], **dossier.people["texts"]}
     for line in dossier.entries.splitlines():
         content = json.loads(line).get("content")

@@ -1,4 +1,5 @@
-"""Print the command that starts a worker on a cluster: a run and a project in, one command line out.
+"""Build the command that starts a worker on a cluster, from a run and a project.
 
-``errata submit`` starts nothing. Pure except :mod:`errata.submit.application`, which the printed command runs there.
+``errata submit`` starts nothing. Pure except :mod:`errata.submit.application`, which the printed command runs on the
+cluster.
 """

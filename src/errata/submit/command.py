@@ -1,7 +1,7 @@
-"""A command as data, and as text for a shell. Pure.
+"""A command as data, and as shell text. Pure.
 
-Words hold what a program is given; ``${NAME}`` of a variable of the project stays open in the text, so that the shell
-that runs the command fills it in and the text can be kept.
+A reference ``${NAME}`` to a variable of the project is not expanded in the text: the shell that runs the command fills
+it in, so the text contains no secret and can be stored.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from errata.submit.job import PinnedJar
 
 
 class Placeholders:
-    """Placeholders handed out so far, with what belongs there."""
+    """Collects the placeholders in a command, each with its meaning."""
 
     def __init__(self) -> None:
         self.found: dict[str, str] = {}
 
     def fill(self, given: str | None, name: str, meaning: str) -> str:
-        """What was given, else ``<name>``, which is then listed."""
+        """The given value, or the placeholder ``<name>``, which is then recorded."""
         if given:
             return given
         self.found[f"<{name}>"] = meaning
@@ -30,13 +30,13 @@ class Placeholders:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command; ``lines`` are its words as they stand on lines of text."""
+    """One command; ``lines`` are its words, grouped into lines of text."""
 
     target: str
     run_id: str
     lines: tuple[tuple[str, ...], ...]
     workers: int
-    waits: bool  # whether it ends with the worker
+    waits: bool  # whether it runs until the worker ends
     blanks: tuple[tuple[str, str], ...]
     variables: tuple[str, ...]
     jars: tuple[PinnedJar, ...]
@@ -44,12 +44,12 @@ class Command:
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """The words, for a program to start."""
+        """All words of the command, to start it as a process."""
         return tuple(word for line in self.lines for word in line)
 
 
 def quoted(word: str, variables: Sequence[str] = ()) -> str:
-    """One word for a POSIX shell.
+    """Quote one word for a POSIX shell, leaving references to the variables open.
 
     >>> quoted("a b"), quoted("k=${PW}", ["PW"]), quoted("k=${HOME}", ["PW"])
     ("'a b'", 'k="${PW}"', "'k=${HOME}'")
@@ -61,7 +61,7 @@ def quoted(word: str, variables: Sequence[str] = ()) -> str:
 
 
 def render_script(command: Command) -> list[str]:
-    """The command as a shell script: to copy, or to keep; what is not the command is a comment."""
+    """The command as lines of a shell script, with placeholders, jars and notes as comments."""
     several = command.workers > 1
     lines = [f"for worker in $(seq {command.workers}); do"] if several else []
     lines += _render_command(command, " &" if several and command.waits else "")

@@ -1,4 +1,4 @@
-"""The AWS command line for EMR and EMR Serverless. Pure."""
+"""Build the AWS command line for EMR and EMR Serverless. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from errata.submit.spark import build_settings, build_submit_lines, build_yarn_e
 CommandLines = tuple[tuple[str, ...], ...]
 _PYTHON = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 _SERVERLESS_CORES = {"spark.executor.cores": "4"}
-"""EMR Serverless gives an executor four cores unless told otherwise; the cap must count with that."""
+"""EMR Serverless gives an executor four cores by default; the core cap must be computed with that."""
 
 
 def build_emr(job: WorkerJob, wishes: SubmitOptions, blanks: Placeholders, _mode: str) -> CommandLines:
@@ -39,7 +39,7 @@ def build_emr(job: WorkerJob, wishes: SubmitOptions, blanks: Placeholders, _mode
 
 
 def build_emr_serverless(job: WorkerJob, wishes: SubmitOptions, blanks: Placeholders, _mode: str) -> CommandLines:
-    """A job run of an application; settings travel as JSON, so that no value needs quoting twice."""
+    """A job run of an application; settings are passed as JSON, so that no value needs quoting twice."""
     places = locate_archives(job, wishes, blanks, _fill_location(wishes, blanks))
     properties = build_settings(replace(job, conf=_SERVERLESS_CORES | dict(job.conf)), places, "yarn")
     for name in job.variables:
@@ -63,7 +63,7 @@ def build_emr_serverless(job: WorkerJob, wishes: SubmitOptions, blanks: Placehol
         ("--execution-role-arn", role),
         ("--name", job.name),
         ("--tags", f"errata-run={job.run_id},errata-project={job.project}"),
-        # twelve hours is the default, and a worker that is started again loses nothing
+        # no timeout instead of the default of twelve hours; retries are safe, because a restarted worker loses nothing
         ("--execution-timeout-minutes", "0"),
         ("--retry-policy", "maxAttempts=3"),
         ("--job-driver", _json({"sparkSubmit": driver})),

@@ -1,7 +1,7 @@
-"""One worker of one run, as every cluster needs to know it. Pure.
+"""One worker of one run, described independently of the cluster. Pure.
 
-A job holds no secret: settings whose value came from the environment are left out by name, and the variables
-themselves travel as references. The ledger's address is not in it either.
+A job contains no secret: settings whose value comes from the environment are withheld, and the variables themselves are
+passed as references. The ledger's address is not in it either.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from errata.errors import UsageError
 from errata.model.product import Project
 
-# the builders say these themselves
+# the builders for each cluster set these themselves
 _SET_BY_BUILDERS = frozenset({"spark.master", "spark.jars", "spark.app.name", "spark.submit.deployMode"})
 
 
@@ -27,16 +27,16 @@ class PinnedJar:
 
 @dataclass(frozen=True, slots=True)
 class LocalMachine:
-    """The machine on which the command is printed."""
+    """Paths on the machine on which the command is printed."""
 
     python: str
     application: str  # errata/submit/application.py
-    jars: str  # the directory of the verified jars
+    jars: str  # directory of the verified jars
 
 
 @dataclass(frozen=True, slots=True)
 class SubmitOptions:
-    """What the person asked for; None leaves a placeholder or the target's default."""
+    """Options given by the user; None leaves a placeholder or the target's default."""
 
     workers: int = 1
     parallel: int = 2
@@ -62,25 +62,25 @@ class WorkerJob:
     project: str
     root: str
     person: str
-    master: str  # of errata.yaml
+    master: str  # from errata.yaml
     conf: Mapping[str, str]
     jars: tuple[PinnedJar, ...]
     here: LocalMachine
     state: str = "approved"
-    own_jars: tuple[str, ...] = ()  # ``spark.jars`` of errata.yaml
+    own_jars: tuple[str, ...] = ()  # ``spark.jars`` from errata.yaml
     cores: int | None = None
     variables: tuple[str, ...] = ()  # environment variables that the project files read
     withheld: Mapping[str, str] = field(default_factory=dict)  # setting → the text with ${NAME}
-    only_here: tuple[str, ...] = ()  # databases that no other machine can see
-    paths_here: tuple[str, ...] = ()  # local paths of data
+    only_here: tuple[str, ...] = ()  # databases that other machines cannot reach
+    paths_here: tuple[str, ...] = ()  # data on local paths
 
     @property
     def name(self) -> str:
-        """Of the Spark application."""
+        """Name of the Spark application."""
         return f"errata {self.run_id}"
 
     def arguments(self, root: str, parallel: int) -> tuple[str, ...]:
-        """Of ``application.py``: the worker."""
+        """Arguments with which ``application.py`` starts the worker."""
         return ("-C", root, "--as", self.person, "run", self.run_id, "--parallel", str(parallel))
 
 
@@ -93,7 +93,7 @@ def build_job(
     *,
     state: str = "approved",
 ) -> WorkerJob:
-    """The job of a sealed run; the project gives settings and limits, the manifest the jars."""
+    """Build the job of a sealed run; settings and limits come from the project, jars from the manifest."""
     product = project.products.get(manifest["product"])
     if product is None:
         raise UsageError(

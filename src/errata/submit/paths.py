@@ -1,7 +1,7 @@
-"""Where a cluster finds what a worker needs: the entry file, the Python environment, the project, the jars. Pure.
+"""Locate what a worker needs on a cluster: the entry file, the Python environment, the project, the jars. Pure.
 
-A driver that runs here (client mode) uses what is here; only executors are sent things. A driver that runs in the
-cluster gets archives, unpacked in its working directory under fixed names, or finds everything in its image.
+In client mode the driver uses local files, and only executors are sent files. In cluster mode the driver gets archives,
+unpacked in its working directory under fixed names, or finds everything in its image.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ ENVIRONMENT, PROJECT = "environment", "project"
 
 @dataclass(frozen=True, slots=True)
 class SubmitPaths:
-    """Files as ``spark-submit`` is told of them."""
+    """Paths passed to ``spark-submit``."""
 
     application: str
-    root: str  # the project, for ``-C``
+    root: str  # the project directory, for ``-C``
     jars: tuple[str, ...]
-    python: str  # of executors
+    python: str  # for executors
     driver_python: str
     archives: tuple[str, ...] = ()
 
 
 def locate_locally(job: WorkerJob, wishes: SubmitOptions) -> SubmitPaths:
-    """Client mode: the driver is a process of this machine."""
+    """Client mode: the driver is a process on this machine."""
     archives = (f"{wishes.env}#{ENVIRONMENT}",) if wishes.env else ()
     python = f"./{ENVIRONMENT}/bin/python" if wishes.env else job.here.python
     jars = (*(f"{job.here.jars}/{jar.name}" for jar in job.jars), *job.own_jars)
@@ -35,7 +35,7 @@ def locate_locally(job: WorkerJob, wishes: SubmitOptions) -> SubmitPaths:
 
 
 def locate_archives(job: WorkerJob, wishes: SubmitOptions, blanks: Placeholders, at: str | None) -> SubmitPaths:
-    """Cluster mode with archives; below ``at`` if that is given, else uploaded from here."""
+    """Cluster mode with archives, located below ``at`` or uploaded from this machine."""
     env = wishes.env or (at and f"{at}/{ENVIRONMENT}.tar.gz")
     project = wishes.project or (at and f"{at}/{PROJECT}.tar.gz")
     env = blanks.fill(env, "environment.tar.gz", "the packed Python environment, Errata in it (--env)")
@@ -49,7 +49,7 @@ def locate_archives(job: WorkerJob, wishes: SubmitOptions, blanks: Placeholders,
 
 
 def locate_in_image(job: WorkerJob, at: str) -> SubmitPaths:
-    """Cluster mode with an image that holds everything below one directory."""
+    """Cluster mode with an image that contains everything below one directory."""
     place = f"local://{at}"
     jars = (*(f"{place}/jars/{jar.name}" for jar in job.jars), *job.own_jars)
     python = f"{at}/{ENVIRONMENT}/bin/python"

@@ -1,4 +1,4 @@
-"""``spark-submit`` for standalone clusters, YARN and Kubernetes. Pure."""
+"""Build ``spark-submit`` for standalone clusters, YARN and Kubernetes. Pure."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ CommandLines = tuple[tuple[str, ...], ...]
 _IMAGE_ROOT = "/opt/errata"
 _MAX_LABEL = 63
 _REDACTION_REGEX = "(?i)secret|password|token|access[.]?key|appMasterEnv"
-"""Spark's own expression, and the variables that travel to YARN as settings: the Spark UI shows neither."""
+"""Spark's default expression plus the variables passed to YARN as settings, so that the Spark UI hides them."""
 
 
 def build_standalone(job: WorkerJob, wishes: SubmitOptions, blanks: Placeholders, _mode: str) -> CommandLines:
-    """The driver runs here; Spark's own cluster manager takes no Python driver."""
+    """The driver runs on this machine, because a standalone cluster does not run Python drivers."""
     master = _choose_master(job, wishes, blanks, "standalone", "spark://host:7077", "the standalone master")
     places = locate_locally(job, wishes)
     return _build_spark_submit(job, wishes, places, master, "client", build_settings(job, places, "standalone"))
 
 
 def build_yarn(job: WorkerJob, wishes: SubmitOptions, blanks: Placeholders, mode: str) -> CommandLines:
-    """The driver runs in the application master, or here."""
+    """The driver runs in the application master, or on this machine in client mode."""
     tags = {"spark.yarn.tags": f"errata,{job.run_id}"}
     if mode == "client":
         places = locate_locally(job, wishes)
@@ -36,13 +36,13 @@ def build_yarn(job: WorkerJob, wishes: SubmitOptions, blanks: Placeholders, mode
 
 
 def build_yarn_env(job: WorkerJob) -> dict[str, str]:
-    """The project's variables for the driver in the application master; references, for a shell to fill in."""
+    """The project's variables for the driver in the application master, as references that the shell fills in."""
     found = {f"spark.yarn.appMasterEnv.{name}": f"${{{name}}}" for name in job.variables}
     return found | ({"spark.redaction.regex": _REDACTION_REGEX} if found else {})
 
 
 def build_kubernetes(job: WorkerJob, wishes: SubmitOptions, blanks: Placeholders, mode: str) -> CommandLines:
-    """The driver runs in a pod that has everything in its image, or gets archives; or here."""
+    """The driver runs in a pod, with everything in its image or in archives, or on this machine in client mode."""
     master = _choose_master(job, wishes, blanks, "kubernetes", "k8s://https://host:6443", "the API server")
     label = job.run_id[:_MAX_LABEL].rstrip("-._")
     own = {
@@ -70,7 +70,7 @@ def build_kubernetes(job: WorkerJob, wishes: SubmitOptions, blanks: Placeholders
 def build_settings(
     job: WorkerJob, places: SubmitPaths, kind: str, own: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Spark settings of one worker: Python, the project's own, the cap, and what the target adds."""
+    """Spark settings of one worker: Python, the project's settings, the core cap, and the target's own settings."""
     python = {"spark.pyspark.python": places.python, "spark.pyspark.driver.python": places.driver_python}
     return {**python, **job.conf, **build_core_settings(kind, job.cores, job.conf), **(own or {})}
 
@@ -78,7 +78,7 @@ def build_settings(
 def build_submit_lines(
     job: WorkerJob, wishes: SubmitOptions, places: SubmitPaths, conf: Mapping[str, str]
 ) -> CommandLines:
-    """What follows master and deploy mode: name, files, settings, the entry file and its arguments."""
+    """The arguments after master and deploy mode: name, files, settings, the entry file and its arguments."""
     archives = (("--archives", ",".join(places.archives)),) if places.archives else ()
     return (
         ("--name", job.name),
@@ -100,6 +100,6 @@ def _build_spark_submit(
 def _choose_master(
     job: WorkerJob, wishes: SubmitOptions, blanks: Placeholders, kind: str, example: str, meaning: str
 ) -> str:
-    """The one that was asked for, else the project's if it is of this kind."""
+    """The requested master, or the project's if it is of this kind, or a placeholder."""
     own = job.master if classify_master(job.master) == kind else None
     return blanks.fill(wishes.master or own, example, f"{meaning} (--master)")

@@ -1,4 +1,4 @@
-"""Which clusters there are, what each can and cannot do, and the command for it. Pure."""
+"""The supported kinds of clusters with their capabilities, and the command for each. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ClusterTarget:
 
     builder: Builder
     modes: tuple[str, ...]  # the first is the default
-    waits: bool  # whether the command ends with the worker
+    waits: bool  # whether the command runs until the worker ends
     guide: str
     advice: tuple[str, ...] = ()
 
@@ -50,7 +50,7 @@ TARGETS = {
 
 
 def build_command(target: str, job: WorkerJob, wishes: SubmitOptions) -> Command:
-    """The command that starts one worker of the job on this kind of cluster."""
+    """Build the command that starts the job's workers on this kind of cluster."""
     if target not in TARGETS:
         raise UsageError(f"target {target!r} was refused; expected one of {', '.join(TARGETS)}")
     chosen = TARGETS[target]

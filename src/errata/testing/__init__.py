@@ -1,5 +1,4 @@
-"""For tests of projects and of Errata itself: named failpoints that stop, kill or delay a command,
-and a list of suppressed subjects.
+"""Helpers for tests of projects and of Errata: failpoints that stop, kill or delay a command, and fake suppressions.
 
 >>> with arm("publish.before_commit", lambda: None):
 ...     pass

@@ -1,8 +1,7 @@
-"""Text from elsewhere, made harmless where people see it, and held to one line where people give it. Pure.
+"""Escape untrusted text before people see it, and require single lines of user input. Pure.
 
-A value of a row, a column name or a reason may hold what a terminal obeys (escape sequences), what turns a line around
-(bidirectional controls) or what ends it. Wherever text is shown, such characters are written out: ``\\x1b``,
-``\\u202e``. Nothing else is touched, so what is shown can still be told from what was meant.
+A row value, a column name or a reason may contain terminal escape sequences, bidirectional controls or line breaks.
+Wherever text is shown, such characters are written out: ``\\x1b``, ``\\u202e``. All other characters stay the same.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ from errata.errors import UsageError
 from errata.text.secrets import classify_secret
 
 MAX_LINE = 2_000
-"""Characters of a reason, a note, a why."""
+"""Most characters of a reason, a note or a why."""
 
-# controls, formats, surrogates, private use, unassigned, line and paragraph separators
+# control, format, surrogate, private use and unassigned characters, line and paragraph separators
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_JOINERS = "\u200c\u200d"  # scripts and emoji are written with them
+_JOINERS = "\u200c\u200d"  # needed by some scripts and by emoji
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _ORDINARY = re.compile(r"[ -~]*")
 
 
 def escape_text(text: str) -> str:
-    r"""One line in which nothing is obeyed and nothing is invisible.
+    r"""One line without control sequences or invisible characters.
 
     >>> escape_text("a\x1b[2Jb\ncaf\u00e9 \u202ef")
     'a\\x1b[2Jb\\ncafé \\u202ef'
@@ -35,7 +34,7 @@ def escape_text(text: str) -> str:
 
 
 def escape_json(text: str) -> str:
-    r"""JSON text whose strings hold no such character raw; what it means stays the same.
+    r"""JSON text with such characters escaped inside its strings; its meaning is unchanged.
 
     >>> escape_json('{"a": "\u202e\x9b"}')
     '{"a": "\\u202e\\u009b"}'
@@ -48,12 +47,12 @@ def escape_json(text: str) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Whether text shows as it is."""
+    """Whether text needs no escaping."""
     return _ORDINARY.fullmatch(text) is not None or not any(map(_is_hidden, text))
 
 
 def require_one_line(what: str, text: str, most: int = MAX_LINE) -> str:
-    """What a person gave as one line of text, in composed form; anything else is refused.
+    """User input as one line of text in composed form; anything else is refused.
 
     >>> require_one_line("--reason", " FX inverted ")
     'FX inverted'
@@ -96,6 +95,6 @@ def _escape_code(code: int) -> str:
 
 
 def _escape_utf16(character: str) -> str:
-    """As JSON escapes it: by UTF-16 unit."""
+    """Escape as in JSON, by UTF-16 unit."""
     pairs = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{pairs[n : n + 4]}" for n in range(0, len(pairs), 4))

@@ -1,4 +1,4 @@
-"""Numbers, sizes, durations and times as people read them. Pure."""
+"""Format numbers, sizes, durations and times for people. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SCALES = ((Decimal(10) ** 12, "T"), (Decimal(10) ** 9, "G"), (Decimal(10) ** 6,
 
 
 def format_exact(number: int) -> str:
-    """Every digit.
+    """A number with every digit.
 
     >>> format_exact(2204113)
     '2,204,113'
@@ -20,7 +20,7 @@ def format_exact(number: int) -> str:
 
 
 def format_count(number: int) -> str:
-    """A count at a glance.
+    """A rounded count.
 
     >>> format_count(9_000_000), format_count(640_000), format_count(1_234)
     ('9.0 M', '640 k', '1,234')
@@ -74,7 +74,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_clock(seconds: float) -> str:
-    """A running time.
+    """Elapsed time.
 
     >>> format_clock(42), format_clock(3661)
     ('0:42', '1:01:01')
@@ -85,7 +85,7 @@ def format_clock(seconds: float) -> str:
 
 
 def format_money(usd: str) -> str:
-    """Dollars and cents; what is not a number stays as it is.
+    """Dollars and cents; text that is not a number is returned as it is.
 
     >>> format_money("0.0042"), format_money("1234.5")
     ('$0.00', '$1,234.50')
@@ -104,7 +104,7 @@ def format_moment(instant: str) -> str:
 
 
 def format_percent(part: float, whole: float) -> str:
-    """A share; what is not nothing never reads as nothing, nor what is not all as all.
+    """A share; a share above zero never shows as 0 %, nor one below the whole as 100 %.
 
     >>> format_percent(1, 3), format_percent(1, 0), format_percent(1, 5000), format_percent(4999, 5000)
     ('33.3 %', '–', '< 0.1 %', '> 99.9 %')
@@ -116,7 +116,7 @@ def format_percent(part: float, whole: float) -> str:
 
 
 def format_signed_percent(percentage: Decimal | str) -> str:
-    """How far something moved.
+    """A signed change in percent.
 
     >>> format_signed_percent("-11.2041"), format_signed_percent(Decimal("0.02")), format_signed_percent("inf")
     ('−11.2 %', '+0.02 %', 'inf %')
@@ -124,13 +124,13 @@ def format_signed_percent(percentage: Decimal | str) -> str:
     number = _parse_decimal(str(percentage))
     if number is None:
         return f"{percentage} %"
-    # one place, unless that would read as no movement
+    # one decimal place, unless that would show as no movement
     places = next((n for n in (1, 2, 4) if round(number, n)), 1)
     return f"{number:+.{places}f} %".replace("-", _MINUS)
 
 
 def format_value(given: object) -> str:
-    """One cell: numbers with separators and every digit, absence as ``null``.
+    """A table cell: numbers with separators and every digit, None as ``null``.
 
     >>> format_value("1204.11"), format_value(None), format_value("A-10033"), format_value(-3), format_value("0012")
     ('1,204.11', 'null', 'A-10033', '−3', '0012')
@@ -145,7 +145,7 @@ def format_value(given: object) -> str:
 
 
 def format_verbatim(given: object) -> str:
-    """One cell of a key, every character as it is, so that it can be asked for again; absence as ``null``.
+    """A key cell with every character unchanged, so that it can be used in a query; None as ``null``.
 
     >>> format_verbatim("10033"), format_verbatim(-3), format_verbatim(None), format_verbatim(True)
     ('10033', '-3', 'null', 'true')
@@ -156,7 +156,7 @@ def format_verbatim(given: object) -> str:
 
 
 def format_totals(before: str, after: str) -> tuple[str, str]:
-    """Two totals at a glance, and in full when the glance would hide that they differ.
+    """Two totals, rounded unless rounding would hide that they differ.
 
     >>> format_totals("41200000.00", "38870000")
     ('41.20 M', '38.87 M')
@@ -171,7 +171,7 @@ def format_totals(before: str, after: str) -> tuple[str, str]:
 
 
 def format_short(number: Decimal) -> str:
-    """An amount for an axis or a tile.
+    """A short amount for an axis or a tile.
 
     >>> tuple(format_short(Decimal(number)) for number in ("41200000", "-1250.50", "950000", "0.92604"))
     ('41.2 M', '−1,250.5', '950 k', '0.926')
@@ -198,7 +198,7 @@ def _format_scaled(number: Decimal) -> str:
 
 def _is_plain_number(text: str) -> bool:
     digits = text.removeprefix("-")
-    # 0012 and 1e5 are names more often than numbers; digits of other scripts are another value
+    # 0012 and 1e5 are more often names than numbers; digits of other scripts are a different value
     is_number = digits.isascii() and digits.replace(".", "", 1).isdecimal()
     return is_number and not (len(digits) > 1 and digits[0] == "0" and digits[1] != ".")
 

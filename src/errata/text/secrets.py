@@ -1,6 +1,6 @@
-"""What gives a secret away: the name it goes by, an address with a password in it, a text that looks like one. Pure.
+"""Detect secrets: by the name of a setting, by a password in a URL, or by the look of the text. Pure.
 
-None of this can find every secret; it catches what people paste by mistake into places that are kept and shown.
+This cannot find every secret; it catches those pasted by mistake into text that is stored and shown.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _WORDS = re.compile(r"[A-Za-z0-9+/=_-]{20,}")
 _SEPARATORS = re.compile(r"[+/=_-]")
 _LEAST = 20
 _TOKEN = 16
-"""A user name of so many characters in an address is a token."""
+"""A user name in a URL with at least this many characters is a token."""
 _CHANGES = 0.45
-"""Random letters and digits change between upper case, lower case and digits at 6 of 10 places, names at 2 or 3."""
+"""Random letters and digits switch between upper case, lower case and digits at 6 of 10 places, names at 2 or 3."""
 
 
 def is_secret_name(key: str) -> bool:
@@ -51,7 +51,7 @@ def is_secret_name(key: str) -> bool:
 
 
 def holds_secret(key: str) -> bool:
-    """Whether the value itself must be a secret, and not something about one.
+    """Whether the value itself must be a secret, rather than something about a secret.
 
     >>> [holds_secret(key) for key in ("db_password", "fs.s3a.secret.key", "aws.credentials.provider", "tokenizer")]
     [True, True, False, False]
@@ -60,7 +60,7 @@ def holds_secret(key: str) -> bool:
 
 
 def find_passwords(text: str) -> tuple[str, ...]:
-    """The passwords in an address, as they are written there and as they are meant.
+    """Passwords in a URL, both as written and decoded.
 
     >>> find_passwords("postgresql://errata:s%40lt@db/x"), find_passwords("sqlite:///ledger.db")
     (('s%40lt', 's@lt'), ())
@@ -71,7 +71,7 @@ def find_passwords(text: str) -> tuple[str, ...]:
 
 
 def list_spellings(secret: str) -> tuple[str, ...]:
-    """A secret as it may come out: itself, in JSON, in an address, on a page.
+    """Forms in which a secret may appear: plain, in JSON, in a URL, in HTML.
 
     >>> list_spellings('a"b'), list_spellings("plain")
     (('a"b', 'a\\\\"b', 'a%22b', 'a&quot;b'), ('plain',))
@@ -82,7 +82,7 @@ def list_spellings(secret: str) -> tuple[str, ...]:
 
 
 def hide_passwords(text: str) -> str:
-    """Text in which no address has a password or a token; a user alone stays.
+    """Text without passwords and tokens in URLs; a user name alone stays.
 
     >>> hide_passwords("cannot reach postgresql://errata:pw@db/x?sslmode=require&password=pw")
     'cannot reach postgresql://…@db/x?sslmode=require&password=…'
@@ -98,9 +98,9 @@ def _hide_user_info(found: re.Match[str]) -> str:
 
 
 def classify_secret(text: str) -> str | None:
-    """What kind of secret a literal looks like, None when it looks like none.
+    """The kind of secret that a literal looks like, or None.
 
-    Digests in hexadecimal are no secrets; a name in camel case is not random.
+    Hexadecimal digests are not secrets, and camel-case names are not random.
 
     >>> classify_secret("AKIAIOSFODNN7EXAMPLE"), classify_secret("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")
     ('an AWS access key', 'a random token')

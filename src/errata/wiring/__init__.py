@@ -1,6 +1,7 @@
-"""Wiring: choose the adapter for every port. ``errata.open(project)`` gives a Client.
+"""Wiring: choose the adapter for every port. ``errata.open(project)`` returns a Client.
 
-Nothing is started here. Catalogs are opened when metadata is read, a JVM when a commit is made, Spark when rows are.
+Nothing is started here: catalogs are opened when metadata is read, a JVM when a commit is made, Spark when rows are
+computed.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def open_project(
     narrate: Callable[[str], None] | None = None,
     progress: Callable[[str, int, str], ProgressListener] | None = None,
 ) -> Client:
-    """A client of the project in this directory; ``spark`` uses the caller's session."""
+    """Open the project in this directory; ``spark`` is the caller's session, if Errata should use it."""
     from errata.project import load_project
 
     loaded = load_project(project)
@@ -54,7 +55,7 @@ def open_project(
 
 
 def _build_key_loader(project: Project) -> Callable[[], bytes] | None:
-    """The key that wraps those of people, read when the first of them is needed."""
+    """A loader for the key that wraps people's keys; it is read when first needed. None if none is configured."""
     setting = project.evidence.subject_key
     if setting is None:
         return None
@@ -70,19 +71,19 @@ def _build_key_loader(project: Project) -> Callable[[], bytes] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Tools:
-    """Questions about the project itself."""
+    """The commands about the project itself: doctor, check, adopt."""
 
     workspace: Workspace
     engines: ProjectEngines
 
     def doctor(self, *, deep: bool) -> tuple[DoctorCheck, ...]:
-        """Java, jars, catalogs, ledger, guards."""
+        """Check Java, jars, catalogs, ledger and guards."""
         from errata.wiring.doctor import run_checks
 
         return run_checks(self.workspace, self.engines, deep=deep)
 
     def check(self) -> tuple[FileProblem, ...]:
-        """The project files against the transforms and the tables."""
+        """Check the project files against the transforms and the tables."""
         from errata.project.check import check_project
         from errata.wiring.rule_check import find_ref_problems, find_rule_problems
 
@@ -93,7 +94,7 @@ class _Tools:
         return (*found, *(problem for problem in more if (problem.file, problem.key) not in said))
 
     def adopt(self, table: str) -> str:
-        """A product file drafted from an existing table."""
+        """Draft a product file from an existing table."""
         from errata.project.adopt import draft_product
 
         return draft_product(self.engines.tables.describe(table))
@@ -104,7 +105,7 @@ def _print_line(text: str) -> None:
 
 
 class _NoProgress:
-    """Nobody watches."""
+    """A progress listener that shows nothing."""
 
     def __init__(self, run_id: str, partitions: int, unit: str) -> None:
         pass
@@ -113,7 +114,7 @@ class _NoProgress:
         """A chunk was adopted."""
 
     def show(self, chunk_id: str, text: str | None) -> None:
-        """What a chunk is doing."""
+        """A chunk's status changed."""
 
     def close(self) -> None:
-        """The worker stops."""
+        """The worker stopped."""

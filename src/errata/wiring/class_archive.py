@@ -1,4 +1,4 @@
-"""The class archive of this machine, beside the jars it is made of."""
+"""Build this machine's class archive, next to the jars it is built from."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from errata.jars import default_cache_dir, list_jars, load_jar_groups, require_j
 
 
 def prepare_archive(*more: str) -> Path:
-    """Make the archive of ``spark`` and these groups unless it is there; answers where it is.
+    """Build the archive for ``spark`` and these jar groups if it does not exist; returns its path.
 
-    Raises ``SetupError`` when it cannot be made.
+    Raises ``SetupError`` if it cannot be built.
     """
     from errata.engines.spark.runtime.class_archive import build_archive
 
-    # in the order in which a project takes them: an archive holds for one class path
+    # in the order that projects use, because an archive is valid for one class path only
     wanted = [name for name in load_jar_groups() if name == "spark" or name in more]
     return build_archive(default_cache_dir(), require_jars(jars=list_jars(*wanted)))

@@ -1,4 +1,4 @@
-"""Doctor: is everything there that a correction will need? Changes nothing but, if asked to, a table of its own."""
+"""`errata doctor`: check everything that a correction needs. Read-only, except for the temporary table of ``deep``."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 _MAX_SHOWN = 3
 _CATALOG_HINT = "check catalogs and storage in errata.yaml, and that the catalog can be reached from here"
 _MAX_SHOWN = 3
-"""Refs of other ledgers that are named."""
+"""Maximum number of missing files, or of refs of other ledgers, to list."""
 
 
 def run_checks(workspace: Workspace, engines: ProjectEngines, *, deep: bool = False) -> tuple[DoctorCheck, ...]:
-    """Every check, whatever the others found.
+    """Run every check, even if others failed.
 
-    ``deep`` starts a JVM to ask the catalogs from Java as well, and tries branches and tags on a throw-away table.
+    ``deep`` starts a JVM to reach the catalogs from Java as well, and tries branches and tags on a temporary table.
     """
     project = workspace.project
-    # drivers quote addresses, and these may hold a password
+    # drivers quote addresses, which may contain a password
     return tuple(
         replace(check, found=hide_passwords(project.redact(check.found)), hint=project.redact(check.hint))
         for check in _iterate_checks(workspace, engines, deep=deep)
@@ -70,7 +70,7 @@ def _iterate_checks(workspace: Workspace, engines: ProjectEngines, *, deep: bool
 
 
 def _check_hazard(ledger: Ledger, engines: ProjectEngines, hazard: HazardRecord) -> Iterator[DoctorCheck]:
-    """The guard that files of a rollback depend on, and whether every file of their partitions is there."""
+    """Check the guard that a rollback's files depend on, and that every file of its partitions exists."""
     present = GUARD in engines.pins.refs(hazard.table)
     yield DoctorCheck(
         f"guard {hazard.table}",
@@ -135,7 +135,7 @@ def _describe_java_catalog(catalog: Catalog, engines: ProjectEngines) -> str:
 
 
 def _probe_refs(project: Project, catalog: Catalog, engines: ProjectEngines) -> DoctorCheck:
-    """Branches, tags and register_table, tried on a table that is dropped again."""
+    """Try branches, tags and register_table on a temporary table."""
     from errata.engines.iceberg.catalogs import split_table
     from errata.engines.iceberg.metadata.catalog_probe import probe_catalog
 
@@ -166,7 +166,7 @@ def _check_constraints(ledger: Ledger) -> DoctorCheck:
 
 
 def _describe_enforcement(ledger: Ledger) -> str:
-    """A SQLite file has one owner; a server has roles, and workers need not be the one that owns the tables."""
+    """Describe how the ledger's rules are enforced; on PostgreSQL, warn if this role owns the tables."""
     could = ledger.owns_tables() and ledger.database().startswith("PostgreSQL")
     return "all enforced" + ("; this role owns the tables and could lift them: errata ledger roles" if could else "")
 
@@ -199,14 +199,14 @@ def _describe_table(engines: ProjectEngines, table: str) -> str:
 
 
 def _list_tables(project: Project) -> tuple[str, ...]:
-    """Every table that a run of this project may leave refs on, targets first."""
+    """Tables on which a run of this project may leave refs, targets first."""
     products = project.products.values()
     read = (source.table for product in products for source in product.inputs if source.table)
     return tuple(dict.fromkeys([*(product.target.table for product in products), *read]))
 
 
 def _describe_leftover_refs(workspace: Workspace, table: str) -> str:
-    """What ended runs left on a table, and what is not this ledger's; nothing is removed here."""
+    """Describe refs that finished runs left on a table and refs of other ledgers. Removes nothing."""
     from errata.publishing.sweep import find_leftovers, find_unknown_refs
 
     own = [ref for ref in workspace.engines.pins.refs(table) if ref.startswith(PREFIX)]
@@ -222,7 +222,7 @@ def _describe_leftover_refs(workspace: Workspace, table: str) -> str:
 
 
 def _check_main(ledger: Ledger, engines: ProjectEngines, table: str) -> Iterator[DoctorCheck]:
-    """Whether main holds what the ledger has accepted; nothing is said of a table without publications."""
+    """Check that main holds what the ledger has accepted; no check for a table without publications."""
     from errata.publishing.set_back import find_set_backs
 
     accepted = ledger.partitions.accepted(table)

@@ -1,4 +1,4 @@
-"""The adapters of one project, each made when first used: metadata, then a JVM, then Spark."""
+"""The adapters of one project, each created on first use: metadata first, a JVM or Spark only when needed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 class ProjectEngines:
-    """The adapters of one project, each made when first used."""
+    """The adapters of one project, each created on first use."""
 
     def __init__(self, project: Project, ledger: Ledger, spark: SparkSession | None = None) -> None:
         self._project = project
@@ -62,18 +62,18 @@ class ProjectEngines:
 
     @property
     def log(self) -> Path:
-        """Where Java and Spark talk."""
+        """Log file for the output of Java and Spark."""
         return Path(self._project.root) / ".errata" / "logs" / f"spark-{datetime.now(UTC):%Y%m%d}.log"
 
     @cached_property
     def catalogs(self) -> TableLoader:
-        """The catalogs without a JVM; what reads metadata shares them."""
+        """Catalogs without a JVM, shared by all metadata readers."""
         from errata.engines.iceberg.metadata.tables import TableLoader
 
         return TableLoader(self._project.catalogs)
 
     def close(self) -> None:
-        """Give back connections to catalogs; the JVM, if there is one, ends with the process."""
+        """Close the catalog connections; the JVM, if any, ends with the process."""
         self.catalogs.close()
 
     @cached_property
@@ -102,14 +102,14 @@ class ProjectEngines:
 
     @property
     def jars(self) -> tuple[Jar, ...]:
-        """The archives that this project's catalogs and places need."""
+        """The jars that this project's catalogs and storage need."""
         from errata.jars import find_required_groups, list_jars
 
         return list_jars(*find_required_groups(self._project))
 
     @property
     def inputs(self) -> InputReader:
-        """Inputs of either kind."""
+        """Inputs, tables or files."""
         return _InputRouter(self.metadata, self.sources)
 
     @cached_property
@@ -135,21 +135,21 @@ class ProjectEngines:
 
     @cached_property
     def outside(self) -> OutsideReader:
-        """What a candidate left alone, without a JVM."""
+        """Comparison of files outside a candidate's scope, without a JVM."""
         from errata.engines.iceberg.metadata.untouched import IcebergOutsideReader
 
         return IcebergOutsideReader(self.catalogs)
 
     @cached_property
     def quarantine(self) -> QuarantineTable:
-        """Rows that runs set aside, without a JVM."""
+        """Quarantine tables, without a JVM."""
         from errata.engines.iceberg.metadata.quarantine import IcebergQuarantine
 
         return IcebergQuarantine(self.catalogs)
 
     @cached_property
     def suppressions(self) -> Suppressions:
-        """Who may not become visible again; nobody where no product names subjects."""
+        """Suppression of erased subjects; empty if no product names subjects."""
         subjects: dict[str, tuple[str, ...]] = {}
         for product in self._project.products.values():
             known = subjects.get(product.target.table, ())
@@ -181,7 +181,7 @@ class ProjectEngines:
         return IcebergErasureList(self.catalogs, settings.table, key)
 
     def code(self, product: Product) -> tuple[Code, bytes]:
-        """The project's code as it is now."""
+        """The project's current code: its description, and the zip."""
         from errata._version import __version__
         from errata.project.code import compute_lock_digest, read_git_state, zip_code
 
@@ -204,7 +204,7 @@ class ProjectEngines:
 
     @cached_property
     def runtime(self) -> SparkRuntime:
-        """JVM and session."""
+        """The JVM and the Spark session, each started on first use."""
         from errata.engines.spark.runtime.jvm import class_path, is_submitted
         from errata.engines.spark.runtime.spark_session import SparkRuntime
         from errata.jars import require_jars
@@ -218,7 +218,7 @@ class ProjectEngines:
 
     @cached_property
     def java(self) -> JavaIceberg:
-        """Iceberg in the JVM."""
+        """Iceberg's Java API in the JVM."""
         from errata.engines.iceberg.commits.java import JavaIceberg
 
         return JavaIceberg(self.runtime.gateway, self._project.catalogs, self.runtime.hadoop)
@@ -232,46 +232,46 @@ class ProjectEngines:
 
     @cached_property
     def publishing(self) -> IcebergPublishing:
-        """Publications and their undo."""
+        """Publications and their undo branches."""
         from errata.engines.iceberg.commits.publish import IcebergPublishing
 
         return IcebergPublishing(self.java, lambda: self._rewriter)
 
     @cached_property
     def _files(self) -> SparkWriter:
-        """Files of data frames, committed by Errata."""
+        """Appends of data frames, committed by Errata."""
         from errata.engines.spark.write.append import SparkWriter
 
         return SparkWriter(self.java)
 
     @cached_property
     def _rewriter(self) -> SparkRewriter:
-        """Rows written anew, which few publications need."""
+        """Rewrites of rows, which few publications need."""
         from errata.engines.spark.write.rewrite import SparkRewriter
 
         return SparkRewriter(self.runtime, self._files)
 
     @cached_property
     def beside(self) -> IcebergSideTables:
-        """Tables beside targets."""
+        """Commits to side tables."""
         from errata.engines.iceberg.commits.side_tables import IcebergSideTables
 
         return IcebergSideTables(self.java)
 
     @cached_property
     def writer(self) -> SparkSideTables:
-        """Rows of tables beside targets."""
+        """Writes of rows to side tables."""
         from errata.engines.spark.write.side_tables import SparkSideTables
 
         return SparkSideTables(self.runtime, self._files)
 
     def hold_to(self, throttle: Throttle) -> None:
-        """Cores and pool of the run at hand."""
+        """Use the cores and pool of the current run."""
         self.runtime.hold_to(throttle)
 
     @cached_property
     def chunks(self) -> SparkChunkEngine:
-        """Chunks on Spark."""
+        """Computation of chunks on Spark."""
         from errata.engines.spark.compute.chunks import SparkChunkEngine
 
         cache = _choose_code_cache(Path(self._project.root))
@@ -297,14 +297,14 @@ class ProjectEngines:
 
     @property
     def alarm(self) -> CommandAlarm:
-        """The command that is told of broken glass."""
+        """The break-glass alarm."""
         from errata.engines.hooks.alarm import CommandAlarm
 
         return CommandAlarm(Path(self._project.root), self._project.alarm)
 
     @property
     def content(self) -> _LazyContent:
-        """Content digests, when file lists cannot tell."""
+        """Content digests, for cases that file lists cannot decide."""
         return _LazyContent(self)
 
 
@@ -314,44 +314,44 @@ class _InputRouter:
     files: FileSource
 
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
-        """From the catalog or from the file listing."""
+        """Read a table input from the catalog, a file input from the file listing."""
         return (self.tables if source.table else self.files).read_input(source, grain, partitions)
 
 
 @dataclass(frozen=True, slots=True)
 class _LazyContent:
-    """Starts Spark only if it is ever asked."""
+    """Content digests; starts Spark only on the first call."""
 
     engines: ProjectEngines
 
     def content(
         self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], columns: Sequence[str]
     ) -> dict[str, str]:
-        """Row count and checksum, as the gate measures them."""
+        """Row count and checksums of each partition, as the gate measures them."""
         found = self.engines.measurer.checksums(target.table, snapshot_id, target, partitions, columns)
         return {name: f"{digest.rows}:{digest.a}:{digest.b}" for name, digest in found.items()}
 
     def filled(
         self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], columns: Mapping[str, str | None]
     ) -> dict[str, tuple[str, ...]]:
-        """Read from these columns alone."""
+        """Columns that differ from their default, by partition; reads only these columns."""
         return self.engines.measurer.filled(target.table, snapshot_id, target, partitions, columns)
 
 
 class _NoSuppressions:
-    """An empty list of suppressed subjects."""
+    """Suppressions for a project in which no product names subjects."""
 
     def watermark(self, _table: str) -> str:
-        """There is no list."""
+        """Empty: there is no list."""
         return ""
 
     def held(self, _table: str, _target: TargetPin, _snapshots: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-        """Nobody is on it."""
+        """Empty: no subject is listed."""
         return ()
 
 
 def _choose_code_cache(root: Path) -> Path:
-    """Beside the project; elsewhere when that cannot be written, as where a cluster unpacked an archive."""
+    """The cache in the project, or a temporary directory if that is read-only, as in a cluster's unpacked archive."""
     own = root / ".errata" / "cache"
     there = next(place for place in (own, *own.parents) if place.exists())
     return own if os.access(there, os.W_OK) else Path(tempfile.mkdtemp(prefix="errata-code-"))

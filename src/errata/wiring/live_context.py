@@ -1,4 +1,4 @@
-"""The daily job's context: the same transform, the same config, mode LIVE; no run and no ledger write."""
+"""Context for the daily live job: the same transform and config in mode LIVE, without a run or a ledger write."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from errata.project import load_project
 def live_context(
     project: str, product: str, interval: tuple[str, str], quarantine: Callable[[Any, str], None] | None = None
 ) -> Context:
-    """What a governed run would tell the transform, for partitions ``[interval[0], interval[1])``.
+    """The context that a governed run would pass to the transform, for partitions ``[interval[0], interval[1])``.
 
-    ``quarantine`` receives a frame of rows and the reason whenever the transform sets rows aside.
+    ``quarantine`` is called with a frame of rows and the reason whenever the transform quarantines rows.
     """
     loaded = load_project(project)
     found = loaded.products.get(product)

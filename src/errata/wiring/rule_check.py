@@ -1,4 +1,4 @@
-"""``errata check`` for rules and catalogs: each rule against the tables it speaks about. Reads metadata only."""
+"""`errata check` for rules and catalogs: check each rule against the tables it uses. Reads metadata only."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from errata.project.problems import ProjectProblem
 
 
 def find_ref_problems(project: Project, pins: TagKeeper) -> Iterator[ProjectProblem]:
-    """Targets whose catalog keeps no branches and tags, as far as reading can tell."""
+    """Targets whose catalog does not keep branches and tags, as far as this shows without writing."""
     for product in project.products.values():
         try:
             problem = find_refs_problem(pins, product.target.table)
-        except ErrataError:  # a table that cannot be read is for others to report
+        except ErrataError:  # another check reports tables that cannot be read
             continue
         if problem:
             report = open_report(project, product.path)
@@ -29,7 +29,7 @@ def find_ref_problems(project: Project, pins: TagKeeper) -> Iterator[ProjectProb
 
 
 def find_rule_problems(project: Project, tables: TableReader) -> tuple[ProjectProblem, ...]:
-    """What cannot be measured, by line; a table that cannot be described is for others to report."""
+    """Rules that cannot be measured, with their line; another check reports tables that cannot be read."""
     return tuple(
         problem for product in project.products.values() for problem in _find_product_problems(project, product, tables)
     )
@@ -52,7 +52,7 @@ def _find_product_problems(project: Project, product: Product, tables: TableRead
 
 
 def _find_merge_problems(project: Project, product: Product, columns: Mapping[str, str]) -> Iterator[ProjectProblem]:
-    """A version that rows cannot be compared by, a condition that cannot be asked."""
+    """A merge version that is not a column of the target, or an invalid delete condition."""
     merge = product.publish.merge
     told: dict[str, str] = {}
     if merge and merge.version and merge.version not in columns:

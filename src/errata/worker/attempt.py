@@ -1,8 +1,8 @@
-"""One attempt at one chunk, from its claim to its adoption, with a heart of its own.
+"""One attempt at one chunk, from claim to adoption, with its own heartbeat.
 
-A chunk's output counts when the ledger adopts it: whatever an attempt appended before that is never looked at by
-anyone. A chunk's own failure is recorded and the others go on; a failure of the worker (no disk, no memory, no JVM)
-gives the chunk back and stops the worker.
+Output counts only once the ledger adopts it; what an attempt appended before that is never read. A failure of the
+chunk is recorded and the other chunks continue. Storage that refuses a write gives the chunk back, a dead JVM counts as
+a lost worker, and both stop this worker.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from errata.worker.retry import error_policy
 from errata.workspace import Workspace
 
 LEASE_SECONDS = float(os.environ.get("ERRATA_LEASE_SECONDS", "60"))
-"""How long a worker may be silent; it speaks four times as often."""
+"""Duration of the lease of an attempt; it is renewed every quarter of that time."""
 
 _WORKER_ERRORS = (StorageRefused, WorkerDied)
 
 
 @dataclass(frozen=True, slots=True)
 class RunJob:
-    """What all chunks of a run share."""
+    """What all attempts of this worker at a run share."""
 
     workspace: Workspace
     actor: Actor
@@ -51,13 +51,13 @@ class RunJob:
     manifest: Manifest
     parts: Mapping[str, bytes]
     progress: ProgressListener
-    attempts: int  # at one chunk, before it is quarantined
-    rebases: tuple[Rebase, ...] = ()  # what was pinned again since the plan
+    attempts: int  # failed attempts at one chunk before it is quarantined
+    rebases: tuple[Rebase, ...] = ()  # partitions pinned again since the plan
     stop: threading.Event = field(default_factory=threading.Event)
 
 
 def build_chunk_work(job: RunJob, attempt: AttemptRecord) -> ChunkWork:
-    """What an engine needs to know about this attempt."""
+    """Input of the engine for this attempt."""
     chunk = Chunk(attempt.chunk_id, attempt.partitions, 0, 0)
     earlier = _find_earlier_snapshots(job) if any(pin.own for pin in job.manifest.inputs) else {}
     pinned = apply_rebase(job.manifest, job.rebases, chunk.partitions)
@@ -71,7 +71,7 @@ def _find_earlier_snapshots(job: RunJob) -> dict[str, str]:
 
 
 def attempt_chunk(job: RunJob, attempt: AttemptRecord, work: ChunkWork) -> None:
-    """Compute, append, adopt; raises only what stops the whole worker."""
+    """Compute, append and adopt a chunk; raise only what must stop the whole worker."""
     shown = format_ranges(job.manifest.target.grain, work.chunk.partitions)
     job.progress.show(work.chunk.chunk_id, f"{shown}  running  {attempt.owner.name}  fence {attempt.fence}")
     heart = _Heartbeat(job, attempt, work)
@@ -117,7 +117,7 @@ def _stage_and_adopt(job: RunJob, attempt: AttemptRecord, work: ChunkWork) -> No
 def _record_failure(job: RunJob, attempt: AttemptRecord, error: ErrataError, *, was_taken: bool) -> None:
     ledger, actor = job.workspace.ledger, job.actor
     if job.stop.is_set() or isinstance(error, StorageRefused):
-        # not the chunk's fault
+        # not the chunk's fault, so it does not count as a failed attempt
         reason = error.code if isinstance(error, StorageRefused) else "interrupted"
         ledger.chunks.give_back(attempt, actor=actor, reason=reason)
     else:
@@ -138,7 +138,7 @@ def _record_failure(job: RunJob, attempt: AttemptRecord, error: ErrataError, *, 
             told = f"; {fate.why}" if fate.why else f"; again in {fate.wait_seconds:.0f} s" if fate.wait_seconds else ""
             job.workspace.narrate(f"chunk {attempt.chunk_id} failed: {error.message}{told}")
         except AttemptLost as lost:
-            # its jobs were stopped because another worker has the chunk now
+            # the lease ran out and another worker has the chunk, which made the heartbeat stop our jobs
             why = "its jobs were stopped" if was_taken else lost.message
             job.workspace.narrate(f"chunk {attempt.chunk_id} belongs to another worker now: {why}")
     if isinstance(error, _WORKER_ERRORS) and not job.stop.is_set():
@@ -153,7 +153,7 @@ def _stage_chunk(job: RunJob, work: ChunkWork) -> StagedOutput:
     except WorkerDied:
         raise
     except Exception:
-        # the write may have landed all the same; only the table knows
+        # the commit may have landed although the call failed; only the table knows
         staged = staging.find_attempt(target, work.attempt)
         if staged is None:
             raise
@@ -161,14 +161,14 @@ def _stage_chunk(job: RunJob, work: ChunkWork) -> StagedOutput:
         staged = staging.find_attempt(target, work.attempt)
     if staged is None:
         raise EngineError(f"attempt {work.attempt} left no snapshot on {target.table}")
-    # a file that changed while it was read fails the chunk as well
+    # again, because a source file may have changed while it was read
     chunks.check_sources(work)
     refuse_foreign_partitions(work, {file.partition or "unpartitioned" for file in staged.files})
     return staged
 
 
 def refuse_foreign_partitions(work: ChunkWork, found: Collection[str]) -> None:
-    """A chunk writes its own partitions and no other."""
+    """Refuse output in partitions that do not belong to the chunk."""
     target, owned = work.manifest.target, set(work.chunk.partitions)
     if foreign := sorted(set(found) - owned):
         raise ForeignPartition(
@@ -181,7 +181,7 @@ def refuse_foreign_partitions(work: ChunkWork, found: Collection[str]) -> None:
 
 
 class _Heartbeat:
-    """Keeps one lease alive from its own thread; stops the Spark jobs of an attempt that lost it."""
+    """Renews one lease from its own thread, and stops the Spark jobs of an attempt that lost it."""
 
     def __init__(self, job: RunJob, attempt: AttemptRecord, work: ChunkWork) -> None:
         self._job = job
@@ -204,7 +204,7 @@ class _Heartbeat:
                 if self._job.workspace.ledger.chunks.heartbeat(self._attempt, LEASE_SECONDS):
                     continue
             except EngineError:
-                # the ledger does not answer: the lease may run out, and then the ledger itself refuses the result
+                # keep computing: if the lease runs out meanwhile, the fence makes the ledger refuse the result
                 continue
             self.was_taken = True
             self._job.workspace.engines.chunks.cancel(self._work)

@@ -1,4 +1,4 @@
-"""What a run has cost so far beside what was estimated, and the hard stop at the cap of its plan."""
+"""Cost of a run so far against its estimate, and the hard stop at the cap of its plan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from errata.workspace import Workspace
 
 
 def core_seconds(attempts: Iterable[AttemptRecord], cores: int, now: str) -> float:
-    """Seconds in which each worker had a chunk in hand, times its cores: what a cluster charges for. Pure."""
+    """Core-seconds during which workers had at least one chunk running, which is what a cluster charges for. Pure."""
     spans: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for attempt in attempts:
         start, end = _to_timestamp(attempt.started_at), _to_timestamp(attempt.ended_at or now)
@@ -30,7 +30,7 @@ def core_seconds(attempts: Iterable[AttemptRecord], cores: int, now: str) -> flo
 def cost_view(
     workspace: Workspace, manifest: Manifest, attempts: Sequence[AttemptRecord], facts: Mapping[str, Mapping[str, Any]]
 ) -> CostView | None:
-    """Estimate and actual side by side; None before anything was computed."""
+    """Actual cost next to the estimate; None before the first attempt."""
     if not attempts:
         return None
     now = workspace.ledger.now()
@@ -70,9 +70,9 @@ def _to_timestamp(instant: str) -> float:
 
 
 def stop_at_cap(job: RunJob) -> None:
-    """Pause the run and raise when it has cost what its plan allows and would start more chunks.
+    """Pause the run and raise when it has reached its cost cap and chunks are still waiting.
 
-    A plan that set the rule aside goes on.
+    Does nothing for a plan without a cap, or with an override of the cost rule.
     """
     cap, price = job.manifest.limits.max_usd, job.workspace.project.core_hour_usd
     if cap is None or any(override.rule == "cost" for override in job.manifest.overrides):
@@ -94,7 +94,7 @@ def stop_at_cap(job: RunJob) -> None:
             run_id, RunState.PAUSED, actor=job.actor, action="cost.capped", body={"usd": spent, "cap": cap}
         )
     except StateRefused:
-        # paused by a worker that saw the same, or ended by someone: no chunk is taken either way
+        # another worker paused it for the same reason, or the run has ended: no chunk starts either way
         if ledger.runs.get(run_id).state is not RunState.PAUSED:
             return
     raise CostCapReached(

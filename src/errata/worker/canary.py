@@ -1,7 +1,7 @@
-"""The canary: a declared few partitions, computed and judged before the rest may start.
+"""The canary: a few partitions that are computed and judged before the rest of the run may start.
 
-Its files become a candidate like any other, measured and judged by the run's own rules. What blocks rejects the run;
-warnings are shown and decided at the gate of the whole run. What it took refines the estimate.
+Its files become a candidate like any other, measured and judged by the run's own rules. A blocking finding rejects the
+run; warnings are shown here and decided at the gate of the whole run. The time it took refines the estimate.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ REJECTED_FACT = "canary.rejected"
 
 
 def judge_canary(job: RunJob) -> bool:
-    """Judge a canary that is computed and not judged yet; False when there is none."""
+    """Judge the canary if it is computed and not judged yet; False when there is nothing to judge."""
     try:
         return _judge_computed_canary(job)
     except StateRefused:
-        # paused or ended by someone meanwhile, or judged by another worker: whoever asked looks again
+        # the run was paused or ended meanwhile, or another worker judged the canary: the caller reads the state again
         ledger, run_id = job.workspace.ledger, job.run.run_id
         if ledger.runs.get(run_id).state is RunState.RUNNING and CANARY_FACT not in ledger.facts.list(run_id):
             raise
@@ -67,6 +67,7 @@ def _judge_computed_canary(job: RunJob) -> bool:
         "usd": estimate.usd,
         "basis": estimate.basis,
     }
+    # this note lets the other chunks start; of several workers only the first to record it abandons the candidate
     _, already = workspace.ledger.facts.record(run.run_id, CANARY_FACT, fact, job.actor)
     if not already:
         workspace.ledger.candidates.abandon(run.run_id, candidate.n, job.actor, "the canary passed")
@@ -79,7 +80,7 @@ def _judge_computed_canary(job: RunJob) -> bool:
 
 
 def _narrow_manifest(manifest: Manifest, names: set[str]) -> Manifest:
-    """The run as if it had only these partitions; what is said of the run as a whole is judged on the whole."""
+    """The manifest limited to these partitions, without checks per run: those need the whole run."""
     return replace(
         manifest,
         partitions=tuple(name for name in manifest.partitions if name in names),
@@ -89,7 +90,7 @@ def _narrow_manifest(manifest: Manifest, names: set[str]) -> Manifest:
 
 
 def _reject_run(job: RunJob, verdict: Verdict, candidate: CandidateRecord, measured_count: int) -> None:
-    """End the run. The verdict is recorded first, so that every later worker can repeat it."""
+    """Reject the run. The verdict is recorded before the state changes, so that every later worker can report it."""
     workspace, run_id = job.workspace, job.run.run_id
     fact = {
         "snapshot_id": candidate.snapshot_id or "",
@@ -102,16 +103,16 @@ def _reject_run(job: RunJob, verdict: Verdict, candidate: CandidateRecord, measu
     try:
         workspace.ledger.runs.move(run_id, RunState.REJECTED, actor=job.actor, action="canary.rejected", body=body)
     except StateRefused:
-        # another worker judged it at the same moment and said so first
+        # another worker rejected it at the same moment
         if workspace.ledger.runs.get(run_id).state is not RunState.REJECTED:
             raise
     refuse_rejected_canary(workspace, workspace.ledger.runs.get(run_id))
 
 
 def refuse_rejected_canary(workspace: Workspace, run: RunRecord) -> None:
-    """Raise if the canary ended this run, in every worker alike, with the verdict as ``errata validate`` gives it."""
+    """Raise in every worker, with the verdict in the form of ``errata validate``, if the canary rejected this run."""
     rejected = workspace.ledger.facts.list(run.run_id).get(REJECTED_FACT)
-    # a canary that was the whole run may have been judged again by the gate, whose verdict counts then
+    # if the canary was the whole run, the gate may have judged it again, and then the verdict of the gate counts
     if run.state is not RunState.REJECTED or rejected is None or workspace.ledger.candidates.latest_verdict(run.run_id):
         return
     counts = workspace.ledger.progress.counts(run.run_id)
@@ -146,7 +147,7 @@ def _refine_estimate(job: RunJob, done: list[ChunkRecord], left: list[ChunkRecor
 
 
 def measure_done_chunks(job: RunJob, chunks: list[ChunkRecord]) -> list[ChunkTiming]:
-    """What done chunks took, newest last."""
+    """Timings of done chunks, newest last."""
     started = {
         (a.chunk_id, a.fence): datetime.fromisoformat(a.started_at).timestamp()
         for a in job.workspace.ledger.progress.attempts(job.run.run_id)

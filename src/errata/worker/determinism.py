@@ -1,7 +1,7 @@
-"""Proof of determinism: sample chunks are computed twice, with different parallelism, before the run may start.
+"""Determinism check: compute sample chunks twice, with different parallelism, before the run computes any chunk.
 
-Nothing is written. The proof is a fact of the run, found out once by whichever worker comes first. It runs here and not
-while planning: a plan needs no cluster, and code that nobody approved does not run.
+No table is written. The first worker to finish records the result as a run note, and later workers rely on it. It runs
+here and not while planning, because planning needs no cluster and unapproved code must not run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PARALLELISM = (3, 8)
 
 
 def choose_samples(chunks: Sequence[Chunk], count: int) -> tuple[Chunk, ...]:
-    """So many chunks spread over the run, the first and the last among them. Pure."""
+    """``count`` chunks spread evenly over the run, including the first and the last; the middle one for 1. Pure."""
     if count >= len(chunks):
         return tuple(chunks)
     if count == 1:
@@ -31,14 +31,14 @@ def choose_samples(chunks: Sequence[Chunk], count: int) -> tuple[Chunk, ...]:
 
 
 def check_determinism(job: RunJob) -> None:
-    """Compare; raises ``Nondeterministic`` and fails the run when the same chunk gave different rows."""
+    """Run the check; fail the run and raise ``Nondeterministic`` when a chunk gave different rows."""
     wanted, known = job.manifest.prove_determinism, job.workspace.ledger.facts.list(job.run.run_id)
     if REFUTED in known:
-        # a second proof may pass by chance, and would prove nothing
+        # do not check again: a second check may pass by chance
         _fail_run(job, known[REFUTED]["partitions"])
     if not wanted or DETERMINISM in known:
         return
-    # a product that reads its own output has only its first chunk to stand on before the run has begun
+    # if the product reads its own output, only the first chunk has its inputs before the run has begun
     reads_itself = any(pin.own for pin in job.manifest.inputs)
     chosen = job.manifest.chunks[:1] if reads_itself else choose_samples(job.manifest.chunks, wanted)
     proven: dict[str, str] = {}
@@ -68,7 +68,7 @@ def _fail_run(job: RunJob, partitions: list[str]) -> None:
     try:
         ledger.runs.move(run_id, RunState.FAILED, actor=job.actor, action="determinism.refuted", body=body)
     except StateRefused:
-        # another worker said so first, or someone ended the run
+        # another worker failed the run first, or the run has ended
         pass
     told = format_ranges(job.manifest.target.grain, partitions)
     raise Nondeterministic(

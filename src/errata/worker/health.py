@@ -1,8 +1,8 @@
-"""Watches how the live pipeline is doing and says whether the run may go on, only slowly, or not at all.
+"""Health signals of the live pipeline: whether the run may continue, only slowly, or must pause.
 
-Each worker reads the signals itself, in a thread of its own, so that a slow probe holds up nothing. Every change of
-mind is audited with the reading that caused it. A signal that cannot be read counts as bad unless its owner said
-otherwise: the live pipeline outranks the backfill.
+Each worker reads the signals in its own thread, so that a slow probe delays nothing. Every change of level is audited
+with the reading that caused it. A signal that cannot be read pauses the run unless it is configured otherwise
+(``unreadable``), because the live pipeline has priority over the backfill.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from errata.model.product.throttle import Signal
 
 
 class Level(StrEnum):
-    """What a signal allows; in this order."""
+    """What a signal allows, from best to worst."""
 
     GO = "go"
     SLOW = "slow"
@@ -32,7 +32,7 @@ _ORDER = list(Level)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One look at a signal; ``value`` None: it could not be read, and ``problem`` says why."""
+    """One reading of a signal; ``value`` is None if it could not be read, and ``problem`` says why."""
 
     signal: Signal
     value: Decimal | None
@@ -41,7 +41,7 @@ class Reading:
 
     @property
     def told(self) -> str:
-        """For people."""
+        """The reading as text for the user."""
         if self.value is None:
             return f"{self.signal.name} cannot be read: {self.problem}"
         limit = self.signal.pause_above if self.level is Level.PAUSE else self.signal.slow_above
@@ -49,7 +49,7 @@ class Reading:
 
 
 def decide_level(signal: Signal, value: Decimal | None, before: Level) -> Level:
-    """What this value allows; once paused, a run resumes only below ``resume_below``."""
+    """The level for this value; a paused run resumes only below ``resume_below``, if that is set."""
     if value is None:
         return Level.PAUSE if signal.unreadable == "pause" else Level.GO
     if signal.pause_above is not None and value > Decimal(signal.pause_above):
@@ -62,7 +62,7 @@ def decide_level(signal: Signal, value: Decimal | None, before: Level) -> Level:
 
 
 class HealthMonitor:
-    """Reads the signals until closed; ``worst`` is what holds now."""
+    """Reads the signals until closed; ``worst`` is the reading that currently limits the run."""
 
     def __init__(
         self, signals: Sequence[Signal], read: Callable[[Signal], Decimal], changed: Callable[[Reading], None]
@@ -77,7 +77,7 @@ class HealthMonitor:
 
     def __enter__(self) -> Self:
         if self._now:
-            # the first chunk starts only after the first look
+            # read once before the thread starts, so that no chunk starts before the first reading
             self._check_signals()
             self._thread.start()
         return self
@@ -89,7 +89,7 @@ class HealthMonitor:
 
     @property
     def worst(self) -> Reading | None:
-        """The reading that allows least; None when there is nothing to watch."""
+        """The reading with the worst level; None without signals."""
         return max(self._now.values(), key=lambda reading: _ORDER.index(reading.level), default=None)
 
     def _watch_signals(self) -> None:

@@ -1,4 +1,4 @@
-"""Waiting for a ledger that does not answer: a worker neither loses what it computed nor finishes unrecorded work."""
+"""Wait for an unavailable ledger, so that a worker loses no computed output and leaves no finished work unrecorded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PAUSE_SECONDS = 5.0
 
 
 def retry_ledger_call(act: Callable[[], T], narrate: Callable[[str], None]) -> T:
-    """Do this as soon as the ledger answers; its own error when it does not for half an hour."""
+    """Retry ``act`` until the ledger answers; raise its ``LedgerUnavailable`` after half an hour."""
     ends, said = time.monotonic() + MAX_WAIT_SECONDS, False
     while True:
         try:

@@ -1,7 +1,8 @@
-"""The worker's loop: hold or claim, keep chunks in flight, resize what waits, until nothing is left to take.
+"""The worker loop: claim chunks as the throttle allows, keep them in flight, resize waiting ones, until none is left.
 
-A worker stays while chunks of others are in flight, because their workers may die. It waits for a paused run for a
-while, and for a ledger that does not answer; it leaves when the run is over, or was asked to stop.
+A worker stays while other workers have chunks in flight, because they may die. It waits for a limited time for a paused
+run or an unavailable ledger. It leaves when the run has ended, nothing can start without a person, or it has taken its
+maximum number of chunks.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ T = TypeVar("T")
 _POLL_SECONDS = 1.0
 _BUDGET_SECONDS = 10.0
 MAX_PAUSED_SECONDS = 600.0
-"""How long a worker waits for a paused run before it gives its cores back."""
+"""How long a worker waits for a paused run before it exits and frees its cores."""
 
 
 @dataclass(slots=True)
@@ -56,7 +57,7 @@ class _LoopState:
 def work_until_done(
     job: RunJob, owner: Owner, *, parallel: int, max_chunks: int | None, throttle: Throttle, health: tuple[Signal, ...]
 ) -> None:
-    """Compute chunks of the run; returns when there is nothing left for this worker."""
+    """Compute chunks of the run; return when nothing is left for this worker."""
 
     def changed(reading: Reading) -> None:
         limits = {"slow_above": reading.signal.slow_above, "pause_above": reading.signal.pause_above}
@@ -73,6 +74,7 @@ def work_until_done(
         try:
             _run_loop(loop, pool)
         except BaseException:
+            # set before cancelling, so that the interrupted attempts give their chunks back instead of failing them
             job.stop.set()
             for future, work in loop.flying.items():
                 if not future.cancel():
@@ -103,7 +105,7 @@ def _submit_attempt(loop: _LoopState, pool: ThreadPoolExecutor, attempt: Attempt
         work = _retry_ledger(loop, partial(build_chunk_work, loop.job, attempt))
         loop.flying[pool.submit(attempt_chunk, loop.job, attempt, work)] = work
     except BaseException:
-        # no heart beats for it yet: given back at once instead of when its lease is over
+        # give the chunk back at once: no heartbeat runs yet, and others would have to wait until its lease expires
         with suppress(ErrataError):
             loop.job.workspace.ledger.chunks.give_back(attempt, actor=loop.job.actor)
         raise
@@ -123,7 +125,7 @@ def _collect_finished(loop: _LoopState) -> None:
 
 
 def _take_chunk(loop: _LoopState) -> AttemptRecord | None:
-    """The next chunk, if this worker has a hand free and nothing holds the run."""
+    """Claim the next chunk, if this worker has capacity and nothing throttles the run."""
     if len(loop.flying) >= loop.parallel or (loop.max_chunks is not None and loop.taken >= loop.max_chunks):
         return None
     attempt = _retry_ledger(loop, lambda: _claim_chunk(loop))
@@ -138,7 +140,7 @@ def _claim_chunk(loop: _LoopState) -> AttemptRecord | None:
     loop.is_held = held is not None
     if held is not None:
         _narrate_once(loop, f"holding: {held.reason}")
-        # nothing starts, but chunks of dead workers meet their fate: they count as in flight and would hold for ever
+        # claim all the same: it recovers chunks of dead workers, which count as in flight and would throttle for ever
         most = 0
     return loop.job.workspace.ledger.chunks.claim(
         loop.job.run.run_id,
@@ -178,7 +180,7 @@ def _narrate_once(loop: _LoopState, text: str) -> None:
 
 
 def _is_finished(loop: _LoopState) -> bool:
-    """Whether an idle worker may leave; a finished canary is judged first."""
+    """Whether an idle worker may exit; judges a finished canary first, which may free more chunks."""
     if loop.max_chunks is not None and loop.taken >= loop.max_chunks:
         return True
     ledger, run_id = loop.job.workspace.ledger, loop.job.run.run_id
@@ -194,12 +196,12 @@ def _is_finished(loop: _LoopState) -> bool:
         if not loop.is_held:
             _narrate_once(loop, f"{counts.running} chunks are in other hands; waiting for them")
         return False
-    # else a chunk waits for its backoff or for a hold to end
+    # otherwise a chunk waits for its backoff or for the throttle
     return _retry_ledger(loop, lambda: not judge_canary(loop.job) and is_blocked(loop.job))
 
 
 def is_blocked(job: RunJob) -> bool:
-    """Whether what waits stands behind a chunk that only a person can put back in line."""
+    """Whether the waiting chunks depend on a failed or quarantined chunk, which only a person can retry."""
     chunks = job.workspace.ledger.progress.chunks(job.run.run_id)
     behind_all = job.manifest.order == "sequential"
     stuck = (ChunkState.FAILED, ChunkState.QUARANTINED)

@@ -1,6 +1,6 @@
-"""Waiting chunks packed anew towards the wall time a chunk should take, from what the first ones took.
+"""Repack waiting chunks towards the target time per chunk, based on how long the first chunks took.
 
-Not when the project fixes the size of a chunk, and not for a run that reads its own output, one partition at a time.
+Does not apply when the project fixes the chunk size, or when a run reads its own output one partition at a time.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from errata.worker.attempt import RunJob
 from errata.worker.canary import measure_done_chunks
 
 RESIZE_AFTER_CHUNKS = (2, 6, 18, 54, 162)
-"""After so many chunks the size is looked at: often at first, rarely later."""
+"""Numbers of done chunks at which the size is reconsidered: often at first, rarely later."""
 
 
 def resize_waiting(job: RunJob) -> None:
-    """Look, and pack anew what waits if it is far from its target."""
+    """Repack the waiting chunks if their expected time is far from the target."""
     workspace, run_id = job.workspace, job.run.run_id
     if workspace.project.chunk_bytes is not None or any(pin.own for pin in job.manifest.inputs):
         return
@@ -28,7 +28,7 @@ def resize_waiting(job: RunJob) -> None:
     waiting = [
         Chunk(chunk.chunk_id, chunk.partitions, chunk.rows, chunk.bytes, chunk.wave)
         for chunk in chunks
-        # pieces of a chunk that took its worker with it stay as small as they are
+        # keep the pieces of a chunk that killed its worker as small as they are
         if chunk.state is ChunkState.PENDING and chunk.fence == 0 and chunk.wave != 0 and not chunk.losses
     ]
     product = workspace.product(job.manifest.product)

@@ -1,9 +1,9 @@
-"""What becomes of a chunk after an attempt that did not succeed. Pure.
+"""Retry policy: the outcome of a chunk after a failed attempt. Pure.
 
-Terminal errors (the transform's, the contract's, a changed source) fail the chunk at once: trying again will not help.
-What may pass is tried again after a growing pause, up to a cap. A chunk that took its worker with it is tried once more
-as it is, then in smaller pieces, which corner the partition that does it; that one is quarantined and waits for a
-person, while the others go on.
+Terminal errors (of the transform, of the contract, a changed source) fail the chunk at once, because retrying does not
+help. Transient errors are retried with growing pauses, up to a cap. A chunk that killed its worker is retried once
+unchanged and then split, to isolate the partition that causes it; that partition is quarantined and waits for a person,
+while the others continue.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ FIRST_WAIT = 5.0
 LONGEST_WAIT = 600.0
 SPLIT_PIECES = 8
 LOSSES_BEFORE_SPLIT = 2
-"""Lost workers from which on a chunk is cut; out of memory cuts at once."""
+"""Lost workers before a chunk is split. Out of memory splits at once."""
 LOSSES_BEFORE_QUARANTINE = 3
-"""Lost workers from which on a single partition is quarantined."""
+"""Lost workers before a chunk that cannot be split is quarantined."""
 
 
 def backoff_seconds(tries: int, jitter: float = 1.0) -> float:
-    """5, 10, 20 … seconds, at most ten minutes; ``jitter`` keeps workers from coming back together.
+    """5, 10, 20 … seconds, at most ten minutes; ``jitter`` keeps workers from retrying at the same moment.
 
     >>> [backoff_seconds(n) for n in (1, 2, 3, 12)]
     [5.0, 10.0, 20.0, 600.0]
@@ -35,7 +35,7 @@ def backoff_seconds(tries: int, jitter: float = 1.0) -> float:
 
 
 def loss_policy(cap: int) -> Callable[[FailedAttempt], ChunkOutcome]:
-    """For a chunk whose worker died or was not heard of."""
+    """Policy for a chunk whose worker died or stopped sending heartbeats."""
 
     def decide(loss: FailedAttempt) -> ChunkOutcome:
         return _split_or_quarantine(loss, cap, cut_from=LOSSES_BEFORE_SPLIT)
@@ -44,7 +44,7 @@ def loss_policy(cap: int) -> Callable[[FailedAttempt], ChunkOutcome]:
 
 
 def error_policy(error: ErrataError, cap: int) -> Callable[[FailedAttempt], ChunkOutcome]:
-    """For a chunk whose attempt ended with this error."""
+    """Policy for a chunk whose attempt ended with this error."""
 
     def decide(loss: FailedAttempt) -> ChunkOutcome:
         if isinstance(error, (OutOfMemory, WorkerDied)):

@@ -1,7 +1,7 @@
-"""Whether a run may start its next chunk now, and if not, why and until when. Pure.
+"""Throttle: whether a run may start its next chunk now, and if not, why and until when. Pure.
 
-Limits hold over all workers of a run: they are judged by what the ledger has seen of it, on the ledger's clock. Rates
-are averages: each chunk that started pays for its rows and bytes, and the next one starts when the bill is paid.
+Limits apply to all workers of a run together, so they are checked against the ledger's records and clock. Rates are
+averages: a chunk may start once enough time has passed for the rows and bytes of the chunks before it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _HOUR_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class ThrottleWait:
-    """No new chunk until then; ``until_ms`` None: until one in flight ends."""
+    """No new chunk before ``until_ms``; None: until a running chunk ends or the reason goes away."""
 
     reason: str
     until_ms: int | None = None
 
 
 def check_throttle(throttle: Throttle, pace: RunPace) -> ThrottleWait | None:
-    """The limit that holds longest, or None: go."""
+    """The limit that lasts longest; None when a chunk may start."""
     found = [held for held in _check_limits(throttle, pace) if held is not None]
     return max(found, key=lambda held: held.until_ms or 0, default=None)
 
@@ -59,7 +59,7 @@ def _check_commits(throttle: Throttle, pace: RunPace) -> ThrottleWait | None:
     most, ends = throttle.commits_per_hour, pace.adopted_last_hour
     if not most or len(ends) + pace.running < most:
         return None
-    # chunks in flight commit as well; so many of the last hour must be older than an hour
+    # running chunks will commit too; this many commits of the last hour must become older than an hour first
     over = len(ends) + pace.running - most
     return ThrottleWait(f"at most {most} commits per hour", ends[over] + _HOUR_MS if over < len(ends) else None)
 

@@ -1,1 +1,1 @@
-"""What all commands of the command line share: session, options, failures, progress, files."""
+"""Parts shared by all commands of the command line: session, options, failures, progress, files."""

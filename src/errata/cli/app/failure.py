@@ -1,4 +1,4 @@
-"""What a failed command says, as text and as JSON, and its exit code. Touches: the session's streams."""
+"""Report a failed command as text or JSON, with its exit code. Writes to the session's streams."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ EXIT_INTERRUPTED = 130
 
 
 class Internal(ErrataError):
-    """Something nobody foresaw."""
+    """An unexpected exception."""
 
     code = "internal"
 
 
 class Interrupted(ErrataError):
-    """Ctrl-C."""
+    """Interrupted by Ctrl-C."""
 
     code = "interrupted"
     exit_code = EXIT_INTERRUPTED
 
 
 def run_guarded(session: Session, work: Callable[[], int | None]) -> int:
-    """Run a command; every way it can end is an exit code."""
+    """Run a command and turn every way it can end into an exit code."""
     try:
         return work() or 0
     except ErrataError as error:
@@ -40,7 +40,7 @@ def run_guarded(session: Session, work: Callable[[], int | None]) -> int:
     except KeyboardInterrupt:
         return report_error(session, _build_interrupted(session))
     except BrokenPipeError:
-        # whoever read stdout went away (`| head`); keep the interpreter from complaining about it at exit
+        # the reader of stdout has gone (`| head`); keep the interpreter from complaining at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except Exception as problem:  # noqa: BLE001 (the last border: people get a sentence, not a traceback)
@@ -51,7 +51,7 @@ def run_guarded(session: Session, work: Callable[[], int | None]) -> int:
 
 
 def report_error(session: Session, error: ErrataError) -> int:
-    """Say what went wrong, in the form that was asked for."""
+    """Print the error, as text or JSON."""
     if session.json:
         session.write_json(_redact_secrets(session, error_to_data(error)))
         return error.exit_code
@@ -65,7 +65,7 @@ def report_error(session: Session, error: ErrataError) -> int:
 
 
 def _redact_secrets(session: Session, said: Any) -> Any:
-    """Messages of engines may quote an address with a password in it, however deep in an answer."""
+    """Redact an error at any depth, because engine messages may quote a URL with a password."""
     if isinstance(said, str):
         return hide_passwords(session.redact(said))
     if isinstance(said, Mapping):
@@ -82,7 +82,7 @@ def error_to_data(error: ErrataError) -> dict[str, Any]:
 
 
 def build_usage_error(message: str, where: str | None) -> UsageError:
-    """A command line that typer could not make sense of."""
+    """Error for a command line that typer could not parse."""
     return UsageError(message, hint=f"{where or 'errata'} --help")
 
 

@@ -1,4 +1,4 @@
-"""Help texts: commands in groups, examples on lines of their own. Pure."""
+"""Help texts: commands in groups, examples on their own lines. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 
 def to_help_text(docstring: str | None) -> str:
-    r"""A docstring as help: the example is kept on one line, so that it can be copied.
+    r"""Turn a docstring into help text; the example stays on one line, so that it can be copied.
 
     >>> to_help_text("Do it.\n\nExample: errata do it")
     'Do it.\n\n\x08\nExample:\n  errata do it'
@@ -18,10 +18,10 @@ def to_help_text(docstring: str | None) -> str:
 
 
 class GroupedHelp(TyperGroup):
-    """The program; its commands are listed by what they are for."""
+    """The top-level command group; lists its commands by purpose."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """One section a group, in the order of a correction's life."""
+        """Write one section per group, in the order of a correction's life."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
             found = self.get_command(ctx, name)

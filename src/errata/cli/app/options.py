@@ -1,4 +1,4 @@
-"""Arguments and options that several commands take, and the reading of ``NAME=TEXT``. Pure."""
+"""Arguments and options shared by several commands, and parsing of ``NAME=TEXT``. Pure."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ BreakGlass = Annotated[
 
 
 def parse_pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
-    """``NAME=TEXT`` options as a mapping; both sides must say something, and no name twice."""
+    """Parse ``NAME=TEXT`` options into a mapping; both sides must be non-empty, and names unique."""
     found: dict[str, str] = {}
     for item in given or ():
         name, equals, text = item.partition("=")
-        # names of rules are kept composed, however the keyboard makes them
+        # rule names are stored in composed form, however the keyboard enters them
         name, text = unicodedata.normalize("NFC", name.strip()), text.strip()
         if not (name and equals and text):
             raise UsageError(f"{option} {item!r} was refused; expected NAME=TEXT", hint=f'{option} name="text"')

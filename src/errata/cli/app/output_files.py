@@ -1,4 +1,4 @@
-"""Files that commands are told to write. Touches: those files."""
+"""Write the output files of commands."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from errata.failpoints import failpoint
 
 
 def write_atomically(place: Path, content: bytes, kind: str, begin: bytes) -> None:
-    """Whole or not at all. A file of this kind, which begins like this, is replaced; any other is left alone."""
+    """Write the whole file or nothing; an existing file is replaced only if it starts with ``begin``."""
     draft: Path | None = None
     try:
         _refuse_other_kind(place, kind, begin)
+        # in the same folder, so that the rename below is atomic
         handle, name = tempfile.mkstemp(dir=place.parent, prefix=".errata-")
         draft = Path(name)
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
+            # on disk before the rename: after a crash the file is either the old one or complete
             stream.flush()
             os.fsync(stream.fileno())
         draft.chmod(0o644)
@@ -32,7 +34,7 @@ def write_atomically(place: Path, content: bytes, kind: str, begin: bytes) -> No
 
 
 def _refuse_other_kind(place: Path, kind: str, begin: bytes) -> None:
-    """A slip of the hand must not cost someone a table, a ledger or a project file."""
+    """Refuse to overwrite another kind of file: a typo must not cost a table, a ledger or a project file."""
     if not place.exists():
         return
     with place.open("rb") as stream:

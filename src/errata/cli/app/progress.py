@@ -1,4 +1,4 @@
-"""A run as it goes: a bar with rate and ETA on a terminal, else one line per chunk. Touches: stderr."""
+"""Show the progress of a run: a bar with rate and ETA on a terminal, otherwise one line per chunk. Writes to stderr."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from errata.text.numbers import format_clock, format_count
 
 
 def format_rate(rows: int, seconds: float) -> str:
-    """Rows per minute, once there is something to say.
+    """Rows per minute; empty before there are any.
 
     >>> format_rate(41_000_000, 600), format_rate(0, 10)
     ('4.1 M rows/min', '')
@@ -26,11 +26,11 @@ def format_rate(rows: int, seconds: float) -> str:
 
 
 class _EtaColumn(ProgressColumn):
-    """Whole chunks arrive at once, so the average from the start says more than the last few steps."""
+    """ETA from the average since the start, because chunks finish whole and the last few steps say little."""
 
     def render(self, task: Task) -> Text:
         done, total, elapsed = task.completed, task.total or 0, task.finished_time or task.elapsed or 0.0
-        # what was done before, and a hold, say nothing about how fast the rest will be
+        # chunks finished before, or a hold, say nothing about the speed of the rest
         if task.finished or not done or not task.fields["rows"]:
             return Text(format_clock(elapsed))
         return Text(f"ETA {format_clock(elapsed / done * (total - done))}")
@@ -42,7 +42,7 @@ class _RateColumn(ProgressColumn):
 
 
 class TerminalProgress:
-    """For a terminal: the run above, its running chunks below."""
+    """Progress on a terminal: the run, and below it the running chunks."""
 
     def __init__(self, console: Console, run_id: str, total: int, unit: str) -> None:
         units = unit if unit.endswith("s") else f"{unit}s"
@@ -70,14 +70,14 @@ class TerminalProgress:
         return Group(self._bar.get_renderable(), *(Text(escape_text(line)) for line in chunks))
 
     def advance(self, partitions: int, rows: int) -> None:
-        """A chunk was adopted."""
+        """Count an adopted chunk."""
         with self._lock:
             self._rows += rows
             rows = self._rows
         self._bar.update(self._task, advance=partitions, rows=rows)
 
     def show(self, chunk_id: str, text: str | None) -> None:
-        """What a chunk is doing; None: it is over."""
+        """Show what a chunk is doing; None removes it."""
         with self._lock:
             if text is None:
                 self._chunks.pop(chunk_id, None)
@@ -86,12 +86,12 @@ class TerminalProgress:
                 self._chunks[chunk_id] = (text, started)
 
     def close(self) -> None:
-        """The worker stops."""
+        """Stop the display."""
         self._live.stop()
 
 
 class LogProgress:
-    """For a log: one line when a chunk changes, one when partitions are done."""
+    """Progress in a log: one line when a chunk changes, one when partitions are done."""
 
     def __init__(self, say: Callable[[str], None], run_id: str, total: int, unit: str) -> None:
         self._say, self._run, self._total = say, run_id, total
@@ -101,7 +101,7 @@ class LogProgress:
         self._lock = threading.Lock()
 
     def advance(self, partitions: int, rows: int) -> None:
-        """A chunk was adopted."""
+        """Count an adopted chunk."""
         with self._lock:
             self._done += partitions
             self._rows += rows
@@ -114,12 +114,12 @@ class LogProgress:
             self._say("  ".join(filter(None, told)))
 
     def show(self, chunk_id: str, text: str | None) -> None:
-        """What a chunk is doing; the end of it is told by what follows."""
+        """Log what a chunk is doing; its end shows in the next line."""
         if text is not None:
             self._say(f"{self._run}  {chunk_id}  {text}")
 
     def close(self) -> None:
-        """The worker stops; everything was said."""
+        """Do nothing; everything is logged already."""
 
 
 _bar: type[hooks.ProgressListener] = TerminalProgress

@@ -1,4 +1,4 @@
-"""What all commands share: the options that may stand anywhere, and what becomes of errors.
+"""Register functions as commands, with the shared options and error handling.
 
 ``--json``, ``--as``, ``-C`` and ``--yes`` are options of the program and of every command, because people type them in
 both places; the later one wins.
@@ -44,7 +44,7 @@ def shared_parameters() -> list[inspect.Parameter]:
 
 
 def set_shared(world: CliEnvironment, directory: str | None, person: str | None, json_: bool, yes: bool) -> None:
-    """Note what was given here; what was given before stays unless given again."""
+    """Store the shared options given here; options given earlier stay unless given again."""
     world.directory = directory or world.directory
     world.person = person or world.person
     world.json = json_ or world.json
@@ -54,7 +54,7 @@ def set_shared(world: CliEnvironment, directory: str | None, person: str | None,
 def command(
     app: typer.Typer, name: str, panel: str | None = None
 ) -> Callable[[Callable[Concatenate[Session, P], int | None]], Callable[..., int]]:
-    """Register a function of a session as a command; it returns its exit code, or nothing for 0."""
+    """Register a function of a session as a command; it returns its exit code, or None for 0."""
 
     def register(function: Callable[Concatenate[Session, P], int | None]) -> Callable[..., int]:
         @functools.wraps(function)

@@ -1,4 +1,4 @@
-"""One invocation: who asks, where, in which form, and the two streams. Touches: stdout, stderr, stdin, the terminal."""
+"""One invocation: person, project directory, output format and streams. Uses stdout, stderr, stdin and the terminal."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ THEME = Theme(
 
 
 class _SignHighlighter(RegexHighlighter):
-    """Colour for what the signs and words say already."""
+    """Colours the signs and words of the output; the text carries the meaning without it."""
 
     base_style = "errata."
     highlights = (
@@ -62,7 +62,7 @@ class _SignHighlighter(RegexHighlighter):
 
 @dataclass(slots=True)
 class CliEnvironment:
-    """What lies outside the command line; tests bring their own."""
+    """Everything outside the command line; tests pass their own."""
 
     open_project: Callable[..., Any] | None = None
     out: TextIO = field(default_factory=lambda: sys.stdout)
@@ -80,12 +80,12 @@ class CliEnvironment:
     def __post_init__(self) -> None:
         for stream in (self.out, self.err):
             if hasattr(stream, "reconfigure"):
-                # a terminal without Unicode shows ? rather than ending the command
+                # a terminal without Unicode shows ? instead of failing the command
                 stream.reconfigure(errors="replace")
 
 
 class Session:
-    """One command at work."""
+    """One running command."""
 
     def __init__(self, world: CliEnvironment) -> None:
         self.world = world
@@ -98,22 +98,22 @@ class Session:
 
     @cached_property
     def person(self) -> str:
-        """Who asks: ``--as``, ``ERRATA_USER``, else the operating-system user."""
+        """The acting person: ``--as``, then ``ERRATA_USER``, then the operating-system user."""
         return self.world.person or self.world.environ.get("ERRATA_USER") or getpass.getuser()
 
     @property
     def directory(self) -> Path:
-        """Where the project is."""
+        """The project directory."""
         return Path(self.world.directory or ".")
 
     @property
     def width(self) -> int:
-        """How wide a page is."""
+        """Width of the output."""
         return min(self.out.width, MAX_WIDTH)
 
     @property
     def asks(self) -> bool:
-        """Whether a question can and should be put to a person."""
+        """Whether the command can and should ask a person."""
         if self.json or self.yes:
             return False
         if self.world.interactive is not None:
@@ -122,7 +122,7 @@ class Session:
 
     @contextmanager
     def client(self) -> Iterator[Client]:
-        """The project, open; closed at the end however the command ends."""
+        """Open the project; closes it however the command ends."""
         opener = self.world.open_project or _open_client
         client = opener(self.directory, narrate=self.narrate, progress=self.progress)
         log = getattr(client, "log", None)
@@ -136,14 +136,14 @@ class Session:
                 close()
 
     def narrate(self, text: str) -> None:
-        """Say what is going on."""
+        """Print a message about the progress of the command."""
         first, *more = text.splitlines() or [""]
-        # further lines stand back, so that none can pass for a line of Errata's own
+        # further lines are indented, so that none can pass for a line of Errata's own
         for line in (first, *(f"  {line}" for line in more)):
             self.err.print(escape_text(line), style=self._choose_style(text), soft_wrap=True)
 
     def tell(self, line: str) -> None:
-        """One line on stderr."""
+        """Print one line on stderr."""
         self.err.print(escape_text(line), soft_wrap=True)
 
     def _choose_style(self, text: str) -> str | None:
@@ -152,7 +152,7 @@ class Session:
         return "errata.bad" if text.startswith("! BREAK-GLASS") else "errata.dim"
 
     def progress(self, run_id: str, total: int, unit: str) -> ProgressListener:
-        """Someone who watches a run: a bar on a terminal, else one line per chunk."""
+        """A progress listener: a bar on a terminal, otherwise one line per chunk."""
         from errata.cli.app.progress import LogProgress, TerminalProgress
 
         if self.err.is_terminal and not self.json:
@@ -161,7 +161,7 @@ class Session:
 
     @contextmanager
     def show_spinner(self, text: str) -> Iterator[None]:
-        """A sign of life on a terminal while one call takes its time."""
+        """Show a spinner on a terminal during a long call."""
         if not self.err.is_terminal or self.json:
             yield
             return
@@ -169,24 +169,24 @@ class Session:
             yield
 
     def answer(self, data: Any, lines: Callable[[int], Iterable[str]]) -> None:
-        """The result, in the form that was asked for."""
+        """Print the result, as text or JSON."""
         if self.json:
             self.write_json(data)
         else:
             self.page(lines(self.width))
 
     def page(self, lines: Iterable[str]) -> None:
-        """Lines of text on stdout."""
+        """Print lines of text on stdout."""
         for line in lines:
             self.out.print(escape_text(self.localize_command(line)), soft_wrap=True)
 
     def write_json(self, data: Any) -> None:
-        """One JSON document on stdout."""
+        """Write one JSON document to stdout."""
         self.world.out.write(to_json_text(data) + "\n")
         self.world.out.flush()
 
     def confirm(self, lines: Iterable[str], question: str) -> bool:
-        """Show what will change and ask, default no; go ahead where nobody can be asked."""
+        """Show what will change and ask, default no; returns True without asking if no one can be asked."""
         if not self.asks:
             return True
         for line in lines:
@@ -201,7 +201,7 @@ class Session:
         return agreed
 
     def localize_command(self, line: str) -> str:
-        """A command to copy, as it works from here: with the ``-C`` that this command was given."""
+        """Adapt a command for copying: add the ``-C`` that this command was given."""
         where = self.world.directory
         if not where or not line.lstrip().startswith(_COPYABLE):
             return line
@@ -211,12 +211,12 @@ class Session:
 
 
 def to_json_text(data: Any) -> str:
-    """A view as the JSON that is promised; what JSON cannot hold (dates, decimals) becomes text."""
+    """A view as JSON text; values that JSON cannot hold (dates, decimals) become text."""
     return escape_json(json.dumps(to_plain(data), indent=2, ensure_ascii=False, default=str))
 
 
 def _open_client(*arguments: Any, **named: Any) -> Any:
-    # imported here: this is where Iceberg and the ledger come in, and `errata --help` needs neither
+    # imported here because it loads Iceberg and the ledger, which `errata --help` does not need
     import errata
 
     return errata.open(*arguments, **named)

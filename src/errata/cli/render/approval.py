@@ -1,4 +1,4 @@
-"""Decisions as text: approvals of how many, what is released, who decided alone, single-user mode. Pure."""
+"""Render decisions as text: quorum, release, break-glass, single-user mode. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SINGLE_USER = "single-user project: one person may do everything"
 
 
 def describe_waiting(quorum: QuorumView | None, requester: str) -> str:
-    """Whose approvals a plan waits for, where one by anybody else is not enough."""
+    """Whose approvals a plan waits for; empty if one approval by anyone else is enough."""
     if quorum is None or (quorum.needed == 1 and not quorum.lacks_owner and not quorum.void):
         return ""
     who = f" ({' or '.join(quorum.may)})" if quorum.may else ""
@@ -19,7 +19,7 @@ def describe_waiting(quorum: QuorumView | None, requester: str) -> str:
 
 
 def render_quorum(quorum: QuorumView | None, width: int) -> list[str]:
-    """How many of how many, and approvals that no longer count; nothing where one was asked for and given."""
+    """Quorum status and approvals that no longer count; nothing if one approval was needed and given."""
     if quorum is None or (quorum.needed == 1 and quorum.met and not quorum.void):
         return []
     who = f"; ask {' or '.join(quorum.may)}" if quorum.may and not quorum.met else ""
@@ -27,13 +27,13 @@ def render_quorum(quorum: QuorumView | None, width: int) -> list[str]:
 
 
 def render_void_approvals(quorum: QuorumView | None, width: int) -> list[str]:
-    """Approvals that were given and no longer count, and why."""
+    """Approvals that no longer count, and why."""
     void = quorum.void if quorum else {}
     return [line for person, why in void.items() for line in wrap(f"the approval of {person} {why}", width, "  ! ")]
 
 
 def render_break_glass(broken: BreakGlassView | None, width: int) -> list[str]:
-    """Who decided alone, and whether the others were told."""
+    """Who used break-glass, and whether the alarm went out."""
     if broken is None:
         return []
     when = f"{format_moment(broken.at)} UTC"
@@ -42,12 +42,12 @@ def render_break_glass(broken: BreakGlassView | None, width: int) -> list[str]:
 
 
 def render_mode(single_user: bool) -> list[str]:
-    """Said wherever a decision is shown."""
+    """The single-user notice, shown with every decision."""
     return [SINGLE_USER] if single_user else []
 
 
 def render_released(digest: str | None, release: ReleasedView | None, width: int) -> list[str]:
-    """What a release would name now, and who gave one."""
+    """The current release digest, and the release given."""
     lines = [f"release  {digest}"] if digest else []
     if release is None:
         return lines
@@ -59,7 +59,7 @@ def render_released(digest: str | None, release: ReleasedView | None, width: int
 
 
 def _describe_release(release: ReleasedView) -> str:
-    """Who let it out; whoever released with ``errata publish`` has published only when that landed."""
+    """Who released; a release by ``errata publish`` counts as published only once the publication landed."""
     if release.kind == "automatic":
         return "released by a clean gate"
     told = f"released by {release.person}"
@@ -69,7 +69,7 @@ def _describe_release(release: ReleasedView) -> str:
 
 
 def render_release(view: ReleaseView, width: int) -> list[str]:
-    """What is signed, and by whom."""
+    """What is released, and by whom."""
     lines = flow([view.run_id, view.product, plural(len(view.partitions), "partition")], width)
     lines += format_labelled("scope", [format_partitions(view.grain, view.partitions)], width)
     lines += format_labelled("candidate", [view.candidate, f"snapshot {view.snapshot_id}"], width)

@@ -1,4 +1,4 @@
-"""The audit chain and the clean-up as text. Pure."""
+"""Render the audit chain, its heads, keys, erasure of people, and cleanup as text. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from errata.views import AuditView, CleanupView, ErasedView, HeadsView, HeadView
 
 
 def render_audit(view: AuditView, width: int) -> list[str]:
-    """Whether the chain holds, and where it does not."""
+    """Whether the chain is intact, and where it is not."""
     if view.ok:
         return [
             f"✓ {plural(view.entries, 'entry', 'entries')} verified, each linked to the one before",
@@ -43,14 +43,14 @@ def _render_heads(heads: HeadsView, width: int) -> list[str]:
 
 
 def render_head(view: HeadView, width: int) -> list[str]:
-    """Where the chain stood, and where that is kept."""
+    """The head of the chain, and where it is stored."""
     word = "kept already" if view.already else "signed and kept"
     lines = [f"✓ head of entry {view.seq} {word}", f"hash {view.hash}", f"key  {view.key_id}"]
     return lines + [line for file in view.files for line in wrap(file, width, "in   ")]
 
 
 def render_erased_person(view: ErasedView, width: int) -> list[str]:
-    """What is left of a person."""
+    """What remains of an erased person."""
     word = "was erased already" if view.already else "erased"
     entries = f"{plural(view.entries, 'entry', 'entries')} of the audit under this pseudonym stay and verify"
     return [
@@ -61,7 +61,7 @@ def render_erased_person(view: ErasedView, width: int) -> list[str]:
 
 
 def render_key(view: KeyView, width: int) -> list[str]:
-    """The new pair, and what to do with it."""
+    """The new key pair, and what to do with it."""
     return [
         f"✓ key {view.key_id}",
         *wrap(f"private {view.private}", width, "  "),
@@ -73,7 +73,7 @@ def render_key(view: KeyView, width: int) -> list[str]:
 
 
 def render_log(entries: Sequence[AuditEntry], width: int) -> list[str]:
-    """One entry a paragraph: when, who, what; then what it says."""
+    """One paragraph per entry: when, who, what, then its content."""
     lines: list[str] = []
     for entry in entries:
         who = entry.actor.person + (" (single user)" if entry.actor.single_user else "")
@@ -103,7 +103,7 @@ def _format_item(item: Any) -> str:
 
 
 def render_cleanup(view: CleanupView, width: int) -> list[str]:
-    """What goes, and what stays because something needs it."""
+    """What is removed, and what stays because it is still needed."""
     if not view.removed:
         lines = ["nothing to clean up: everything Errata left behind is still needed"]
     else:

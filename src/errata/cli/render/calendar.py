@@ -1,7 +1,7 @@
-"""Partitions of a run as a calendar: one glance for 45 days, one page for 1,825. Pure.
+"""Render the partitions of a run as a calendar: compact for 45 days, one page for 1,825. Pure.
 
-Up to about a hundred days are months of weeks, side by side; more are one character a day, half a year a line. Hours
-are days by hours, months are years by months, years are decades, values are a list.
+Up to about a hundred days are months of weeks, side by side; more are one character per day, half a year per line.
+Hours are days by hours, months are years by months, years are decades, values are a list.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WORDS = {
 
 
 def to_state_word(state: str) -> str:
-    """The word for a partition's state, as the legend has it."""
+    """The legend's word for a partition's state."""
     return WORDS.get(state, state)
 
 

@@ -1,4 +1,4 @@
-"""Old against new as text: schema, rows, columns, partitions, samples, in that order. Pure."""
+"""Render a diff as text: schema, rows, columns, partitions, samples, in that order. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from errata.views.diff import DiffView
 
 MAX_COLUMNS = 6
-"""Samples with more changed columns are written one column a line."""
+"""Samples with more changed columns are written with one column per line."""
 
 
 def diff_to_data(view: DiffView) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def diff_to_data(view: DiffView) -> dict[str, Any]:
 
 
 def render_diff(view: DiffView, width: int, upcoming: Sequence[str] = ()) -> list[str]:
-    """The page a reviewer signs off; ``upcoming`` is what the state of the run allows next."""
+    """The page a reviewer signs off; ``upcoming`` lists the commands that the run's state allows next."""
     against = f"candidate snapshot {view.snapshot_id} against accepted"
     head = flow([view.product, view.run_id, against, plural(len(view.diff.partitions), "partition")], width)
     lines = [*head, "", *render_changes(view, width)]
@@ -111,7 +111,7 @@ def _format_relative(change: ColumnChange) -> str:
 
 
 def _render_together(diff: Diff, width: int) -> Iterator[str]:
-    """Columns that change in the same rows; said only where it says more than the columns do."""
+    """Columns that change in the same rows, if that adds to the counts per column."""
     if len(diff.together) < 2 and not any(len(one.columns) > 1 for one in diff.together):
         return
     told = [f"{' + '.join(one.columns)}: {format_exact(one.rows)}" for one in diff.together[:MAX_COLUMNS]]
@@ -145,7 +145,7 @@ def _render_partitions(parts: Sequence[PartitionDiff], grain: str, width: int) -
 
 
 def _render_movements(view: DiffView, width: int) -> Iterator[str]:
-    """The partitions that moved most and least, by each declared metric; by a column's sums where none is declared."""
+    """Partitions that moved most and least by each declared metric, or by a column's sums if none is declared."""
     declared = [one for one in view.metrics if one.kind == "compare"]
     for n, metric in enumerate(declared or _fallback_metrics(view.diff)):
         by_name = {move.partition: move for move in metric.partitions}

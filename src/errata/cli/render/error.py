@@ -1,4 +1,4 @@
-"""Errors as text: what was refused, the state of the data, the next command. Pure."""
+"""Render errors as text: what was refused, the state of the data, the next command. Pure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def render_error_view(error: ErrataError, width: int) -> list[str]:
 
 
 def _drop_next(lines: list[str]) -> list[str]:
-    """The error's own hint says what to do next."""
+    """Drop the view's next command, because the error has its own hint."""
     ends = next((n for n, line in enumerate(lines) if line.startswith("next:")), len(lines))
     while ends and not lines[ends - 1]:
         ends -= 1

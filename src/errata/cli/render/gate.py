@@ -1,4 +1,4 @@
-"""The verdict on a candidate as text: folded where it is fine, in full where it is not. Pure."""
+"""Render the verdict on a candidate as text: folded where it passes, in full where it does not. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from errata.text.numbers import plural
 from errata.views import ValidateView
 
 LISTED = 5
-"""So many partitions of one check are listed with their messages; the others by name and value."""
+"""Most partitions of one check to list with their messages; the others are summarized as a range."""
 
 Result = Mapping[str, Any]
 
 
 def render_validation(view: ValidateView, width: int) -> list[str]:
-    """Passed or not, every rule, and every partition that is not fine."""
+    """Whether the candidate passed, every rule, and every partition that has a finding."""
     word = "validated" if view.passed else "rejected"
     pieces = [f"{word} {view.run_id}", f"candidate snapshot {view.snapshot_id}", "(already so)" if view.already else ""]
     lines = flow(pieces, width)
@@ -39,7 +39,7 @@ def render_validation(view: ValidateView, width: int) -> list[str]:
 
 
 def render_rules(checks: Sequence[Result], width: int) -> list[str]:
-    """Every rule in one line, and the partitions in which it is not fine."""
+    """One line per rule, and the partitions in which it has a finding."""
     groups = _group_by_rule(checks)
     name_width = min(max((len(name) for name in groups), default=0), 40)
     return [line for name, results in groups.items() for line in _render_rule(name, results, width, name_width)]
@@ -65,7 +65,7 @@ def _render_threshold_change(change: Mapping[str, Any], width: int) -> list[str]
 
 
 def _format_threshold(value: Any) -> str:
-    """A threshold as the product file writes it."""
+    """A threshold as written in the product file."""
     if isinstance(value, Mapping):
         bounds = [str(value[key]) for key in ("operand", "upper") if value.get(key) is not None]
         return " ".join([str(value["operator"]), " to ".join(bounds)])
@@ -89,7 +89,7 @@ def _render_rule(name: str, results: Sequence[Result], width: int, name_width: i
     people = sorted({str(r["accepted_by"]) for r in other if r.get("accepted_by")})
     pieces += [f"accepted by {', '.join(people)}"] if people else []
     lines = flow(pieces, width, f"  {sign} {name.ljust(name_width)}   ")
-    # what a person has accepted is counted, not listed again
+    # accepted findings are counted, not listed again
     listed = [r for r in other if not r.get("accepted_by")]
     rows = [(str(r.get("partition") or "all"), str(r.get("value") or "–"), str(r.get("message", ""))) for r in listed]
     lines += format_columns(rows[:LISTED], width, indent="      ", right=(1,))

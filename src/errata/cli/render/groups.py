@@ -1,4 +1,4 @@
-"""Publication groups of a run as text. Pure."""
+"""Render the publication groups of a run as text. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORDS = {"part_published": "published in part", "rolled_back": "rolled back"}
 
 
 def describe_groups(groups: Mapping[str, Any]) -> list[str]:
-    """What a plan says of its groups."""
+    """Summary of a plan's groups."""
     found = groups["groups"]
     size = plural(min(int(groups["size"]), max(map(len, found))), "partition")
     if len(found) == 1:
@@ -26,7 +26,7 @@ def describe_groups(groups: Mapping[str, Any]) -> list[str]:
 
 
 def render_groups(view: GroupsView | None, grain: str, width: int) -> list[str]:
-    """Every group and where it stands; long lists keep what is around the next one."""
+    """Every group and its state; a long list shows only the groups around the next one."""
     if view is None:
         return []
     lines = flow([plural(len(view.groups), "group"), f"{view.order} first", f"hold {view.hold}"], width)
@@ -47,7 +47,7 @@ def _group_row(group: GroupView, view: GroupsView, grain: str) -> list[str]:
 
 
 def render_upcoming(view: GroupsView | None, grain: str, width: int) -> list[str]:
-    """When the next group may go, or what stops it; with a grain also which it is."""
+    """When the next group may go, or what stops it; with a grain, also its partitions."""
     if view is None or view.next is None:
         return []
     group = view.groups[view.next - 1]

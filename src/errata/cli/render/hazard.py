@@ -1,4 +1,4 @@
-"""Files that a rollback brought back and that only the guard protects, as text. Pure."""
+"""Render files that a rollback restored and that only the guard protects. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from errata.views import HazardView
 
 
 def render_hazard(hazard: HazardView, width: int) -> list[str]:
-    """What depends on the guard, and the statement that ends it, which is not broken: it is there to be copied."""
+    """What depends on the guard, and the statement that resolves it, kept on one line for copying."""
     told = (
         f"the files that {hazard.publication_id} brought back are safe from expiry by other tools as long as branch "
         f"{GUARD} of {hazard.table} is there; to end that, rewrite them with Spark SQL:"

@@ -1,4 +1,4 @@
-"""What was accepted when, and who wrote to a partition, as text. Pure."""
+"""Render which run was current in each partition at a given time, and who wrote to a partition. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SINGLE = {"published": "published", "rolled_back": "put back by a rollback"}
 
 
 def render_accepted(view: RunsView, width: int) -> list[str]:
-    """Spans of partitions under the table they belong to."""
+    """Current run of each span of partitions, grouped by table."""
     at = format_moment(view.accepted_at or "")
     if not view.accepted:
         return wrap(f"{at} UTC: no run had published anything", width)
@@ -30,7 +30,7 @@ def _span_row(span: AcceptedSpan) -> tuple[str, str, str]:
 
 
 def render_commits(view: CommitsView, width: int) -> list[str]:
-    """One paragraph a commit, newest first."""
+    """One paragraph per commit, newest first."""
     lines = flow([view.table, view.partition], width)
     if not view.commits:
         return [*lines, *wrap("no commit that is still known touched it", width, "  ")]

@@ -1,8 +1,8 @@
-"""Lines of text for a given width: wrapping, labelled rows, columns. Pure.
+"""Lay out lines of text for a given width: wrapping, labelled rows, columns. Pure.
 
-Words are never cut: what does not fit goes to the next line, and a word longer than a line (a digest, a run id, a
-path) stands whole on a line of its own, which the terminal wraps. Lines that hold a command are never broken, so that
-they can be copied.
+Words are never cut: text that does not fit goes to the next line, and a word longer than a line (a digest, a run id, a
+path) gets its own line, which the terminal wraps. Lines that hold a command are never broken, so that they can be
+copied.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from errata.text.escape import escape_text
 
 GAP = "   "
 _TOGETHER = re.compile(r"(?<=\S) (…|→) (?=\S)")
-"""What stands on both sides of these reads as one."""
+"""Signs that are not separated from the text on either side."""
 
 
 def pad(text: str, width: int) -> str:
-    """Text filled up to a number of cells."""
+    """Pad text to a number of cells."""
     return text + " " * (width - cell_len(text))
 
 
 def wrap(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
-    """Prose in lines; ``first`` opens the first line, ``rest`` the others (blank of the same width by default).
+    """Wrap prose; ``first`` opens the first line, ``rest`` the others (blanks of the same width by default).
 
-    A line that the text itself begins stands back, so that it cannot pass for one of Errata's own.
+    Line breaks within the text are indented, so that no line of it can pass for one of Errata's own.
     """
     rest = " " * cell_len(first) if rest is None else rest
     lines: list[str] = []
@@ -46,7 +46,7 @@ def wrap(text: str, width: int, first: str = "", rest: str | None = None) -> lis
 
 
 def flow(pieces: Iterable[str], width: int, first: str = "", rest: str | None = None) -> list[str]:
-    """Pieces side by side with a gap; one that does not fit any more starts the next line."""
+    """Put pieces side by side with a gap; a piece that does not fit starts the next line."""
     rest = " " * cell_len(first) if rest is None else rest
     lines: list[str] = []
     line, empty = first, True
@@ -70,7 +70,7 @@ def format_labelled(label: str, pieces: Iterable[str], width: int, label_width: 
 def format_columns(
     rows: Sequence[Sequence[str]], width: int, *, indent: str = "  ", right: Iterable[int] = (), gap: str = "  "
 ) -> list[str]:
-    """A table without lines; the last column wraps, and rows too wide for that put it on a line of its own."""
+    """A table without rules; the last column wraps, or moves to its own line in rows too wide for that."""
     if not rows:
         return []
     to_right = set(right)
@@ -93,6 +93,6 @@ def format_columns(
 
 
 def render_next(*commands: str) -> list[str]:
-    """What to type next; whole, however long."""
+    """The next commands, unbroken whatever their length."""
     told = [command for command in commands if command]
     return [f"next: {told[0]}", *(f"      {command}" for command in told[1:])] if told else []

@@ -1,4 +1,4 @@
-"""A plan, and a decision over it, as text: decide in a minute. Pure."""
+"""Render a plan and decisions on it as text, made for a decision within a minute. Pure."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def render_plan(view: PlanView, width: int, *, already: bool = False) -> list[st
     lines += wrap(("planned before, unchanged; " if already else "") + _describe_state(view), width)
     if view.approvals:
         lines += render_approvals(view.approvals, width, over=view.manifest_digest)
-        # how many are missing was said where the plan stands
+        # the state line of a planned run already says how many approvals are missing
         lines += (render_void_approvals if view.state == "planned" else render_quorum)(view.quorum, width)
     lines += [] if view.manual else wrap("publishes by itself when the gate finds nothing", width)
     lines += render_released(view.release_digest, view.release, width)
@@ -132,7 +132,7 @@ def _describe_input(source: InputView, grain: str) -> list[str]:
 
 
 def _render_origin(view: PlanView, width: int) -> Iterator[str]:
-    """What makes the rows."""
+    """Where the rows come from."""
     if view.restored:
         yield from format_labelled("restores", _describe_restore(view.restored), width)
     elif view.code:
@@ -174,7 +174,7 @@ def _describe_estimate(view: PlanView) -> list[str]:
     low, high = format_duration(estimate.seconds_low), format_duration(estimate.seconds_high)
     span = low if low == high else f"{low} … {high}"
     basis = f"(basis: {estimate.basis})" if estimate.basis else ""
-    # files are not opened at planning, so a sum over the other inputs would say too little
+    # files are not opened at planning, so a sum over the other inputs would be too low
     known = estimate.rows and not any(source.files for source in view.inputs)
     rows = f"{format_count(estimate.rows)} rows" if known else ""
     return [rows, format_size(estimate.bytes), span, format_money(estimate.usd), basis]
@@ -216,7 +216,7 @@ def _describe_state(view: PlanView) -> str:
 
 
 def render_approvals(approvals: tuple[ApprovalView, ...], width: int, *, over: str | None = None) -> list[str]:
-    """Who decided what, when, over which digest unless it is the one shown before."""
+    """Who decided what and when, with the digest unless it is the one already shown."""
     lines: list[str] = []
     for approval in approvals:
         lines.append(f"{approval.decision} by {approval.person}   {format_moment(approval.at)} UTC")
@@ -227,7 +227,7 @@ def render_approvals(approvals: tuple[ApprovalView, ...], width: int, *, over: s
 
 
 def render_signed_plan(plan: PlanView, width: int) -> list[str]:
-    """What a decision is about."""
+    """The plan that a decision refers to."""
     lines = flow([plan.run_id, plan.product, plural(len(plan.partitions), "partition")], width)
     lines += wrap(format_partitions(plan.grain, plan.partitions), width, "  scope    ")
     lines += wrap(plan.reason, width, "  reason   ")
@@ -242,7 +242,7 @@ def render_signed_plan(plan: PlanView, width: int) -> list[str]:
 
 
 def render_decision(view: DecisionView, width: int, *, plan: PlanView | None = None) -> list[str]:
-    """What was signed, and by whom."""
+    """What was decided, and by whom."""
     lines = [*render_signed_plan(plan, width), ""] if plan else []
     lines += [f"manifest {view.manifest_digest}"]
     if view.already:

@@ -1,4 +1,4 @@
-"""A candidate that is readable by name: which name, until when, and what readers type. Pure."""
+"""Render the preview of a candidate: its name, its expiry and the statements for readers. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from errata.views import DarkView
 
 
 def render_preview(view: DarkView, width: int) -> list[str]:
-    """The name, the statements, and the view of old and new."""
+    """The name, the statements, and the comparison view."""
     word = "already readable" if view.already else "readable"
     lines = flow(
         [f"{word} {view.run_id}", view.name, f"snapshot {view.snapshot_id}", f"until {view.keep_until}"], width
@@ -35,12 +35,12 @@ def render_preview(view: DarkView, width: int) -> list[str]:
 
 
 def _render_statement(label: str, statement: str) -> list[str]:
-    # what is to be copied is never broken
+    # statements to copy are never broken
     return [f"  {label}", f"    {statement}"]
 
 
 def render_preview_name(dark: Mapping[str, Any] | None, width: int) -> list[str]:
-    """The name of a candidate in a status."""
+    """The preview name in a status."""
     if dark is None:
         return []
     told = [f"{dark['name']} of {dark['table']}, by {dark['person']}, {format_moment(str(dark['at']))} UTC"]

@@ -1,4 +1,4 @@
-"""Project checks, the doctor, jars and the starter as text. Pure."""
+"""Render project checks, doctor results, jars and the starter project as text. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from errata.text.numbers import plural
 
 
 class DoctorResult(Protocol):
-    """One thing the doctor looked at."""
+    """One result of the doctor."""
 
     @property
     def name(self) -> str: ...
@@ -33,14 +33,14 @@ def format_problem(problem: Mapping[str, Any]) -> str:
 
 
 def render_check(problems: Sequence[Mapping[str, Any]], _width: int) -> list[str]:
-    """Every problem on a line of its own, unbroken."""
+    """Every problem on its own line, unbroken."""
     if not problems:
         return ["✓ the project files, transforms and tables agree"]
     return [*(format_problem(problem) for problem in problems), f"✗ {plural(len(problems), 'problem')}"]
 
 
 def render_doctor(checks: Sequence[DoctorResult], width: int) -> list[str]:
-    """What is there, what is not, and how to get it."""
+    """What is present, what is missing, and how to get it."""
     name_width = max((len(check.name) for check in checks), default=0)
     lines: list[str] = []
     for check in checks:
@@ -52,13 +52,13 @@ def render_doctor(checks: Sequence[DoctorResult], width: int) -> list[str]:
 
 
 def render_jars(jars: Sequence[Mapping[str, Any]], where: str, width: int) -> list[str]:
-    """Every jar with the digest it was held against."""
+    """Every jar with the digest it was checked against."""
     rows = [(f"✓ {jar['coordinate']}", f"sha256 {jar['sha256']}") for jar in jars]
     return [*format_columns(rows, width), f"{plural(len(jars), 'jar')} verified in {where}"]
 
 
 def render_starter(directory: str, files: Sequence[str], _width: int) -> list[str]:
-    """What was written and how to go on."""
+    """What was written, and the next steps."""
     lines = [f"a starter project in {directory}", *(f"  {name}" for name in files)]
     plan = 'errata plan shop.daily_sales --from 2026-01-05 --to 2026-01-15 --reason "refunds were counted as sales"'
     return [*lines, *render_next(f"cd {directory}", "python make_lake.py", "errata check", plan)]

@@ -1,4 +1,4 @@
-"""Publications, rollbacks and what they are about to do, as text. Pure."""
+"""Render publications, rollbacks and their confirmations as text. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from errata.views import PlanView, PublishView, RollbackView, StatusView
 
 
 def render_publish(view: PublishView, width: int) -> list[str]:
-    """What landed, what it left alone, and how to take it back."""
+    """What was published, what was left alone, and how to undo it."""
     word = "already published" if view.already else "published"
     written = f"{plural(view.data_files_written, 'data file')} written"
     where = f" of {view.landed_on}" if view.landed_on else ""
@@ -46,7 +46,7 @@ def render_publish(view: PublishView, width: int) -> list[str]:
 
 
 def _list_groups_left(status: StatusView) -> tuple[tuple[str, ...], ...]:
-    """What goes next and after it, group by group."""
+    """Partitions of the remaining groups, next first."""
     groups = status.groups
     left = groups.groups[groups.next - 1 :] if groups is not None and groups.next else ()
     return tuple(group.partitions for group in left if group.state in ("waiting", "part_published"))
@@ -57,7 +57,7 @@ def _rollback_command(run_id: str) -> str:
 
 
 def render_rollback(view: RollbackView, width: int) -> list[str]:
-    """What is back as it was."""
+    """What was restored."""
     word = "already rolled back" if view.already else "rolled back"
     written = f"{plural(view.data_files_written, 'data file')} written"
     where = f" of {view.landed_on}" if view.landed_on else ""
@@ -65,7 +65,7 @@ def render_rollback(view: RollbackView, width: int) -> list[str]:
     pieces = [f"{word} {view.run_id}", counted, f"snapshot {view.snapshot_id}{where}"]
     lines = flow([*pieces, written, format_duration(view.seconds)], width)
     lines += wrap(format_partitions(view.grain, view.partitions), width, "  ") if view.partitions else []
-    # what others wrote since a rollback of before is not known here
+    # for a repeated rollback, later writes by others are not known here
     told = "nothing was changed now" if view.already else "readers see what these partitions held before"
     lines += flow([view.publication_id, told], width, "  ")
     for later, partitions in view.later.items():
@@ -90,9 +90,9 @@ def render_confirmation(
     reason: str = "",
     wait: bool = False,
 ) -> list[str]:
-    """What publish, rollback or cancel is about to do, for the question that follows.
+    """What publish, rollback or cancel is about to do, shown before the question.
 
-    ``wait``: all groups that are left, one after the other.
+    ``wait``: all remaining groups, one after the other.
     """
     lines = flow([plan.run_id, f"state {(status.state or plan.state).replace('_', ' ')}"], width)
     lines += wrap(describe_action(deed, plan.table, plan.publish), width)

@@ -1,4 +1,4 @@
-"""How a plan says that its correction reaches readers, where that is not the plain replacement. Pure."""
+"""Describe how a plan reaches readers, if it is not the plain replacement of partitions. Pure."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def describe_action(deed: str, table: str, publish: Mapping[str, Any]) -> str:
 
 
 def describe_publish(publish: Mapping[str, Any]) -> list[str]:
-    """The mode in words; nothing for a replacement of partitions, which the line before has said."""
+    """The mode in words; nothing for a replacement of partitions, which the line before already states."""
     groups = describe_groups(publish["groups"]) if publish.get("groups") else []
     return [*_describe_mode(publish), *groups, *_describe_side_tables(publish)]
 
 
 def describe_live_writes(publish: Mapping[str, Any]) -> list[str]:
-    """What a live write into the partitions means for the run."""
+    """Effect of a live write in scope on the run."""
     match publish.get("on_live_write"):
         case "freeze":
             freeze = publish["freeze"]

@@ -1,4 +1,4 @@
-"""Rows that a run set aside: what became of each input's rows, why some went out, and what they look like. Pure."""
+"""Render quarantined rows: how each input's rows were used, why some were removed, and samples. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from errata.text.numbers import format_exact, plural
 from errata.views import QuarantineView, SetAsideRow
 
 _SHORT = 12
-"""Partitions of a reason that are written out."""
+"""Most partitions of a reason to write out."""
 _MADE_BY = {"cast": "value", "rule": "rule", "transform": "transform"}
 
 
@@ -42,7 +42,7 @@ def render_quarantine(view: QuarantineView, width: int) -> list[str]:
 
 
 def render_input_rows(inputs: Mapping[str, Mapping[str, int]], width: int) -> list[str]:
-    """One line an input: rows in = used + quarantined + suppressed."""
+    """One line per input: rows in = used + quarantined + suppressed."""
     lines: list[str] = []
     for name, rows in inputs.items():
         aside = rows.get("rows_set_aside", 0)

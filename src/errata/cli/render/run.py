@@ -1,4 +1,4 @@
-"""A worker's result and control commands as text. Pure."""
+"""Render a worker's result and control commands as text. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from errata.views import RunCounts, RunView, StateView
 
 
 def format_counts(counts: RunCounts) -> list[str]:
-    """Chunks by state, only what there is."""
+    """Number of chunks in each state that occurs."""
     parts = [("running", counts.running), ("failed", counts.failed), ("quarantined", counts.quarantined)]
     parts.append(("waiting", counts.pending))
     return [f"{counts.done} of {plural(counts.total, 'chunk')} done", *(f"{n} {word}" for word, n in parts if n)]
@@ -25,12 +25,12 @@ def format_run(view: RunView) -> list[str]:
 
 
 def is_staged(view: RunView) -> bool:
-    """Whether every chunk is done, so that the gate can look at the whole."""
+    """Whether every chunk is done, so that the gate can check the whole."""
     return view.chunks.done == view.chunks.total
 
 
 def render_run(view: RunView, width: int) -> list[str]:
-    """What this worker leaves behind."""
+    """The result of this worker."""
     lines = flow(format_run(view), width)
     if view.already:
         lines.append("  nothing was left to do")
@@ -43,7 +43,7 @@ def render_run(view: RunView, width: int) -> list[str]:
 
 
 def render_failure(failure: Mapping[str, Any], width: int) -> list[str]:
-    """One chunk that failed: which, what it covers, why."""
+    """One failed chunk: its id, its partitions, and the reason."""
     partitions = failure.get("partitions") or ()
     scope = " … ".join(dict.fromkeys([*partitions[:1], *partitions[-1:]]))
     code = failure.get("code")

@@ -1,4 +1,4 @@
-"""All runs, or one run: what happened, what state the data is in, what to type next. Pure."""
+"""Render all runs, or one run: what happened, the state of the data, the next command. Pure."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from errata.text.numbers import (
 from errata.views import CostView, RunLine, StatusView
 
 LOUD = ("running", "failed", "rolled back", "superseded")
-"""States whose partitions are also written out."""
+"""States whose partitions are also listed."""
 
 
 def render_status(view: StatusView, width: int) -> list[str]:
-    """One run when the view is about one, else the list."""
+    """One run if the view has one, otherwise the list."""
     if view.run_id:
         return render_run_status(view, width)
     return [*render_mode(view.single_user), *render_runs(view.runs, width)]
 
 
 def render_runs(runs: tuple[RunLine, ...], width: int) -> list[str]:
-    """One paragraph a run, newest first as given."""
+    """One paragraph per run, in the given order (newest first)."""
     if not runs:
         return ["no runs yet", *render_next('errata plan PRODUCT --from D --to D --reason "…"')]
     lines: list[str] = []
@@ -54,7 +54,7 @@ def render_runs(runs: tuple[RunLine, ...], width: int) -> list[str]:
 
 
 def render_run_status(view: StatusView, width: int) -> list[str]:
-    """One run whole."""
+    """One run in full."""
     order = {"newest": "newest first", "oldest": "oldest first", "sequential": "one after the other"}
     head = [view.run_id or "", (view.state or "").replace("_", " "), view.product or "", order.get(view.order, "")]
     lines = flow(head, width)

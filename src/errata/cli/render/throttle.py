@@ -1,4 +1,4 @@
-"""What of a plan is about pace: canary, proof, throttle, deadline. Pure."""
+"""Render the pace of a plan: canary, determinism proof, throttle, deadline. Pure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def format_partitions(grain: str, partitions: Sequence[str]) -> str:
 
 
 def format_units(number: int, grain: str) -> str:
-    """So many days, hours, … or partitions."""
+    """A number of days, hours, … or partitions."""
     return plural(number, "partition" if grain == Grain.VALUE else grain)
 
 
 def render_first_steps(view: PlanView, width: int) -> Iterator[str]:
-    """What comes before the long run."""
+    """Steps before the long run."""
     canary = [name for chunk in view.chunks if chunk.wave == 0 for name in chunk.partitions]
     if canary:
         told = f"{format_units(len(canary), view.grain)} first; the rest waits until they have passed"
@@ -34,7 +34,7 @@ def render_first_steps(view: PlanView, width: int) -> Iterator[str]:
 
 
 def render_limits(view: PlanView, width: int) -> Iterator[str]:
-    """The limits in force, and whether there is time."""
+    """The limits in force, and whether the deadline can be met."""
     if view.throttle:
         yield from format_labelled("throttle", _describe_throttle(view), width)
     if view.deadline:

@@ -1,4 +1,4 @@
-"""A trial as text: what was computed, what the gate would say, what would change. Pure."""
+"""Render a trial as text: what was computed, what the gate would say, what would change. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from errata.views.run import TryView
 
 _NAMED = 5
-"""So many partitions are written out in the next command."""
+"""Most partitions to write out in the next command."""
 
 
 def try_to_data(view: TryView) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def try_to_data(view: TryView) -> dict[str, Any]:
 
 
 def render_try(view: TryView, width: int) -> list[str]:
-    """The page on which a fix is judged before it is planned."""
+    """The page for judging a fix before it is planned."""
     scope = format_partitions(view.diff.grain, view.partitions)
     pieces = [
         f"tried {view.product}",

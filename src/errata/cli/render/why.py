@@ -1,4 +1,4 @@
-"""Who changed this number, when, why, from what to what, as text. Pure."""
+"""Render who changed a number, when, why, and from what to what. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INDENT = " " * 18
 
 
 def render_why(view: WhyView, width: int) -> list[str]:
-    """The history of a partition, of one row of it, or of several rows each; oldest first as given."""
+    """The history of a partition, of one row in it, or of several rows; oldest first as given."""
     lines = flow([view.table, view.partition, _format_key(view.key)], width)
     if not view.history and not view.rows and not view.note:
         lines.append("  no history is known for it")
@@ -38,7 +38,7 @@ def _render_events(history: Sequence[HistoryView], width: int) -> list[str]:
 
 def _render_event(event: HistoryView, telling: set[str], width: int) -> Iterator[str]:
     action = event.action.replace("_", " ")
-    # one column after the time and the action, so that the numbers stand under each other
+    # one column after the time and the action, so that the numbers line up
     head = f"{format_moment(event.published_at or event.at)}  {pad(action, 11)} "
     who = event.run_id or event.application or (f"snapshot {event.snapshot_id}" if event.snapshot_id else "")
     yield from flow([who, *_format_row_counts(event), *_format_values(event, telling)], width, head, INDENT)
@@ -68,7 +68,7 @@ def _render_event(event: HistoryView, telling: set[str], width: int) -> Iterator
 
 
 def _format_row_counts(event: HistoryView) -> Iterator[str]:
-    """What a live write did to the partition, where no row was asked for."""
+    """Effect of a live write on the partition, if no row was requested."""
     if event.added_rows is None or event.before is not None or event.after is not None:
         return
     yield f"+{format_exact(event.added_rows)} −{format_exact(event.removed_rows or 0)} rows"
@@ -86,7 +86,7 @@ def _render_grounds(event: HistoryView, width: int) -> Iterator[str]:
 
 
 def _find_changed_columns(history: Sequence[HistoryView]) -> set[str]:
-    """The columns that ever changed; all of them when none did. Lineage columns repeat the history itself."""
+    """Columns that ever changed; all columns if none did. Lineage columns repeat the history itself."""
     seen: dict[str, bool] = {}
     for event in history:
         old, new = event.before or {}, event.after or {}

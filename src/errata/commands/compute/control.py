@@ -14,27 +14,28 @@ from errata.workspace import Workspace
 
 
 def pause(workspace: Workspace, actor: Actor, run_id: str) -> StateView:
-    """No new chunk is claimed, and no further group published; what is under way finishes."""
+    """Pause a run: no new chunk is claimed and no further group published; running chunks finish."""
     return set_groups_running(workspace, actor, run_id, going=False) or _move_run(
         workspace, actor, run_id, S.PAUSED, {S.RUNNING}, "pause"
     )
 
 
 def resume(workspace: Workspace, actor: Actor, run_id: str) -> StateView:
-    """Chunks may be claimed again, and groups published."""
+    """Resume a run: chunks may be claimed and groups published again."""
     return set_groups_running(workspace, actor, run_id, going=True) or _move_run(
         workspace, actor, run_id, S.RUNNING, {S.PAUSED}, "resume"
     )
 
 
 def cancel(workspace: Workspace, actor: Actor, run_id: str, *, now: bool = False) -> StateView:
-    """The run ends; what was staged is swept by ``errata cleanup``; main was never touched.
+    """End a run that is not published; ``errata cleanup`` removes its staged output, and main was never touched.
 
-    Chunks in flight finish; with ``now`` they are taken from their workers, which stop their Spark jobs at the next
+    Running chunks finish; with ``now`` they are taken from their workers, which stop their Spark jobs at the next
     heartbeat.
     """
     ends = {S.PLANNED, S.APPROVED, S.RUNNING, S.PAUSED, S.FAILED, S.STAGED, S.REJECTED, S.VALIDATED}
     view = _move_run(workspace, actor, run_id, S.CANCELLED, ends, "cancel")
+    # after the move, so that no other worker claims a reclaimed chunk
     if now:
         workspace.ledger.chunks.reclaim(view.run_id, actor=actor, reason="cancelled")
     return view
@@ -52,7 +53,7 @@ def _move_run(
 
 
 def retry(workspace: Workspace, actor: Actor, run_id: str, chunk: str | None) -> StateView:
-    """Failed chunks may be claimed again."""
+    """Let failed chunks be claimed again (default: all of them), and set a failed run to running."""
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.OPERATOR,), "retry", run.run_id)
     again = workspace.ledger.outcomes.retry(run.run_id, chunk, actor)

@@ -1,8 +1,8 @@
 """`errata run`: join a run as a worker and compute chunks until nothing is left.
 
-Here is what comes before the loop (state, pins, the run branch, the proof of determinism) and after it (staged, failed
-or left for others). One process, one Spark session, up to N chunks in flight, each in its own thread and with its own
-lease.
+This module holds what comes before the worker loop (state, pins, run branch, determinism check) and after it (staged,
+failed, or left to other workers). One process, one Spark session, up to N chunks in flight, each with its own thread
+and lease.
 """
 
 from __future__ import annotations
@@ -54,20 +54,21 @@ def run_chunks(
     max_chunks: int | None,
     owner_name: str | None = None,
 ) -> RunView:
-    """Work on the run until no chunk is left to take; safe to start again, anywhere, any number of times."""
+    """Compute chunks until none is left to claim; safe to start on any host, any number of times."""
     started = time.monotonic()
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.OPERATOR,), "run", run.run_id)
+    # settle what a killed process left open before reading the state, which that may change
     recover_open_intents(workspace, actor, run.table)
     run = workspace.ledger.runs.get(run.run_id)
     manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     refuse_rejected_canary(workspace, run)
     if run.state in _COMPUTED_STATES:
         return _run_view(workspace, run, already=True, started=started)
-    if run.state is S.APPROVED:  # before anyone is held off for it
+    if run.state is S.APPROVED:  # before the freeze blocks any live job
         require_approvals(workspace, actor, run, manifest, "run")
     with freeze_partitions(workspace, actor, run, manifest) as just_now:
-        if just_now:
+        if just_now:  # cooperating live jobs stay out from here on, so one check covers the time since the plan
             refuse_live_writes(workspace, actor, run, manifest)
         if run.state is not S.RUNNING:
             run = _start_run(workspace, actor, run, manifest)
@@ -124,7 +125,7 @@ def _join_run(
 
 
 def _start_run(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> RunRecord:
-    """Approved to running, if the approvals still count today; another worker may have been faster."""
+    """Move an approved run to running if its approvals are still valid; another worker may have been faster."""
     if run.state is S.APPROVED:
         require_approvals(workspace, actor, run, manifest, "run")
         raise_alarm(workspace, actor, run)
@@ -140,7 +141,7 @@ def _start_run(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Man
 def _require_pins(
     workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, rebases: tuple[Rebase, ...]
 ) -> None:
-    """What expired since it was pinned makes the run expired; it is never resolved anew in silence."""
+    """Expire the run if a pinned snapshot is gone; an input is never silently resolved again."""
     pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
     pinned = [(pin.location, pin.snapshot_id) for pin in pins if pin.kind == "table" and pin.snapshot_id]
     bases = [manifest.target.base_snapshot_id, *(rebase.base_snapshot_id for rebase in rebases)]
@@ -161,6 +162,7 @@ def _require_pins(
 def _prepare_branch(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
     target = manifest.target
     if run_branch(run.run_id) not in (read_refs(workspace, target.staging.table) or ()):
+        # audited before it is created, so that no branch exists without an audit entry
         intended = {"branch": run_branch(run.run_id), "table": target.staging.table}
         workspace.ledger.audit.note(run.run_id, actor, "refs.intended", intended)
     guard = workspace.engines.staging.prepare(target, run.run_id, KEEP_DAYS)
@@ -170,14 +172,14 @@ def _prepare_branch(workspace: Workspace, actor: Actor, run: RunRecord, manifest
 
 
 def _read_parts(workspace: Workspace, manifest: Manifest, rebases: tuple[Rebase, ...]) -> dict[str, bytes]:
-    """The code and the pinned file lists, by digest."""
+    """The code zip and the pinned file lists, by digest."""
     pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
     digests = [manifest.code.zip_digest, *(pin.files_part for pin in pins if pin.files_part)]
     return {digest: workspace.ledger.parts.get(digest) for digest in digests}
 
 
 def _record_end_state(job: RunJob) -> tuple[RunRecord, ChunkCounts]:
-    """Staged, failed, or left as it is for others."""
+    """Move the run to staged or failed if nothing is left to compute; otherwise leave it to other workers."""
     workspace, actor = job.workspace, job.actor
     run = workspace.ledger.runs.get(job.run.run_id)
     counts = workspace.ledger.progress.counts(run.run_id)
@@ -189,7 +191,7 @@ def _record_end_state(job: RunJob) -> tuple[RunRecord, ChunkCounts]:
             body = {"failed": counts.failed + counts.quarantined}
             run = workspace.ledger.runs.move(run.run_id, S.FAILED, actor=actor, body=body)
     except StateRefused:
-        # another worker finished at the same moment and said so first
+        # another worker finished at the same moment and recorded it first
         run = workspace.ledger.runs.get(run.run_id)
     return run, counts
 

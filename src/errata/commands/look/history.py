@@ -1,4 +1,7 @@
-"""What was true when, which runs there are, and who wrote to a partition: reading only, and never a JVM."""
+"""`errata runs` and `errata history`: list runs, current runs at a time, and commits to a partition.
+
+Reads only, and never starts a JVM.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ MAX_COMMITS = 20
 def list_runs(
     workspace: Workspace, what: str | None, states: Collection[str], person: str | None, since: datetime | None
 ) -> RunsView:
-    """Runs that fit, newest first."""
+    """Runs that match the filters, newest first."""
     wanted = {_parse_state(name) for name in states} or None
     table = _resolve_table(workspace, what)
     found = [
@@ -37,7 +40,7 @@ def list_runs(
 
 
 def find_current_runs(workspace: Workspace, moment: datetime, what: str | None) -> RunsView:
-    """Which run was the truth in each partition at that time; partitions of one deed stand together."""
+    """The run that was current in each partition at that time, grouped by publication."""
     table = _resolve_table(workspace, what)
     tables = {run.table for run in workspace.ledger.runs.list() if table in (run.table, run.product)} if table else None
     rows = [row for row in workspace.ledger.partitions.accepted_at(moment) if tables is None or row.table in tables]
@@ -63,7 +66,7 @@ def _build_span(workspace: Workspace, rows: list[AcceptanceRecord]) -> AcceptedS
 
 
 def list_commits(workspace: Workspace, table: str, partition: str, most: int = MAX_COMMITS) -> CommitsView:
-    """Who wrote to a partition, newest first, with the snapshot that stood right before each."""
+    """Commits to a partition, newest first, each with the snapshot right before it."""
     product = find_governed_product(workspace, table)
     target = product.target
     name = parse_partition(target.grain, partition)
@@ -97,13 +100,13 @@ def _commit_view(commit: Commit, partition: str) -> CommitView:
 
 
 def _suggest_restore(product: str, partition: str, shown: tuple[CommitView, ...]) -> str:
-    """The command that takes out the newest write of others."""
+    """Command that undoes the newest write if it is by a job outside Errata; otherwise empty."""
     writes = [one for one in shown if one.writer != "compaction"]
     if not writes or writes[0].writer != "job":
         return ""
     newest = writes[0]
     for older in writes[1:]:
-        # some writers overwrite by two commits; between them the partition is empty, and nobody wants that back
+        # some writers overwrite with two commits; do not restore the empty partition in between
         if older.operation != "delete" or (older.writer, older.application) != ("job", newest.application):
             break
         newest = older
@@ -123,7 +126,7 @@ def _parse_state(name: str) -> RunState:
 
 
 def _resolve_table(workspace: Workspace, what: str | None) -> str | None:
-    """A product or table as asked for; one that the project and the ledger both do not know is an error."""
+    """Check that the project or the ledger knows this product or table; raises ``NotFound`` otherwise."""
     if what is None:
         return None
     known = {name for run in workspace.ledger.runs.list() for name in (run.product, run.table)}
@@ -136,7 +139,7 @@ def _resolve_table(workspace: Workspace, what: str | None) -> str | None:
 
 
 def find_governed_product(workspace: Workspace, table: str) -> Product:
-    """The product of a governed table, named by the table or by itself."""
+    """The product with this name or target table."""
     found = [one for one in workspace.project.products.values() if table in (one.target.table, one.name)]
     if not found:
         known = ", ".join(sorted(one.target.table for one in workspace.project.products.values())) or "none"

@@ -1,4 +1,4 @@
-"""Quarantine: which rows a run set aside, why, and what they look like. Reads only, and never a JVM."""
+"""`errata quarantine`: rows that a run set aside, with reasons and samples. Reads only, and never starts a JVM."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from errata.ports.tables import QuarantinedRow
 from errata.views import QuarantineReason, QuarantineView, SetAsideRow
 from errata.workspace import Workspace
 
-_MAX_EXACT_INT = 2**53  # beyond it a JSON reader may change digits
+_MAX_EXACT_INT = 2**53  # larger integers may lose digits in a JSON reader
 
 
 def read_quarantine(workspace: Workspace, actor: Actor, run_id: str, sample: int) -> QuarantineView:
-    """Counts by input and reason, and some rows of each, classified columns masked."""
+    """Counts by input and reason, and sample rows with classified columns masked."""
     run = workspace.ledger.runs.get(run_id)
     manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     adopted, hidden = list_adopted_attempts(workspace, run.run_id), list_masked_columns(workspace, manifest)
@@ -51,7 +51,7 @@ def read_quarantine(workspace: Workspace, actor: Actor, run_id: str, sample: int
 
 
 def rows_by_input(adopted: Sequence[AttemptRecord]) -> Mapping[str, Mapping[str, int]]:
-    """What became of each input's rows so far, by input: in, used, quarantined, suppressed, set aside."""
+    """Row counts per input so far: in, used, quarantined, suppressed, set aside."""
     totals: dict[str, dict[str, int]] = {}
     for attempt in adopted:
         for source, fates in read_row_counts(attempt).items():
@@ -72,10 +72,10 @@ def _row_view(row: QuarantinedRow, manifest: Manifest, hidden: tuple[str, ...]) 
 
 
 def _mask_row(text: str, pin: InputPin | None, classified: tuple[str, ...]) -> Mapping[str, Any]:
-    """The row as data; a column is masked by its own name and by the name that any era gives it."""
+    """The row as data; a column is masked if its name, or the name that any era renames it to, is classified."""
     hidden = {name.lower() for name in classified}
     renamed = {old for era in (pin.eras if pin else ()) for old, new in era.rename.items() if new.lower() in hidden}
-    # numbers as they are written: a float would round them, and so would other readers of this answer
+    # keep numbers as text where a float would round them, here or in a JSON reader
     values: dict[str, Any] = json.loads(text, parse_float=str, parse_int=_parse_exact_int)
     return mask_row(values, [name for name in values if name.lower() in hidden or name in renamed])
 

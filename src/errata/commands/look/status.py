@@ -1,4 +1,4 @@
-"""`errata status`: all runs, or one with its calendar; reads only, and never starts a JVM."""
+"""`errata status`: all runs, or one run with its partitions; reads only, and never starts a JVM."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ S = RunState
 
 
 def show_plan(workspace: Workspace, actor: Actor, run_id: str) -> PlanView:
-    """The plan again, from the bytes that were sealed."""
+    """View of a plan from its sealed manifest."""
     run = workspace.ledger.runs.get(run_id)
     return stored_plan_view(workspace, run, workspace.ledger.runs.manifest(run.run_id, actor))
 
@@ -124,7 +124,7 @@ def _conflict_command(
 
 
 def _list_unfinished(workspace: Workspace, run: RunRecord, publications: Iterable[PublicationRecord]) -> Iterator[str]:
-    """Publications that nobody has settled, and what follows those that landed."""
+    """Warnings about open publications, and about outbox work of publications that landed."""
     for one in publications:
         if one.state is PublicationState.INTENDED:
             yield f"{one.kind} {one.pub_id} is open since {one.intended_at}"
@@ -134,9 +134,9 @@ def _list_unfinished(workspace: Workspace, run: RunRecord, publications: Iterabl
 
 
 def _find_own_set_backs(workspace: Workspace, run: RunRecord) -> tuple[tuple[SetBackView, ...], tuple[str, ...]]:
-    """What main does not hold any more of this run; and why that is not known, where the table cannot be read."""
+    """Published partitions of this run that main no longer holds, and a warning if the table cannot be read."""
     deeds = {publication.pub_id for publication in workspace.ledger.publications.list(run.run_id)}
-    # what another run has published by now is told by the status of that one
+    # partitions that another run has published since belong to the status of that run
     own = {
         name
         for name, top in workspace.ledger.partitions.accepted(run.table, run.partitions).items()
@@ -156,7 +156,7 @@ def _open_freeze_view(workspace: Workspace, run: RunRecord) -> FreezeView | None
 
 
 def run_lines(workspace: Workspace, runs: Iterable[RunRecord]) -> tuple[RunLine, ...]:
-    """Runs as a list shows them."""
+    """Runs as lines of a list."""
     counts = workspace.ledger.progress.counts_by_run()
     return tuple(_run_line(run, counts.get(run.run_id, ChunkCounts())) for run in runs)
 
@@ -195,7 +195,7 @@ def _partition_views(
 
 
 def _describe_throttle(workspace: Workspace, run: RunRecord) -> str:
-    """The health signal that holds the run most, by the last word on each; a worker that joins looks anew."""
+    """The health signal that limits the run most, from the last entry of each; a worker that joins starts afresh."""
     if run.state is not S.RUNNING:
         return ""
     last: dict[str, AuditEntry] = {}
@@ -246,7 +246,7 @@ def _publication_view(publication: PublicationRecord, releases: tuple[ReleaseRec
 
 
 def find_release(publication: PublicationRecord, releases: tuple[ReleaseRecord, ...]) -> ReleaseRecord | None:
-    """The release that let it out; rollbacks, and publications of before there were releases, have none."""
+    """The release of a publication; rollbacks, and publications older than the release feature, have none."""
     return next((one for one in releases if one.release_id == publication.release.get("release")), None)
 
 

@@ -1,4 +1,4 @@
-"""Why a number changed: what happened to a partition, by runs and by live jobs. Reading only, and never a JVM."""
+"""`errata why`: everything that runs and live jobs did to a partition. Reads only, and never starts a JVM."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from errata.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class _PartitionChange:
-    """One publication or rollback of the partition, with what it belongs to."""
+    """One publication or rollback of the partition, with its run and manifest."""
 
     record: AcceptanceRecord
     publication: PublicationRecord
@@ -45,9 +45,9 @@ class _PartitionChange:
 def explain_partition(
     workspace: Workspace, actor: Actor, table: str, partition: str, key: Mapping[str, str]
 ) -> WhyView:
-    """Everything that happened to a partition since Errata first published it, and what it was before.
+    """History of a partition since Errata first published it, and its content before.
 
-    With a key the same of its row; with a part of one, of each row that fits.
+    With a key, the history of its row; with a part of a key, the history of each matching row.
     """
     product = find_governed_product(workspace, table)
     target = product.target
@@ -80,7 +80,7 @@ def _explain_rows(
     asked: Mapping[str, str],
     notes: list[str],
 ) -> WhyView:
-    """The row of a key, or each row that fits a part of one."""
+    """History of the row with this key, or of each row that matches a part of a key."""
     target = deeds[-1].manifest.target
     missing = find_missing_columns(product.name, target, asked)
     keys: Sequence[Key] = [asked]
@@ -106,7 +106,7 @@ def _explain_rows(
 def _find_matching_keys(
     workspace: Workspace, partition: str, deeds: Sequence[_PartitionChange], commits: History, asked: Mapping[str, str]
 ) -> tuple[list[Key], bool]:
-    """Keys that fit what was asked, from every state of the partition that is still known."""
+    """Keys that match, from every state of the partition that can still be read; and whether there may be more."""
     newest = deeds[-1].manifest.target
     snapshots: list[tuple[TargetPin, str | None]] = [(newest, commit.snapshot_id) for commit in commits.commits[:1]]
     corrections: dict[str, TargetPin] = {}
@@ -141,7 +141,7 @@ def _load_change(workspace: Workspace, actor: Actor, record: AcceptanceRecord) -
 def _build_event(
     workspace: Workspace, deed: _PartitionChange, partition: str, row: tuple[KeyedRows, Key] | None
 ) -> HistoryView:
-    """A publication with those who decided over it, or a rollback with whoever did it: nobody approved that one."""
+    """A publication with the people who decided on it, or a rollback with its author: rollbacks need no approval."""
     publication, run, manifest = deed.publication, deed.run, deed.manifest
     before, after = _read_before_after(workspace, deed, partition, row)
     event = HistoryView(
@@ -175,7 +175,7 @@ def _find_rebase(workspace: Workspace, run: RunRecord, partition: str) -> str | 
 
 
 def _find_break_glass(workspace: Workspace, publication: PublicationRecord) -> BreakGlassView | None:
-    """Whether someone decided alone, up to this publication."""
+    """The last break-glass decision up to this publication, if any."""
     until = publication.settled_at or publication.intended_at
     found = [one for one in list_break_glass(workspace, publication.run_id) if one.at <= until]
     return found[-1] if found else None
@@ -184,7 +184,7 @@ def _find_break_glass(workspace: Workspace, publication: PublicationRecord) -> B
 def _build_origin(
     workspace: Workspace, deeds: Sequence[_PartitionChange], partition: str, events: Sequence[HistoryView]
 ) -> tuple[HistoryView, ...]:
-    """What live had written when the first run came."""
+    """The live write that the first publication replaced."""
     if not deeds:
         return ()
     first = deeds[0]
@@ -198,7 +198,7 @@ def _build_origin(
 
 
 def _read_commits(workspace: Workspace, product: Product, partition: str, deeds: Sequence[_PartitionChange]) -> History:
-    """Commits to the partition since main stood where the first publication found it; all of them without one."""
+    """Commits to the partition since the base of the first publication (all commits without one)."""
     target = product.target
     until = deeds[0].publication.base_snapshot_id if deeds else None
     return workspace.engines.history.commits(
@@ -214,13 +214,13 @@ def _merge_events(
     partition: str,
     row: tuple[KeyedRows, Key] | None,
 ) -> list[HistoryView]:
-    """Deeds and live writes, oldest first, as main has them; what main has no more stands at its time."""
+    """Changes and live writes in the order of main, oldest first; those no longer in main are placed by their time."""
     ours = {deed.publication.pub_id: event for deed, event in zip(deeds, events, strict=True)}
     first = _to_milliseconds(deeds[0].record.at) if deeds else 0
     placed: list[tuple[int, HistoryView]] = []
     at = 0
     for commit in reversed(commits.commits):
-        at = max(at, commit.at_ms)  # clocks of writers differ, the order of their commits is certain
+        at = max(at, commit.at_ms)  # clocks of writers differ, but the order of commits is certain
         publication = commit.summary.get("errata.publication", "")
         if publication in ours:
             placed.append((at, ours.pop(publication)))
@@ -246,7 +246,7 @@ def _build_live_events(
     partition: str,
     row: tuple[KeyedRows, Key] | None,
 ) -> tuple[HistoryView, ...]:
-    """A write of someone else; nothing where it left the row alone that was asked for."""
+    """Event for a live write; empty if it did not change the requested row."""
     before = after = None
     if row is not None:
         rows, key = row
@@ -281,14 +281,14 @@ def _format_instant(at_ms: int) -> str:
 
 
 def _find_undo_snapshot(workspace: Workspace, deed: _PartitionChange) -> str | None:
-    """The snapshot that holds what the partition held before, while it is kept."""
+    """The snapshot with the content before the publication, while its undo branch exists."""
     return workspace.engines.pins.refs(deed.run.table).get(undo_branch(deed.publication.pub_id))
 
 
 def _read_before_after(
     workspace: Workspace, deed: _PartitionChange, partition: str, row: tuple[KeyedRows, Key] | None
 ) -> tuple[RowValues, RowValues]:
-    """Of a row, itself; of the partition, its row count and the compared metrics."""
+    """Values before and after a change: the row itself, or the partition's row count and compared metrics."""
     publication, manifest, run = deed.publication, deed.manifest, deed.run
     if row is not None:
         rows, key = row

@@ -1,4 +1,7 @@
-"""Rows of a partition by their key, each by itself: rows of different keys are never joined. Reading only, no JVM."""
+"""Rows of a partition by key for `errata why`. Reads only, and never starts a JVM.
+
+Each key is looked up separately, so that values of different rows are never mixed.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,11 @@ from errata.workspace import Workspace
 
 MAX_ROWS = 20
 RowValues = Mapping[str, Any] | None
-"""A row, or nothing in it where there was none; None: no snapshot tells any more."""
+"""A row; empty if there was none, None if no snapshot can tell any more."""
 
 
 def find_missing_columns(product: str, target: TargetPin, asked: Mapping[str, str]) -> tuple[str, ...]:
-    """Key columns that were not asked for; raises ``UsageError`` for what cannot name a row."""
+    """Key columns missing from the request; raises for columns that cannot identify a row."""
     if not target.key:
         raise UsageError(
             f"--key was refused; {product} declares no key (target.key), so a row of one version cannot be told from "
@@ -39,21 +42,21 @@ def _is_known_from_partition(target: TargetPin, column: str) -> bool:
 
 
 class KeyedRows:
-    """Rows of one partition that fit some keys; every snapshot is read once."""
+    """Rows of one partition that match some keys; every snapshot is read only once."""
 
     def __init__(
         self, workspace: Workspace, target: TargetPin, partition: str, keys: Sequence[Key], *, whole: bool
     ) -> None:
         self._workspace = workspace
         self._partition = partition
-        self._columns = () if whole else target.key  # a whole key has been compared by the reader
+        self._columns = () if whole else target.key  # the reader has already compared a whole key
         self._keys = keys
         self._read: dict[tuple[str, str], tuple[Mapping[str, Any], ...] | None] = {}
         self._told: dict[str, tuple[Correction, ...]] = {}
         self.repeated = False
 
     def at(self, target: TargetPin, snapshot_id: str | None, key: Key) -> RowValues:
-        """The row of a key in a snapshot of the target."""
+        """The row with this key in a snapshot of the target."""
         if snapshot_id is None:
             return None
         place = (target.table, snapshot_id)
@@ -64,7 +67,7 @@ class KeyedRows:
         return None if found is None else self._take_first_row([row for row in found if self._matches_key(row, key)])
 
     def told(self, table: str | None, publication_id: str, key: Key) -> tuple[RowValues, RowValues] | None:
-        """Old and new row by the table of corrections, which outlives every snapshot; None when it does not say."""
+        """Old and new row from the corrections table, which outlives every snapshot; None if it has no entry."""
         if table is None:
             return None
         if table not in self._told:
@@ -74,7 +77,7 @@ class KeyedRows:
         ]
         if not found:
             return None
-        # a key that was there twice has one correction for each row that went and for each that came
+        # a repeated key has one correction for each row that was removed and for each that was added
         old, new = [c.old for c in found if c.old is not None], [c.new for c in found if c.new is not None]
         return self._take_first_row(old), self._take_first_row(new)
 
@@ -93,7 +96,7 @@ def find_keys(
     snapshots: Iterable[tuple[TargetPin, str | None]],
     corrections: Iterable[tuple[TargetPin, str]],
 ) -> tuple[list[Key], bool]:
-    """The whole keys of rows that fit a part of one, as many as are shown; and whether there may be more."""
+    """Up to ``MAX_ROWS`` whole keys of rows that match a part of a key, and whether there may be more."""
     found: dict[tuple[str | None, ...], Key] = {}
     is_cut = False
     reader = workspace.engines.rows
@@ -116,4 +119,4 @@ def _add_keys(found: dict[tuple[str | None, ...], Key], target: TargetPin, rows:
 
 
 _MAX_ROWS_READ = 10 * MAX_ROWS
-"""Rows of a snapshot that are read to find keys; a key may be there more than once."""
+"""Rows read from one snapshot to find keys; a key may occur more than once."""

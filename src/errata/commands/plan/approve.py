@@ -19,7 +19,7 @@ S = RunState
 def approve(
     workspace: Workspace, actor: Actor, run_id: str, digest: str, note: str, break_glass: str | None = None
 ) -> DecisionView:
-    """Approve the plan with this digest; ``break_glass`` says why no second person and no quorum can be waited for."""
+    """Approve the plan with this digest; ``break_glass`` is the reason for deciding alone, without the quorum."""
     run = workspace.ledger.runs.get(run_id)
     if break_glass is not None:
         require_break_glass(workspace, actor, break_glass, "approve", run.run_id)
@@ -32,7 +32,7 @@ def approve(
 
 
 def decline(workspace: Workspace, actor: Actor, run_id: str, note: str) -> DecisionView:
-    """Say no, for good."""
+    """Decline the plan; this is final."""
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.APPROVER,), "decline", run.run_id)
     require_person(workspace, actor, (Role.APPROVER,), "decline", run.run_id)

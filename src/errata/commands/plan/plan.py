@@ -1,4 +1,4 @@
-"""`errata plan`: read the tables, judge, seal the manifest in the ledger, then tag the pinned snapshots."""
+"""`errata plan`: read the tables, check the guardrails, seal the manifest in the ledger, tag the pinned snapshots."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from errata.views import PlanView
 from errata.workspace import Workspace
 
 PIN_DAYS = 45
-"""How long pinned snapshots outlive the plan; a run that takes longer is planned again."""
+"""How long tags keep the pinned snapshots; a run that takes longer must be planned again."""
 
 
 def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: bool) -> PlanView:
-    """Resolve, judge, seal; the same request on the same world is the same run."""
+    """Plan a correction and seal it; the same request on unchanged tables and code gives the same run."""
     require_role(workspace, actor, (Role.REQUESTER,), "plan")
     request = _resolve_superseded(workspace, request)
     plan = draft_plan(workspace, request)
     while ended := _find_ended_run(workspace, plan):
-        # the same request on the same world after it was given up: a new run, which names the one before
+        # the same plan was cancelled or has expired: plan a new run that supersedes it, which changes the digest
         plan = draft_plan(workspace, replace(request, supersede=ended.run_id))
     if plan.is_refused or plan.manifest is None:
         refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]
@@ -67,6 +67,7 @@ def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: 
         body={"verdicts": [[v.rule, v.level, v.message, v.override] for v in plan.verdicts]},
     )
     failpoint("plan.after_record")
+    # after the record, so that every tag belongs to a run in the ledger; repeating the command creates missing tags
     pins = tag_pinned_snapshots(workspace, actor, run, plan.manifest)
     failpoint("plan.after_pin")
     refuse_lost_tags(workspace, actor, run, pins, is_new=not already)
@@ -74,7 +75,7 @@ def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: 
 
 
 def _override_hint(refused: Sequence[GuardrailResult]) -> str:
-    """How the rules that refused can be set aside, or that some cannot."""
+    """How to override the rules that refused, or which of them cannot be overridden."""
     if final := dict.fromkeys(verdict.rule for verdict in refused if verdict.final):
         return f"no override sets aside {', '.join(final)}: ask for something else"
     rules = dict.fromkeys(verdict.rule for verdict in refused)
@@ -82,7 +83,7 @@ def _override_hint(refused: Sequence[GuardrailResult]) -> str:
 
 
 def _resolve_superseded(workspace: Workspace, request: Request) -> Request:
-    """The run that is replaced, by its whole id; what is no run of this product cannot be."""
+    """Expand the superseded run to its full id; refuse a run of another product."""
     if request.supersede is None:
         return request
     run = workspace.ledger.runs.get(request.supersede)
@@ -100,11 +101,11 @@ def _find_ended_run(workspace: Workspace, plan: Plan) -> RunRecord | None:
 
 
 def draft_plan(workspace: Workspace, request: Request) -> Plan:
-    """The plan for a request on the world as it is now; only reads."""
+    """Plan a request against the current tables and code; only reads."""
     product = workspace.product(request.product)
     grain = product.target.grain
     partitions = resolve_partitions(request, grain)
-    # the target's base first, inputs after: a false conflict is acceptable, a missed one is not
+    # read the target before the inputs: a false conflict is acceptable, a missed one is not
     target = workspace.engines.targets.read_target(product.target.table, product.target.column, grain, partitions)
     held = None
     if request.restore is not None:
@@ -126,7 +127,7 @@ def draft_plan(workspace: Workspace, request: Request) -> Plan:
     if held:
         code, content = strip_code(code), b""
     plan = build_plan(
-        # sealed bytes name nobody who may want to be forgotten
+        # a pseudonym, because a name in sealed bytes could never be erased
         replace(request, requester=workspace.ledger.people.alias(request.requester)),
         product,
         workspace.project,
@@ -147,7 +148,7 @@ def draft_plan(workspace: Workspace, request: Request) -> Plan:
 
 
 def _read_side_columns(workspace: Workspace, product: Product) -> dict[str, tuple[str, ...] | None]:
-    """The columns of tables beside the target; None for one that is not there yet."""
+    """Columns of the side tables; None for a table that does not exist yet."""
     found: dict[str, tuple[str, ...] | None] = {}
     for table in (product.publish.corrections, product.publish.versions):
         if table:
@@ -161,9 +162,9 @@ def _read_side_columns(workspace: Workspace, product: Product) -> dict[str, tupl
 def _list_active_runs(
     workspace: Workspace, table: str, supersede: str | None, partitions: Sequence[str]
 ) -> list[ActiveRun]:
-    """Runs that hold partitions of the table, as a plan for these partitions in the place of ``supersede`` sees them.
+    """Active runs on the table, as seen by a plan for these partitions that supersedes ``supersede``.
 
-    A run gives up what another was planned for in its place, so that only the last of a chain has to be named.
+    A superseded run no longer claims the partitions of its successor, so only the last run of a chain must be named.
     """
     runs = [run for run in workspace.ledger.runs.list(states=ACTIVE) if run.table == table]
     given_up: dict[str, frozenset[str]] = {}
@@ -184,7 +185,7 @@ def _list_active_runs(
 def _iterate_replaced_runs(
     workspace: Workspace, older: str | None, scope: frozenset[str]
 ) -> Iterator[tuple[str, frozenset[str]]]:
-    """The runs that a run stands in for, one behind the other, with the partitions that all of them have."""
+    """Follow a chain of superseded runs, each with the partitions that it shares with all later ones."""
     while older is not None:
         scope &= frozenset(workspace.ledger.runs.get(older).partitions)
         yield older, scope
@@ -192,7 +193,7 @@ def _iterate_replaced_runs(
 
 
 def _find_claimed_partitions(workspace: Workspace, run: RunRecord) -> frozenset[str]:
-    """The partitions a run still means to change: what it has published already is free for others."""
+    """Partitions that a run will still change; those it has already published are free for other runs."""
     if run.state is not RunState.PART_PUBLISHED:
         return frozenset(run.partitions)
     fates = workspace.ledger.partitions.states(run.run_id)
@@ -200,7 +201,7 @@ def _find_claimed_partitions(workspace: Workspace, run: RunRecord) -> frozenset[
 
 
 def _list_past_runs(workspace: Workspace, product: Product) -> list[PastRun]:
-    """What the last published runs really took: while chunks were computed, on the cores of every worker at work."""
+    """Measured cost of the last published runs: the time spent on chunks, times the cores of each worker."""
     cores = count_worker_cores(workspace.project, product)
     states = {RunState.PUBLISHED, RunState.PART_PUBLISHED, RunState.SUPERSEDED}
     found = []
@@ -234,7 +235,7 @@ def _parse_instant(text: str) -> float:
 def tag_pinned_snapshots(
     workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest
 ) -> tuple[TagOutcome, ...]:
-    """Tag the base and every pinned input; audited once, repeated safely; no permission is a recorded warning."""
+    """Tag the base and every pinned input; safe to repeat. A missing permission is recorded as a warning."""
     if run.state not in (RunState.PLANNED, RunState.APPROVED):
         return ()
     keep, now = PIN_DAYS * 86_400_000, int(workspace.now().timestamp() * 1000)

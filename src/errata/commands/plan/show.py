@@ -34,7 +34,7 @@ def plan_view(
     run_id: str = "",
     pins: Sequence[TagOutcome] = (),
 ) -> PlanView:
-    """A plan that was just made."""
+    """View of a plan that was just made."""
     verdicts = tuple(VerdictView(v.rule, v.level, v.message, v.override) for v in plan.verdicts)
     return _manifest_view(
         workspace, manifest, digest, run, run_id=run_id, already=already, verdicts=verdicts,
@@ -45,7 +45,7 @@ def plan_view(
 
 
 def stored_plan_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -> PlanView:
-    """The plan again, from the ledger; its verdicts are those of its audit entry."""
+    """View of a plan from the ledger; its guardrail results come from its audit entry."""
     entries = [e for e in workspace.ledger.audit.entries(run.run_id) if e.action == "run.planned"]
     verdicts = tuple(VerdictView(*row) for row in (entries[0].body.get("verdicts", ()) if entries else ()))
     new = find_new_partitions(manifest)
@@ -56,7 +56,7 @@ def stored_plan_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -
 
 
 def refused_view(product: Product, plan: Plan) -> PlanView:
-    """A plan that no manifest came of."""
+    """View of a refused plan, which has no manifest."""
     return PlanView(
         run_id="", manifest_digest="", state="refused", already=False, product=product.name,
         table=product.target.table, kind=plan.request.kind, reason=plan.request.reason,
@@ -99,7 +99,7 @@ def _manifest_view(
         refs=(
             base_tag(name), *sorted({tag for _, tag in input_tags(name, manifest.inputs)}), GUARD,
             *([f"table {manifest.target.shadow}"] if manifest.target.shadow else []), run_branch(name),
-            candidate_branch(name, 1, "…"),  # what it will be made of is not known yet
+            candidate_branch(name, 1, "…"),  # the digest of its content is not known yet
         ),
         new_columns={new.name: new.type for new in manifest.target.new_columns},
         publish=publish_view(manifest.publish) | describe_groups(manifest),
@@ -127,7 +127,7 @@ def _manifest_view(
 
 
 def publish_view(publish: Publish) -> dict[str, Any]:
-    """The mode and the settings that are given."""
+    """Publication mode and the settings that are set."""
     found: dict[str, Any] = {"mode": publish.mode}
     if publish.merge is not None:
         found |= {"key_version": publish.merge.version, "delete": publish.merge.delete}
@@ -139,7 +139,7 @@ def publish_view(publish: Publish) -> dict[str, Any]:
 
 
 def _count_controls(manifest: Manifest) -> dict[str, int]:
-    """Rules that compare with other periods, the partitions they compare with, and ours that have too few of them."""
+    """Number of control rules, of control partitions, and of planned partitions with too few controls."""
     controls, least = manifest.control_partitions, max((rule.least for rule in manifest.control), default=0)
     return {
         "controls": len(manifest.control),
@@ -149,7 +149,7 @@ def _count_controls(manifest: Manifest) -> dict[str, int]:
 
 
 def failures_view(chunks: Iterable[ChunkRecord]) -> tuple[Mapping[str, Any], ...]:
-    """Chunks that did not end well, with the reason."""
+    """Failed and quarantined chunks, with the error."""
     return tuple(
         {"chunk_id": c.chunk_id, "partitions": list(c.partitions), "code": c.error_code, "error": c.error}
         for c in chunks
@@ -158,7 +158,7 @@ def failures_view(chunks: Iterable[ChunkRecord]) -> tuple[Mapping[str, Any], ...
 
 
 def counts_view(counts: ChunkCounts) -> RunCounts:
-    """Chunks by state."""
+    """Number of chunks by state."""
     return RunCounts(counts.total, counts.done, counts.running, counts.failed, counts.quarantined, counts.pending)
 
 
@@ -167,7 +167,7 @@ def _chunk_view(chunk: Chunk) -> ChunkView:
 
 
 def _find_throttle_limits(workspace: Workspace, product: str) -> dict[str, Any]:
-    """The limits in force now; they are no part of the manifest and may have changed since."""
+    """Throttle limits in force now; they are not part of the manifest and may have changed since the plan."""
     found = workspace.project.products.get(product)
     in_force = to_plain((found and found.throttle) or workspace.project.throttle)
     unlimited = to_plain(Throttle())

@@ -1,8 +1,7 @@
-"""Try: compute a partition with the code and the inputs of now, judge it and compare it; no run, nothing written.
+"""`errata try`: compute partitions with the current code and inputs, judge and compare them; no run, nothing written.
 
-The gate and the diff are those of a run, over the transform's output instead of a candidate. Guardrails that protect a
-table from being changed do not apply, because nothing is changed; what no run could survive (schema, missing sources)
-does.
+Gate and diff are those of a run, applied to the transform's output instead of a candidate. Guardrails that protect a
+table from changes do not apply, because nothing is changed; those that no run could pass (schema, missing sources) do.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _ALL_ROLES = tuple(Role)
 def try_partitions(
     workspace: Workspace, actor: Actor, product: str, partitions: str | Sequence[str], sample: int
 ) -> TryView:
-    """Compute, measure, judge and compare."""
+    """Compute, measure, judge and compare these partitions."""
     require_role(workspace, actor, _ALL_ROLES, "try")
     started = time.monotonic()
     plan = draft_plan(workspace, _build_request(product, actor, partitions))
@@ -46,7 +45,7 @@ def try_partitions(
             state="nothing was computed",
             plan=refused_view(workspace.product(product), plan),
         )
-    # the SQL parser takes half a second to import
+    # imported late: the SQL parser takes half a second to import
     from errata.gate.measure.scan_plan import compile_plan
 
     chunk = Chunk("trial", manifest.partitions, 0, 0)

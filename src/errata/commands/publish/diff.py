@@ -1,4 +1,4 @@
-"""`errata diff`: the candidate against what main held when it was made."""
+"""`errata diff`: compare the candidate with the content of main that it was assembled against."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from errata.workspace import Workspace
 def diff(
     workspace: Workspace, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, sample: int
 ) -> DiffView:
-    """Old against new, for a run that has a candidate."""
+    """Compare old and new rows of a run that has a candidate."""
     run = workspace.ledger.runs.get(run_id)
     manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     candidate = require_candidate(workspace, run, "diff")

@@ -1,8 +1,8 @@
-"""Dark publication: the candidate readable by name, old beside new in a view; what readers of the table see stays.
+"""Preview (`errata publish --dark`): make the candidate readable by name, without changing what readers of main see.
 
-A name is a tag on the candidate's snapshot, kept for the rollback window, and a second one on what stood before. It is
-intended on the record before the table is touched, follows the candidate when that is made anew, is withdrawn when the
-gate says otherwise than the name does, and goes with the run's cleanup.
+A preview is a tag on the candidate's snapshot, kept for the rollback window, a second tag on the previous content, and
+optionally a view that compares both. The intent is audited before the table is touched. A preview follows the candidate
+when it is assembled again, is withdrawn when a new verdict contradicts its name, and is removed by the run's cleanup.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _DAY_MS = 86_400_000
 def publish_preview(
     workspace: Workspace, actor: Actor, run_id: str, name: str | None, *, compare: bool, rejected: bool
 ) -> DarkView:
-    """Make the candidate readable under a name; ``compare`` makes the view of old and new as well."""
+    """Make the candidate readable under a name; ``compare`` also creates the view of old and new rows."""
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.PUBLISHER,), "publish --dark", run.run_id)
     refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
@@ -63,7 +63,7 @@ def publish_preview(
 
 
 def _require_previewable(workspace: Workspace, actor: Actor, run: RunRecord, *, rejected: bool) -> JudgedCandidate:
-    """The candidate that was judged; one that did not pass only when that is asked for."""
+    """The judged candidate; a rejected one only if ``rejected`` is set."""
     found = load_judged_candidate(workspace, run)
     if found is None or run.state not in (*PUBLISHABLE_STATES, RunState.REJECTED):
         error = StateRefused(
@@ -86,7 +86,7 @@ def _require_previewable(workspace: Workspace, actor: Actor, run: RunRecord, *, 
 
 
 def _choose_name(run: RunRecord, name: str | None, *, passed: bool) -> str:
-    """The name; what did not pass says so."""
+    """The preview name; that of a rejected candidate ends in ``REJECTED_SUFFIX``."""
     promises_less = name is not None and passed and name.endswith(REJECTED_SUFFIX)
     if name is not None and (not _NAME.fullmatch(name) or name == "main" or name.startswith(PREFIX) or promises_less):
         raise UsageError(
@@ -100,9 +100,9 @@ def _choose_name(run: RunRecord, name: str | None, *, passed: bool) -> str:
 def _describe_preview(
     workspace: Workspace, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, name: str, *, compare: bool
 ) -> dict[str, Any]:
-    """What an entry says of it."""
+    """Body of the audit entry of a preview."""
     until = workspace.now() + timedelta(days=to_days(manifest.rollback_window))
-    # where live won, the newest base is what the candidate replaces; the other partitions are the same in it
+    # after a rebase the candidate replaces the newest base, in which the other partitions are the same
     base = next((one["base_snapshot_id"] for one in reversed(workspace.ledger.rebases.facts(run.run_id))), None)
     base = base or manifest.target.base_snapshot_id
     keyed = compare and bool(manifest.target.key)
@@ -123,13 +123,13 @@ def _describe_preview(
 def _require_free_name(
     workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, told: Mapping[str, Any]
 ) -> None:
-    """A name that is no dark publication of ours is someone else's branch or tag, and stays."""
+    """Refuse a name that is taken by a branch or tag which is not a preview."""
     if told["name"].startswith(PREFIX):
-        return  # nobody but this run may have it, whether or not the ledger remembers
+        return  # reserved for this run, whether or not the ledger knows it
     refs = read_refs(workspace, told["table"]) or {}
     held, name = refs.get(told["name"]), told["name"]
     if held is None:
-        # what stood before has a name too, and that one may be taken as well
+        # the name of the second tag, on the previous content, may be taken as well
         name, held = told["before"], workspace.engines.pins.refs(manifest.target.table).get(told["before"] or "")
         if held is None or told["name"] in find_previews(workspace, run):
             return
@@ -152,7 +152,7 @@ def _create_preview(
     candidate: CandidateRecord,
     told: dict[str, Any],
 ) -> tuple[str, ...]:
-    """Intent, tags, view, record. Each part may be repeated; answers what could not be done."""
+    """Record the intent, set the tags, create the view, record the result; returns warnings. Safe to repeat."""
     held = (read_refs(workspace, told["table"]) or {}).get(told["name"])
     owner = find_preview_owner(workspace, run, told["name"], held) if held else None
     workspace.ledger.audit.note(run.run_id, actor, "dark.intended", told)
@@ -200,7 +200,7 @@ def _move_tag(
 def _build_comparison(
     workspace: Workspace, manifest: Manifest, candidate: CandidateRecord, told: Mapping[str, Any]
 ) -> str | None:
-    """Old and new by key, as a query; None without a key."""
+    """Query that compares old and new rows by key; None without a key."""
     if not manifest.target.key:
         return None
     return build_comparison_sql(
@@ -214,7 +214,7 @@ def _build_comparison(
 
 
 def _is_up_to_date(workspace: Workspace, manifest: Manifest, known: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
-    """Whether it is all there already; a view that was not asked for this time stays."""
+    """Whether tags and view are already as requested; a view that is not requested this time is kept."""
     refs = read_refs(workspace, told["table"]) or {}
     before = workspace.engines.pins.refs(manifest.target.table) if told["before"] else {}
     return (
@@ -249,7 +249,7 @@ def _preview_view(
 def update_previews(
     workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, *, passed: bool
 ) -> None:
-    """After a verdict: a name goes with the candidate, unless it now says something else than the gate does."""
+    """After a verdict, move each preview to the new candidate, or withdraw it if its name contradicts the verdict."""
     for name, one in find_previews(workspace, run).items():
         try:
             if bool(one.told["rejected"]) is passed:
@@ -264,7 +264,7 @@ def update_previews(
                 for warning in _create_preview(workspace, actor, run, manifest, candidate, told):
                     workspace.narrate(f"WARNING: {warning}")
                 workspace.narrate(f"{name} reads the new candidate from now on")
-        except ErrataError as error:  # the verdict stands; the next validate tries again
+        except ErrataError as error:  # the verdict is recorded anyway; the next validate tries again
             workspace.narrate(f"WARNING: {name} still reads candidate {one.told['candidate']}: {error.message}")
 
 

@@ -1,4 +1,4 @@
-"""Publish: every precondition again, then one replacement through the publisher."""
+"""`errata publish`: check every precondition again, then commit one replacement of the partitions."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def publish_run(
 ) -> PublishView:
     """Publish the candidate: one metadata-only commit of the chosen partitions, or of the next group.
 
-    ``digest`` is what a person looked at, as a release would sign it. ``break_glass`` says why no second person can be
-    waited for. ``by_itself``: no person looks at it, so only a release that was given before or a clean gate of a
-    product that wants none lets it go. ``early`` is why the hold before the next group is not waited for.
+    ``digest`` is the release digest that the person reviewed. ``break_glass`` is the reason for not waiting for a
+    second person. ``by_itself`` means that no person decides now, so it needs an earlier release, or a clean gate of a
+    product that publishes without one. ``early`` is the reason for skipping the hold before the next group.
     """
     started = time.monotonic()
     run = workspace.ledger.runs.get(run_id)
@@ -68,6 +68,7 @@ def publish_run(
     else:
         require_role(workspace, actor, (Role.PUBLISHER,), "publish", run.run_id)
         refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
+    # an earlier publication may have landed without being recorded: settle it before reading any state
     recover_open_intents(workspace, actor, run.table)
     run = workspace.ledger.runs.get(run.run_id)
     manifest = workspace.ledger.runs.manifest(run.run_id, actor)
@@ -96,7 +97,7 @@ def _commit_publication(
     by: Authorization,
     turn: Mapping[str, Any],
 ) -> ReplacementResult:
-    """One publication of what is warranted, with its intent, its locks and its outcome on the record."""
+    """Commit one authorised publication, with its intent, locks and outcome recorded in the ledger."""
     candidate = by.candidate
     mark = require_erasure_check(workspace, actor, run, candidate)
     verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
@@ -108,6 +109,7 @@ def _commit_publication(
         owes=build_outbox(workspace, run, manifest, "publish", scope),
         last_look=lambda: require_erasure_check(workspace, actor, run, candidate),
     )  # fmt: skip
+    # a conflict passes outwards: it may become a rebase, is audited, and its partitions are unfrozen
     with (
         freeze_partitions(workspace, actor, run, manifest),
         audit_conflicts(workspace, actor, run, "publish"),
@@ -130,7 +132,7 @@ def _finish_publication(
     started: float,
     late: tuple[str, ...],
 ) -> PublishView:
-    """What follows a publication that landed, and what is told of it."""
+    """Process the outbox after a publication has landed, tidy up, and build the view."""
     followed = process_outbox(workspace, actor, run.table)
     run = workspace.ledger.runs.get(run.run_id)
     warnings, live_commits = _tidy_up(workspace, actor, run, manifest, done.snapshot_id)
@@ -172,7 +174,7 @@ def _build_replacement(
         add_from=(candidate.snapshot_id or "",),
         add_table=manifest.target.shadow or "",
         undo_days=to_days(manifest.rollback_window),
-        # a shadow's branches are not the target's to keep, and nothing expires there
+        # a shadow table has its own branches, and nothing expires there
         keep_refs={}
         if manifest.target.shadow
         else {candidate.branch: _CANDIDATE_DAYS + count_hold_days(manifest.publish.groups)},
@@ -194,7 +196,7 @@ def _report_already_published(
         )
     set_back = find_set_backs(workspace.ledger, workspace.engines, run.table, asked)
     if set_back:
-        # to say "already" would let whoever scripts this go on with rows that readers do not see
+        # reporting "already" would let a script continue although readers do not see the published rows
         raise StateRefused(
             f"publish of {run.run_id} was refused; " + "; ".join(one.told for one in set_back),
             state="this command changed nothing",
@@ -230,7 +232,7 @@ def _report_already_published(
 def _tidy_up(
     workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, snapshot_id: str
 ) -> tuple[tuple[str, ...], int]:
-    """What is looked at and tidied once the commit has landed; trouble here is a warning, the publication stands."""
+    """Check and clean up after the commit has landed; a problem here is a warning and does not undo the publication."""
     try:
         version = workspace.engines.publishing.version(manifest.target)
         warnings = _find_shape_changes(version, manifest, snapshot_id)
@@ -243,7 +245,7 @@ def _tidy_up(
 
 
 def _find_shape_changes(version: TableVersion, manifest: Manifest, snapshot_id: str) -> tuple[str, ...]:
-    """REST catalogs do not assert schema and spec in a commit, so look at them again afterwards."""
+    """Warn about a changed schema or spec; checked after the commit, because REST catalogs do not assert them in it."""
     target = manifest.target
     missing = find_columns_to_add(target, version.schema)
     as_promised = not missing if target.new_columns else missing is not None
@@ -254,7 +256,7 @@ def _find_shape_changes(version: TableVersion, manifest: Manifest, snapshot_id: 
 
 
 def _count_live_commits(version: TableVersion, manifest: Manifest) -> int:
-    """How often others moved main between planning and publishing."""
+    """Number of commits by others to main between planning and publishing."""
     history = version.history(manifest.target.base_snapshot_id, ())
     return sum(1 for commit in history.commits if not commit.summary.get("errata.publication"))
 

@@ -1,7 +1,7 @@
-"""Group after group in one command: publish, hold, look around, publish the next.
+"""`errata publish --wait`: publish group after group in one command, with a hold between groups.
 
-The hold is slept through here and decided by the ledger, so a process that dies in between loses nothing: the same
-command again waits for what is left of the hold and goes on.
+The ledger decides when a hold ends; this module only sleeps. A process that dies in between loses nothing: repeating
+the command waits for the rest of the hold and continues.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ sleep = time.sleep
 def publish_by_group(
     workspace: Workspace, actor: Actor, run_id: str, publish: Callable[[], PublishView], *, holds: bool
 ) -> PublishView:
-    """Publish until nothing is left; raises at once when something speaks against going on.
+    """Publish until no group is left; raise as soon as a publication is refused or a hold is interrupted.
 
-    ``publish`` is one publication, with everything that is checked before it. Without ``holds`` a person has said why
-    they are not waited for.
+    ``publish`` makes one publication, including all its checks. ``holds`` is False if a person gave a reason for
+    skipping the holds.
     """
     run = workspace.ledger.runs.get(run_id)
-    # who may not publish is told so before the hold, not after it
+    # refuse a missing role before the hold, not after it
     require_role(workspace, actor, (Role.PUBLISHER, Role.BREAK_GLASS), "publish", run.run_id)
     manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     while True:
@@ -47,7 +47,7 @@ def publish_by_group(
         try:
             view = publish()
         except PublishHeld:
-            continue  # someone else published meanwhile; the hold counts from there
+            continue  # another process published meanwhile; the hold starts from there
         if view.groups is None or view.groups.next is None:
             return view
         done = sum(group.state == "published" for group in view.groups.groups)
@@ -59,7 +59,7 @@ def publish_by_group(
 
 
 def _wait_for_turn(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
-    """Sleep until the next group may go; whatever happens meanwhile ends it: that is what the hold is for."""
+    """Sleep until the next group may be published; raise if the run is stopped or a health signal demands a pause."""
     turn = _read_hold(workspace, run, manifest)
     if turn is None:
         return
@@ -70,7 +70,7 @@ def _wait_for_turn(workspace: Workspace, actor: Actor, run: RunRecord, manifest:
         f"group {found.next}", f"goes {format_moment(found.not_before or '')} UTC, after {format_clock(left)}"
     )
     try:
-        # what has not gone yet stays frozen, where live jobs are held off, as for a worker that waits
+        # keep the unpublished partitions frozen during the hold, if the plan freezes them
         with freeze_partitions(workspace, actor, run, manifest), watch_signals(workspace, manifest) as watch:
             while turn is not None:
                 if turn[0].stopped:
@@ -84,7 +84,7 @@ def _wait_for_turn(workspace: Workspace, actor: Actor, run: RunRecord, manifest:
 
 
 def _read_hold(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[GroupsView, float] | None:
-    """What is waited for and for how many seconds; None when a group may go, or when there is none to wait for."""
+    """The groups and the seconds left of the hold; None when there is nothing to wait for."""
     found = groups_view(workspace, workspace.ledger.runs.get(run.run_id), manifest)
     if found is None or found.next is None or found.not_before is None:
         return None

@@ -1,4 +1,4 @@
-"""Release: a person's decision over candidate, verdict and accepted warnings. It touches no table."""
+"""`errata release`: a person's decision on candidate, verdict and accepted warnings. It touches no table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from errata.workspace import Workspace
 
 
 def release_run(workspace: Workspace, actor: Actor, run_id: str, digest: str | None, note: str) -> ReleaseView:
-    """Sign what was judged; without a digest show what would be signed, and refuse."""
+    """Release the judged candidate; without the right digest, refuse and show what would be signed."""
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.PUBLISHER,), "release", run.run_id, persons=True)
     require_person(workspace, actor, (Role.PUBLISHER,), "release", run.run_id)
@@ -43,7 +43,7 @@ def release_run(workspace: Workspace, actor: Actor, run_id: str, digest: str | N
             hint=f"errata release {run.run_id} --digest {found.subject.digest}",
             release=view,
         )
-        # to ask what would be signed is no attempt to sign
+        # without a digest the person only asks what would be signed, so the refusal is not audited
         raise audit_refusal(workspace, actor, run, "release", error) if given else error
     _, already = workspace.ledger.releases.record(
         run.run_id, found.subject.content, candidate_n=found.candidate.n, person=actor.person, kind="release",

@@ -1,4 +1,4 @@
-"""Report: all that a controller decides by, gathered once: plan, verdict, acceptances, diff, what happens next."""
+"""`errata report`: everything a controller needs to decide: plan, verdict, accepted warnings, diff, next command."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from errata.workspace import Workspace
 def build_report(
     workspace: Workspace, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, sample: int
 ) -> ReportView:
-    """Everything about a run that has been judged. The diff is computed once, here; nothing is changed."""
+    """Report on a judged run. The diff is computed here, once; nothing is changed."""
     run = workspace.ledger.runs.get(run_id)
     manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     candidate = require_candidate(workspace, run, "report")
@@ -96,7 +96,7 @@ def _next_commands(run: RunRecord, status: StatusView) -> tuple[str, ...]:
 def _collect_digests(
     run: RunRecord, manifest: Manifest, candidate: CandidateRecord, verdict: VerdictRecord
 ) -> dict[str, str]:
-    """What the page is bound to: change any of it and the digests no longer fit."""
+    """Digests of everything the report is based on; they no longer match if any of it changes."""
     return {
         "run manifest": run.manifest_digest,
         "candidate": candidate.digest,

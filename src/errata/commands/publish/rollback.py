@@ -1,4 +1,4 @@
-"""Roll back: what the partitions held before the publication that brought their content in, as a new commit."""
+"""`errata rollback`: restore the content of partitions from before their publication, as a new commit."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ from errata.workspace import Workspace
 def roll_back_run(
     workspace: Workspace, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, reason: str
 ) -> RollbackView:
-    """Restore what the chosen partitions held before this run, as a new commit."""
+    """Restore the content that the chosen partitions had before this run was published, as a new commit."""
     started = time.monotonic()
     if not reason.strip():
         raise UsageError("a rollback without a reason was refused; expected --reason with why it is taken back")
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.PUBLISHER,), "rollback", run.run_id, persons=True)
     require_person(workspace, actor, (Role.PUBLISHER,), "rollback", run.run_id)
+    # an earlier commit may have landed without being recorded: settle it before reading any state
     recover_open_intents(workspace, actor, run.table)
     run = workspace.ledger.runs.get(run.run_id)
     manifest = workspace.ledger.runs.manifest(run.run_id, actor)
@@ -103,14 +104,14 @@ def _find_hazard(workspace: Workspace, manifest: Manifest, publication_id: str) 
 
 
 def _lineage_warnings(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
-    """Files that come back are added anew, and Iceberg gives the rows of an added file new ids."""
+    """Warn about new row ids: restored files are added again, and Iceberg assigns new ids to added rows."""
     if find_side_table(manifest) or workspace.engines.tables.describe(run.table).format_version < ROW_LINEAGE:
         return ()
     return ("rows and values are those of before; their _row_id and _last_updated_sequence_number are new",)
 
 
 def _build_undo(workspace: Workspace, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
-    """What each partition held before the publication that brought its content in."""
+    """Replacement that restores each partition to its content before the publication of its current content."""
     accepted = workspace.ledger.partitions.accepted(run.table, scope)
     by_publication: dict[str, list[str]] = {}
     for name in scope:
@@ -132,7 +133,7 @@ def _build_undo(workspace: Workspace, run: RunRecord, manifest: Manifest, scope:
             raise _undo_gone_error(run, manifest, pub_id)
         if whole:
             sources.append(refs[undo_branch(pub_id)])
-        # what shared a file with other partitions, or carries deletes, comes back as rows and not as files
+        # partitions that shared a file with others, or that had deletes, are restored as rows instead of files
         rewrite |= {
             refs[ref(pub_id)]: asked for ref, asked in ((undo_branch, shared), (pre_tag, with_deletes)) if asked
         }
@@ -150,15 +151,15 @@ def _build_undo(workspace: Workspace, run: RunRecord, manifest: Manifest, scope:
         add_from=tuple(sources),
         undo_days=window,
         keep_refs={undo_branch(pub_id): window for pub_id in by_publication if undo_branch(pub_id) in refs},
-        # a publication looks for live writes after it has written its undo branch, so deletes that are newer than the
-        # branch came after the publication; and the branch outlives main's snapshots
+        # a publication checks for live writes after it has written its undo branch, so deletes that are newer than the
+        # branch came after the publication; and the branch outlives the snapshots of main
         marks=tuple(refs[undo_branch(pub_id)] for pub_id in by_publication if undo_branch(pub_id) in refs),
         content_columns=content_columns(manifest),
-        # later ones on these partitions were all taken back, or this would not be the accepted run
+        # later publications of these partitions were all rolled back, or this run would not be the current one
         own=frozenset(workspace.ledger.publications.list_committed(run.table)),
         known_content=_read_measured_content(workspace, run, scope),
         rewrite=rewrite,
-        # each partition is held against what its own publication left: an earlier snapshot may have held other rows
+        # compare each partition with the result of its own publication: earlier snapshots may hold other rows
         rebased={name: pub.result_snapshot_id for pub in publications for name in by_publication[pub.pub_id]},
         instead=_restore_commands(run, manifest, {pub.pub_id: pub for pub in publications}, by_publication, refs),
     )
@@ -171,7 +172,7 @@ def _restore_commands(
     by_publication: Mapping[str, Sequence[str]],
     refs: Mapping[str, str],
 ) -> str:
-    """The commands that put back the rows of before each publication, for a table whose files cannot be exchanged."""
+    """Commands that restore the rows from before each publication, for a table whose files cannot be replaced."""
     found = []
     for pub_id, names in by_publication.items():
         before = pre_tag(pub_id) if pre_tag(pub_id) in refs else publications[pub_id].base_snapshot_id
@@ -187,7 +188,7 @@ def _parse_files(listed: Mapping[str, Sequence[Sequence[Any]]], names: Sequence[
 
 
 def _read_measured_content(workspace: Workspace, run: RunRecord, scope: Sequence[str]) -> Mapping[str, str]:
-    """What the gate measured of these partitions: it outlives every snapshot."""
+    """Content digests of these partitions as measured by the gate; they outlive every snapshot."""
     candidate = workspace.ledger.candidates.latest(run.run_id)
     stored = workspace.ledger.candidates.measurements(run.run_id, candidate.n) if candidate else ()
     found: dict[str, dict[str, str]] = {name: {} for name in scope}
@@ -227,7 +228,7 @@ def _superseded_error(
 def _unpublished_error(
     run: RunRecord, manifest: Manifest, asked: Sequence[str], states: Mapping[str, PartitionState]
 ) -> StateRefused:
-    """Readers never saw these partitions of the run; the hint is about what they do see of it."""
+    """Error for partitions that were never published; the hint names what can be rolled back instead."""
     grain = manifest.target.grain
     out = [name for name in manifest.partitions if states[name] is PartitionState.ACCEPTED]
     missing = [name for name in asked if states[name] is PartitionState.UNPUBLISHED]
@@ -286,7 +287,7 @@ def _report_already_rolled_back(
 
 
 def _find_later_runs(workspace: Workspace, run: RunRecord, taken_back: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-    """Later runs that are the truth in partitions that were taken back. What stood before the run came before it."""
+    """Later runs that are current in partitions that were rolled back; earlier runs do not count."""
     rollbacks = [
         p for p in workspace.ledger.publications.list(run.run_id) if p.kind == "rollback" and p.result_snapshot_id
     ]

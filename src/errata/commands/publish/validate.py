@@ -1,4 +1,4 @@
-"""Validate: judge a run's candidate, as often as thresholds or acceptances change."""
+"""`errata validate`: judge a run's candidate, again whenever thresholds or accepted warnings change."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ _JUDGEABLE_STATES = frozenset({S.STAGED, S.REJECTED, S.VALIDATED})
 def validate_run(
     workspace: Workspace, actor: Actor, run_id: str, accept: Mapping[str, str], thresholds: str | None = None
 ) -> ValidateView:
-    """The verdict on the run's candidate; raises ``ValidationRejected`` when it does not pass.
+    """Verdict on the run's candidate; raises ``ValidationRejected`` if it does not pass.
 
-    ``thresholds`` is the reason for judging by the thresholds of the product file as it is now.
+    ``thresholds`` is the reason for using the thresholds currently in the product file.
     """
     run = workspace.ledger.runs.get(run_id)
     decides = bool(accept) or thresholds is not None
@@ -63,7 +63,7 @@ def validate_run(
         if run.state in (*_JUDGEABLE_STATES, S.PART_PUBLISHED)
         else None
     )
-    # published in part, a candidate that has expired is made again: the rest of it is still to be published
+    # assemble an expired candidate of a partly published run again, because its rest is still to be published
     is_lost = run.state is S.PART_PUBLISHED and candidate is None
     if run.state not in _JUDGEABLE_STATES and (not is_lost or decides):
         if run.state is S.PART_PUBLISHED and candidate is not None:
@@ -88,6 +88,7 @@ def _judge_candidate(
         rebase_if_written(workspace, actor, run, manifest)
         candidate = assemble_candidate(workspace, actor, run, manifest, chunks)
         sweep_refs(workspace, actor, run.table)
+    # before the measurement, so that rows of erased subjects never reach a verdict
     check_candidate_erasure(workspace, actor, run, manifest, candidate)
     measurements = measure_candidate(workspace, actor, run, manifest, candidate)
     facts = describe_candidate(workspace, manifest, candidate)
@@ -100,7 +101,7 @@ def _judge_candidate(
 
 
 def _find_measured_candidate(workspace: Workspace, run: RunRecord, manifest: Manifest) -> CandidateRecord | None:
-    """The candidate that is there and was measured: judging it again needs neither a scan nor a JVM."""
+    """The existing, measured candidate, if any: judging it again needs neither a scan nor a JVM."""
     candidate = workspace.ledger.candidates.latest(run.run_id)
     if candidate is None or candidate.state is not CandidateState.MADE:
         return None
@@ -115,7 +116,7 @@ def _find_measured_candidate(workspace: Workspace, run: RunRecord, manifest: Man
 def _report_recorded_verdict(
     workspace: Workspace, actor: Actor, run: RunRecord, thresholds: str | None
 ) -> ValidateView:
-    """A run that is past its gate keeps its verdict; one that is not there yet is refused."""
+    """Recorded verdict of a run that is past its gate; a run that has not reached the gate is refused."""
     verdict, candidate = (
         workspace.ledger.candidates.latest_verdict(run.run_id),
         workspace.ledger.candidates.latest(run.run_id),
@@ -135,7 +136,7 @@ def _report_recorded_verdict(
 def recorded_verdict_view(
     workspace: Workspace, run: RunRecord, verdict: VerdictRecord, candidate: CandidateRecord
 ) -> ValidateView:
-    """A verdict as the ledger has it."""
+    """View of a verdict from the ledger."""
     return ValidateView(
         run_id=run.run_id,
         state=run.state.value,
@@ -159,7 +160,7 @@ def _list_threshold_changes(workspace: Workspace, run: RunRecord) -> tuple[Mappi
 
 
 def _record_live_writes(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
-    """Partitions that publish would refuse as the table is now, recorded with who wrote them."""
+    """Record live writes to the partitions; returns the partitions whose publication would be refused now."""
     if written := find_written_partitions(workspace, run, manifest):
         notice_live_writes(workspace, actor, run, manifest, "validate")
         explained = {name for one in read_live_writes(workspace, run) for name in one.partitions}

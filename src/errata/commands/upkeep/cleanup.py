@@ -1,4 +1,4 @@
-"""`errata cleanup`: remove what finished runs left behind; never what a worker may still write to."""
+"""`errata cleanup`: remove what finished runs left behind, but nothing that a worker may still write to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from errata.workspace import Workspace
 
 
 def cleanup(workspace: Workspace, actor: Actor, run_id: str | None, *, dry_run: bool) -> CleanupView:
-    """Remove what is left of finished runs; the undo set of a publication stays for its whole window."""
+    """Remove refs, tables and views of finished runs; the undo set of a publication is kept for its whole window."""
     require_role(workspace, actor, (Role.OPERATOR,), "cleanup")
     runs = (workspace.ledger.runs.get(run_id),) if run_id else workspace.ledger.runs.list()
     for table in {run.table for run in runs}:
@@ -58,7 +58,7 @@ def _remove_refs(workspace: Workspace, table: str, found: Sequence[tuple[str, st
 
 
 def _drop_views(workspace: Workspace, actor: Actor, run: RunRecord, *, dry_run: bool) -> list[Mapping[str, str]]:
-    """Views of old and new go with the names that they read."""
+    """Drop the comparison views of previews, together with the tags that they read."""
     views = find_preview_views(workspace, run) if run.state in ENDED_STATES else []
     for view in views if not dry_run else ():
         workspace.engines.writer.drop_view(view)

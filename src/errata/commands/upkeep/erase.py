@@ -1,5 +1,7 @@
-"""Forget people. Of those who worked here the ledger deletes the name behind their pseudonym and the key to what they
-wrote; those whom rows are about go on the list of erased subjects, which gate, publication and rollback ask.
+"""`errata audit erase-person` and `errata erase`: erase a user's name, or record data subjects as erased.
+
+For users the ledger deletes the name behind the pseudonym and the key to their texts. Data subjects go on the list of
+erased subjects, which gate, publication and rollback check.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from errata.workspace import Workspace
 
 
 def erase_person(workspace: Workspace, actor: Actor, name: str, reason: str) -> ErasedView:
-    """Erase who a pseudonym is; audited under the pseudonym, and the chain stays valid."""
+    """Erase the name behind a pseudonym; audited under the pseudonym, and the audit chain stays valid."""
     require_role(workspace, actor, (Role.APPROVER,), "erase-person")
     _require_reason(reason)
     done = workspace.ledger.people.erase(name, reason, actor)
@@ -39,7 +41,7 @@ def erase_person(workspace: Workspace, actor: Actor, name: str, reason: str) -> 
 
 
 def add_erased_subjects(workspace: Workspace, actor: Actor, subjects: Collection[str], reason: str) -> ListedView:
-    """Put subjects on the list. Asked for on the record first; their ids are in no record, list or message."""
+    """Add subjects to the list of erased subjects. Their ids appear in no audit entry or message."""
     require_role(workspace, actor, (Role.APPROVER,), "erase add")
     _require_reason(reason)
     if any(not subject.strip() for subject in subjects):
@@ -54,6 +56,7 @@ def add_erased_subjects(workspace: Workspace, actor: Actor, subjects: Collection
             hint='name the request instead: --reason "request 114"',
         )
     erased, asked = workspace.engines.erased, sorted(set(subjects))
+    # audited before the list changes, so that no subject is added without an entry
     workspace.ledger.audit.note(
         None, actor, "erasure.asked", {"list": erased.table, "subjects": len(asked), "reason": reason}
     )

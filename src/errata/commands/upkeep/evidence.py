@@ -1,7 +1,7 @@
-"""Evidence of one run: everything the ledger knows of it, gathered in one consistent state, sealed and signed.
+"""`errata evidence`: export everything the ledger knows about one run, in one consistent state, as a signed bundle.
 
-Whatever the run's state: a declined or cancelled run has evidence too. Only the summary of the diff needs the lake, and
-only the first time; without it the bundle says why it is not there. Rows of data never enter a bundle.
+Works in every state of the run: a declined or cancelled run has evidence too. Only the diff summary needs the lake, and
+only the first time; if it is missing, the bundle says why. Rows of data never enter a bundle.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from errata.workspace import Workspace
 
 _MAX_TRIES = 5
 _MIN_SECRET_LENGTH = 8
-"""Characters of a secret that is looked for: shorter ones are parts of other words."""
+"""Shortest secret to search for; shorter ones would match parts of other words."""
 _PEM_MARKER = b"PRIVATE KEY-----"
 _PEM, _PEM_LINE = "PRIVATE KEY-----", re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
 _PSEUDONYM = re.compile(r"(?<![:\w])subject-[0-9a-f]{20}\b")
@@ -41,7 +41,7 @@ _SEALED = re.compile(r"sealed:subject-[0-9a-f]{20}:[A-Za-z0-9_=-]+")
 
 @dataclass(frozen=True, slots=True)
 class EvidenceView:
-    """A bundle, and what to hold it against."""
+    """What a bundle contains, and the digests to verify it by."""
 
     run_id: str
     product: str
@@ -58,7 +58,7 @@ class EvidenceView:
 def export_evidence(
     workspace: Workspace, actor: Actor, run_id: str, *, with_diff: bool = True
 ) -> tuple[EvidenceView, bytes]:
-    """The bundle of a run as bytes, and what it holds; changes nothing but that the diff's summary is kept."""
+    """Bundle of a run, as view and bytes; changes nothing except that the diff summary is stored."""
     key = load_project_key(workspace)
     run = workspace.ledger.runs.get(run_id)
     manifest = workspace.ledger.runs.manifest(run.run_id, actor)
@@ -93,10 +93,10 @@ def export_evidence(
 def _read_consistent_dossier(
     workspace: Workspace, actor: Actor, run_id: str, key: SigningKey, why_not: str
 ) -> tuple[Dossier, Mapping[str, Any] | None]:
-    """Every change of a run writes the audit, so records that were read while its head stood still fit together."""
+    """Read until the audit head did not move meanwhile: every change writes an entry, so the records are consistent."""
     for _ in range(_MAX_TRIES):
         before = workspace.ledger.audit.head()
-        # as it is stored, so that records can be held against the audit, which is hashed with pseudonyms
+        # in stored form, so that records can be compared with the audit log, which is hashed with pseudonyms
         with workspace.ledger.people.as_stored():
             found, summary = _gather_dossier(workspace, actor, run_id, key, why_not)
         found = replace(found, people=_reveal_people(workspace, found))
@@ -199,7 +199,7 @@ def _describe_plan(workspace: Workspace, run: RunRecord, manifest: Manifest) -> 
 
 
 def _reveal_people(workspace: Workspace, dossier: Dossier) -> dict[str, Any]:
-    """The names and words behind the pseudonyms and sealed texts of this run, where they were not erased."""
+    """Names and texts behind the pseudonyms and sealed texts of this run, unless they were erased."""
     content = b"".join(build_members(dossier, "", "").values()).decode("utf-8", "replace")
     names, texts = sorted(set(_PSEUDONYM.findall(content))), sorted(set(_SEALED.findall(content)))
     known = workspace.ledger.people.reveal_data([*names, *texts])
@@ -224,7 +224,7 @@ def _describe_environment(manifest: Manifest) -> dict[str, Any]:
 
 
 def _load_parts(workspace: Workspace, run_id: str, manifest: Manifest, details: Iterable[str]) -> dict[str, bytes]:
-    """The lists that the manifest names, and what each try of a publication was about to commit; not the code."""
+    """Parts that the manifest and the rebases refer to, and the details of every publication attempt; not the code."""
     rebases = workspace.ledger.rebases.list(run_id)
     pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
     names = [manifest.target.expected_part, *(pin.files_part for pin in pins), *details]
@@ -235,7 +235,7 @@ def _load_parts(workspace: Workspace, run_id: str, manifest: Manifest, details: 
 def _find_part(workspace: Workspace, digest: str) -> bytes | None:
     try:
         return workspace.ledger.parts.get(digest)
-    except NotFound:  # a candidate that was made before its file list was kept
+    except NotFound:  # the candidate is older than the storage of file lists
         return None
 
 
@@ -248,7 +248,7 @@ def _drop_fields(record: Any, *names: str) -> dict[str, Any]:
 
 
 def _refuse_secrets(workspace: Workspace, members: Mapping[str, bytes]) -> None:
-    """The last look: nothing that goes by the name of a secret, and no private key, leaves the house."""
+    """Final check: refuse a bundle that contains a known secret or a private key."""
     secrets = _list_secrets(workspace.project)
     for member, content in members.items():
         found = next((said for spelling, said in secrets.items() if spelling in content), "")
@@ -263,13 +263,13 @@ def _refuse_secrets(workspace: Workspace, members: Mapping[str, bytes]) -> None:
 
 
 def _list_secrets(project: Project) -> dict[bytes, str]:
-    """What may not be in a bundle, as it may be written there, and what it is called."""
+    """Every spelling of a secret that must not be in a bundle, with its description."""
     found = [(word, "a password that errata.yaml spells out") for word in project.credentials]
     for name, value in project.secrets.items():
         found += [(password, f"a password of ${{{name}}}") for password in find_passwords(value)]
         if is_secret_name(name.lower()):
             found.append((value, f"${{{name}}}"))
-        # a key is found by any line of it, whatever its variable is called
+        # any line of a private key counts, whatever its variable is called
         found += [(line, f"${{{name}}}") for line in _PEM_LINE.findall(value.replace("\\n", " ")) if _PEM in value]
     told = (
         (spelling.encode(), said)

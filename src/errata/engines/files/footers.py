@@ -1,7 +1,7 @@
-"""What Parquet files look like inside, from their footers alone: columns, types, row counts. Reads a few KB a file.
+"""Columns, types and row counts of Parquet files, from their footers alone: a few KB per file.
 
-Types are written as Spark will read them. A type that Spark cannot read (nanoseconds, times of day) keeps pyarrow's
-name, which fits no declared type, so that the plan refuses it by name.
+Types are named as Spark reads them. A type that Spark cannot read (nanoseconds, times of day) keeps pyarrow's name,
+which matches no declared type, so the plan refuses it by name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SIMPLE = {
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """One file's columns and rows; ``problem`` when it has no footer that can be read."""
+    """Columns and row count of one file; ``problem`` if its footer cannot be read."""
 
     columns: Mapping[str, str]
     rows: int
@@ -44,11 +44,11 @@ class Footer:
 
 
 def read_footers(open_file: Callable[[str], Any], paths: Sequence[str], at_once: int) -> list[Footer]:
-    """Footers in the order of the paths, many at a time; a file that cannot be read says why."""
+    """Read footers concurrently, in the order of the paths; an unreadable file gets a footer with ``problem`` set."""
     known: list[tuple[Any, Mapping[str, str]]] = []
 
     def columns_of(schema: Any) -> Mapping[str, str]:
-        # thousands of files have a handful of schemas, and comparing costs a hundredth of taking one apart
+        # thousands of files share a handful of schemas, and comparing two is 100 times cheaper than converting one
         for seen, columns in known:
             if seen.equals(schema):
                 return columns
@@ -73,7 +73,7 @@ def read_footers(open_file: Callable[[str], Any], paths: Sequence[str], at_once:
 
 def _to_columns(leaves: Any) -> dict[str, str]:
     legacy = {leaves.column(n).path for n in range(len(leaves)) if leaves.column(n).physical_type == "INT96"}
-    # pyarrow does not say that these are instants; Spark reads them as such
+    # INT96 timestamps: pyarrow does not mark them as instants, but Spark reads them as such
     return {
         field.name: "timestamptz" if field.name in legacy else _to_spark_type(field.type)
         for field in leaves.to_arrow_schema()

@@ -1,7 +1,7 @@
 """File patterns such as ``s3://b/t/business_date={business_date}/*.parquet``. Pure.
 
-``{column}`` is the partition as Errata writes it; ``{column:%Y/%m/%d/%H}`` formats its first instant. ``*``, ``?``
-and ``[…]`` match inside one path segment, ``**`` any number of segments.
+``{column}`` is the partition's canonical text; ``{column:%Y/%m/%d/%H}`` formats its first instant. ``*``, ``?`` and
+``[…]`` match within one path segment, ``**`` matches any number of segments.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from errata.errors import UsageError
 from errata.model.partition import NULL, Grain, parse_partition, start_of, value_from_text
 
 _PLACEHOLDER = re.compile(r"\{(?P<column>[A-Za-z_]\w*)(?::(?P<format>[^{}]+))?\}")
-_SLASH = re.compile(r"/(?![^{}]*\})")  # not those inside a placeholder's format
+_SLASH = re.compile(r"/(?![^{}]*\})")  # but not a slash inside a placeholder's format
 _GLOB = re.compile(r"[*?\[]")
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _DOT_SEGMENTS = {".", ".."}
-# what Hive and Spark escape in directory names
+# the characters that Hive and Spark escape in directory names
 _ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
 
 
 @dataclass(frozen=True, slots=True)
 class FileLocation:
-    """Where the files of one partition lie: a directory, and what their paths below it look like."""
+    """Location of one partition's files: a directory, and globs for the paths below it."""
 
     directory: str
     segments: tuple[str, ...]  # globs, one per path segment below the directory; empty: the path is one file
 
     @property
     def is_deep(self) -> bool:
-        """Whether the directory has to be listed with everything below it."""
+        """Whether the directory must be listed recursively."""
         return len(self.segments) > 1 or "**" in self.segments
 
 
 def split_scheme(pattern: str) -> tuple[str, str]:
-    """Scheme (``file`` when there is none) and path, as pyarrow's file systems take it.
+    """Split a pattern into scheme (``file`` if there is none) and path, in the form pyarrow's file systems expect.
 
     >>> split_scheme("s3a://b/t/x"), split_scheme("/data/x"), split_scheme("file:///data/x")
     (('s3', 'b/t/x'), ('file', '/data/x'), ('file', '/data/x'))
@@ -50,7 +50,7 @@ def split_scheme(pattern: str) -> tuple[str, str]:
 
 
 def placeholder_column(pattern: str) -> str | None:
-    """The column that a pattern's placeholders name; None when it has none."""
+    """The column named by a pattern's placeholders; None if it has no placeholder."""
     names = {found["column"] for found in _PLACEHOLDER.finditer(pattern)}
     if len(names) > 1:
         raise UsageError(f"pattern {pattern!r} names {', '.join(sorted(names))}; expected one partition column")
@@ -58,7 +58,7 @@ def placeholder_column(pattern: str) -> str | None:
 
 
 def locate_partition(path: str, grain: Grain, partition: str | None) -> FileLocation:
-    """The place of one partition (None: the pattern has no placeholder and is read whole)."""
+    """The location of one partition; ``partition`` is None for a pattern without placeholders, which is read whole."""
     fixed: list[str] = []
     globs: list[str] = []
     for segment in _SLASH.split(path):
@@ -79,7 +79,7 @@ def pattern_root(path: str) -> str:
 
 
 def partitions_from_names(path: str, grain: Grain, names: Iterable[str]) -> tuple[str, ...]:
-    """The partitions that directory names under :func:`pattern_root` stand for, where that can be read off them."""
+    """Partitions named by directories under :func:`pattern_root`; none if the names do not determine them."""
     root = pattern_root(path)
     segment = _SLASH.split(path.removeprefix(root).removeprefix("/"))[0]
     before, hole, after = segment.partition(next((found[0] for found in _PLACEHOLDER.finditer(segment)), "\0"))
@@ -99,7 +99,7 @@ def _is_partition(grain: Grain, text: str) -> bool:
 
 
 def matches(place: FileLocation, path: str) -> bool:
-    """Whether a path is one of the place's files; names that begin with ``_`` or ``.`` are never data."""
+    """Whether a path is one of the location's files; names beginning with ``_`` or ``.`` are never data."""
     if path.rpartition("/")[2].startswith(("_", ".")):
         return False
     if not place.segments:

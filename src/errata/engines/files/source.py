@@ -1,8 +1,8 @@
-"""Lists and re-checks source files through pyarrow's file systems. Reads directories; opens no data file unless the
-input declares columns or row rules, and then reads its footer only.
+"""List source files and re-check pinned ones through pyarrow's file systems.
 
-A file is pinned by size and version: the ETag in S3, the modification time elsewhere. S3's listings, as pyarrow gives
-them, have no ETag, so each file costs one HEAD request, many at a time.
+Files are listed, not opened, unless the input declares columns or row rules; then only footers are read. A file is
+pinned by size and version: the ETag on S3, the modification time elsewhere. pyarrow's S3 listings have no ETags, so
+each file costs one HEAD request; many run at a time.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from errata.model.product import S3, Input
 from errata.ports.tables import InputReader, InputState, PartitionSize
 
 _LIST_ONCE_FROM = 16
-"""From this many partitions on, an object store is listed once with everything below the pattern's root."""
+"""From this many partitions on, an object store is listed once, recursively from the pattern's root."""
 _MAX_REQUESTS = 32
-"""Requests for ETags under way at the same time."""
+"""Maximum number of concurrent requests for ETags and footers."""
 
 
 class FileSource:
-    """Files of an input; ``root`` is where relative patterns begin."""
+    """Reads file inputs; relative patterns are resolved against ``root``."""
 
     def __init__(self, root: str, s3: S3 | None = None) -> None:
         self._root = root
@@ -47,7 +47,7 @@ class FileSource:
         self._open: dict[str, Any] = {}
 
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
-        """Pinned files per partition; a partition without files is left out."""
+        """Pinned files by partition; partitions without files are left out."""
         if source.files is None:
             raise UsageError(f"input {source.name} names no files")
         scheme, path = self._resolve_pattern(source.files)
@@ -86,7 +86,7 @@ class FileSource:
         return dict(zip(pinned, found, strict=True))
 
     def verify(self, files: Iterable[SourceFile]) -> list[str]:
-        """What is wrong with pinned files now, by name; nothing is opened."""
+        """Describe every pinned file that is now missing or changed. Reads no file content."""
         problems = []
         by_scheme: dict[str, list[SourceFile]] = {}
         for file in files:
@@ -99,7 +99,7 @@ class FileSource:
         return problems
 
     def _states(self, scheme: str, paths: Sequence[str]) -> list[tuple[int, str] | None]:
-        """Size and version of each file now; None when it is not there."""
+        """Current size and version of each file; None if it is missing."""
         if scheme == "s3":
             return self._heads(paths)
         infos = self._get_file_infos(scheme, list(paths))
@@ -126,7 +126,7 @@ class FileSource:
             states = dict(zip(infos, self._heads(list(infos)), strict=True))
         else:
             states = {path: (info.size, _mtime_version(info)) for path, info in infos.items()}
-        # one that went away after it was listed is not there
+        # a file that was deleted after the listing is left out
         pins = {path: SourceFile(f"{scheme}://{path}", *state) for path, state in states.items() if state}
         kept = {name: [pins[info.path] for info in listed if info.path in pins] for name, listed in found.items()}
         return {name: tuple(sorted(listed, key=lambda file: file.path)) for name, listed in kept.items() if listed}
@@ -140,7 +140,7 @@ class FileSource:
     def _list_partitions(self, scheme: str, root: str, places: Mapping[str, FileLocation]) -> dict[str, list[Any]]:
         if scheme == "file" or len(places) < _LIST_ONCE_FROM:
             return {name: self._files(scheme, place) for name, place in places.items()}
-        # an object store answers a thousand keys per request wherever they lie, so one listing beats one per day
+        # an object store returns a thousand keys per request, so one recursive listing beats one listing per partition
         by_directory: dict[str, list[Any]] = {}
         for info in self._list_directory(scheme, root, is_deep=True):
             for parent in _list_parents(info.path, root):
@@ -205,7 +205,7 @@ def _build_size(files: Sequence[SourceFile], footers: Mapping[str, Footer]) -> P
 def _number_schemas(
     files: Mapping[str, tuple[SourceFile, ...]], footers: Mapping[str, Footer]
 ) -> tuple[dict[str, tuple[SourceFile, ...]], tuple[Mapping[str, str], ...]]:
-    """Files that say which schema is theirs, and every schema once, in the order of its first file."""
+    """Files with the number of their schema, and the distinct schemas in order of first use."""
     if not footers:
         return dict(files), ()
     numbers: dict[tuple[tuple[str, str], ...], int] = {}

@@ -1,1 +1,1 @@
-"""Commands of the user's own that Errata runs: the break-glass alarm and health probes."""
+"""User-defined hooks: the break-glass alarm and health probes."""

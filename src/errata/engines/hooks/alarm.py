@@ -1,4 +1,4 @@
-"""The alarm of broken glass: a command of the project that reads JSON from stdin. No shell, and never for long."""
+"""The break-glass alarm: run the project's command with JSON on stdin, without a shell and with a timeout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from errata.ports.hooks import AlarmHook
 
 @dataclass(frozen=True, slots=True)
 class CommandAlarm:
-    """Runs the command in the project's directory."""
+    """Runs the alarm command in the project directory."""
 
     root: Path
     alarm: Alarm | None
@@ -42,7 +42,7 @@ class CommandAlarm:
                 start_new_session=True,
             )
         except OSError as error:
-            # by type only: the text quotes the command, which may hold a secret
+            # only the type: the message quotes the command, which may contain a secret
             raise EngineError(f"the alarm command cannot be started: {type(error).__name__}") from None
         try:
             bell.communicate(json.dumps(told, ensure_ascii=False).encode(), timeout=self.alarm.timeout_seconds)
@@ -55,7 +55,7 @@ class CommandAlarm:
 
 
 def _end_process(bell: subprocess.Popen[bytes]) -> None:
-    """A command that takes too long is ended, with all that it started."""
+    """Kill a command that is still running, with every process it started."""
     if bell.poll() is None:
         try:
             os.killpg(bell.pid, signal.SIGKILL)

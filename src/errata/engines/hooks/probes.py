@@ -1,4 +1,4 @@
-"""Reads health signals: a query, an address, a command. Each gives one number or an error that says why not."""
+"""Read health signals from SQL, HTTP or a command: one number each, or an error with the reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_BODY_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SignalProbes:
-    """``queries`` by place (``ledger``, ``lake``): a function from SQL text to its first value."""
+    """Reads signals; ``queries`` maps ``ledger`` and ``lake`` to a function from SQL text to its first value."""
 
     root: Path
     queries: Mapping[str, Callable[[str], Any]]
@@ -39,7 +39,7 @@ class SignalProbes:
         except ErrataError:
             raise
         except Exception as error:
-            # by type only: the text may quote the address or the command, and these may hold a secret
+            # only the type: the message may quote the address or the command, which may contain a secret
             raise _read_error(signal, type(error).__name__) from error
 
     def _command(self, signal: Signal) -> Decimal:
@@ -57,7 +57,7 @@ class SignalProbes:
 
 
 def _read_http(signal: Signal) -> Decimal:
-    """The number in the answer; without a field 0 for any good answer and 1 for a bad one."""
+    """The number in the response's field; without a field, 0 for a successful response and 1 for an HTTP error."""
     request = urllib.request.Request(signal.source[0], headers={"accept": "application/json"})  # noqa: S310
     try:
         with urllib.request.urlopen(request, timeout=signal.timeout_seconds) as answer:  # noqa: S310 - scheme is checked when the file is read

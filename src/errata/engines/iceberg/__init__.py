@@ -1,1 +1,1 @@
-"""Iceberg tables: ``metadata`` through pyiceberg without a JVM, ``commits`` through the Java API."""
+"""Iceberg tables: ``metadata`` uses pyiceberg and no JVM, ``commits`` uses the Java API."""

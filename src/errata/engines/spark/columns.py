@@ -1,7 +1,7 @@
-"""Spark expressions that mean the same as :mod:`errata.model.partition`: partition text, scope, content. No actions.
+"""Spark expressions equivalent to :mod:`errata.model.partition`: partition text, scope, content. Runs no Spark action.
 
-Columns are built inside functions because classic Spark needs a live session. The session's zone must be UTC: that is
-what ``days(timestamptz)`` means in Iceberg.
+Columns are built inside functions because classic Spark needs a live session. The session's time zone must be UTC,
+because ``days(timestamptz)`` in Iceberg is in UTC.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _ORDINALS = {
     Grain.YEAR: "(year(?) - 1970)",
 }
 _MAX_FLAT_RANGES = 32
-"""Iceberg evaluates range after range for every file: with 400 of them it planned a scan of 100,000 files in 18 s."""
+"""Iceberg evaluates every range for every file: with 400 ranges, planning a scan of 100,000 files took 18 s."""
 _MAX_RANGES = 512
-"""Spark analyses every range. More than the largest chunk has: what a chunk reads is cut exactly."""
+"""Limited because Spark analyses every range, but larger than any chunk, so that a chunk's ranges stay exact."""
 _SPARK_TYPES = {
     "date": "date",
     "timestamp": "timestamp_ntz",
@@ -61,7 +61,7 @@ def quote_table(identifier: str) -> str:
 
 
 def partition_unit(column: str, column_type: str, grain: Grain) -> Column:
-    """A cheap value to group by: equal for two rows exactly when their partition text is."""
+    """A cheap value to group by, equal for two rows exactly if their partition texts are equal."""
     _refuse_mismatch(column, column_type, grain)
     value = F.col(quoted(column))
     if is_its_own_unit(column_type, grain):
@@ -70,12 +70,12 @@ def partition_unit(column: str, column_type: str, grain: Grain) -> Column:
 
 
 def is_its_own_unit(column_type: str, grain: Grain) -> bool:
-    """Whether two rows of one partition have the same value in the partition column."""
+    """Whether all rows of a partition have the same value in the partition column."""
     return not grain.is_time or column_type == "string" or (column_type == "date" and grain is Grain.DAY)
 
 
 def partition_text(column: str, column_type: str, grain: Grain) -> Column:
-    """The canonical text of the partition a row is in; ``null`` when the column is NULL."""
+    """The canonical text of a row's partition; ``null`` if the column is NULL."""
     _refuse_mismatch(column, column_type, grain)
     value = F.col(quoted(column))
     if column_type == "string":
@@ -90,7 +90,7 @@ def partition_text(column: str, column_type: str, grain: Grain) -> Column:
 def in_partitions(column: str, column_type: str, grain: Grain, partitions: Iterable[str]) -> Column:
     """Whether a row is in one of the partitions, as half-open typed ranges that Iceberg and Parquet can prune by.
 
-    Of a great many scattered partitions the ranges only narrow down the files; a set then says which rows are meant.
+    With very many scattered partitions the ranges only narrow down the files, and a set selects the exact rows.
     """
     _refuse_mismatch(column, column_type, grain)
     wanted = set(partitions)
@@ -106,14 +106,14 @@ def in_partitions(column: str, column_type: str, grain: Grain, partitions: Itera
             condition = f"({condition}) AND {_build_membership(quoted(column), column_type, grain, wanted - {NULL})}"
         condition = f"{quoted(column)} IS NULL OR ({condition})" if NULL in wanted else condition
     if column_type == "string" and grain.is_time:
-        # between two days there are texts that are no day
+        # between the texts of two days there are texts that are not days
         condition = f"({condition}) AND ({quoted(column)} IS NULL OR {quoted(column)} RLIKE '^{_TEXT_SHAPES[grain]}$')"
-    # as text, because each column that is built from Python is several calls into the JVM
+    # as SQL text, because a column built from Python costs several calls into the JVM
     return F.expr(condition)
 
 
 def typed_partition(text: Column, column_type: str, grain: Grain) -> Column:
-    """A partition's text (time) or value (by value) as the first value of that partition, in the column's type."""
+    """The first value of a partition in the column's type, from its text (by time) or its value (by value)."""
     if grain.is_time and column_type != "string":
         return F.to_timestamp(text, _TIME_PATTERNS[grain]).cast(_SPARK_TYPES[column_type])
     return text.cast(_SPARK_TYPES[column_type])
@@ -136,7 +136,7 @@ def _encode_value_text(value: Column) -> Column:
 
 
 def _json_text(value: Column) -> Column:
-    """What ``json.dumps`` gives for a string: ASCII, by UTF-16 unit."""
+    """The JSON text of a string as ``json.dumps`` writes it: ASCII, escaped by UTF-16 unit."""
     hexed = F.hex(F.encode(value, "UTF-16BE"))
     escapes = {"0022": r"\"", "005C": r"\\", "0008": r"\b", "0009": r"\t", "000A": r"\n", "000C": r"\f", "000D": r"\r"}
 
@@ -155,7 +155,7 @@ def _json_text(value: Column) -> Column:
 
 
 def _build_grouped_ranges(column: str, column_type: str, grain: Grain, pieces: Sequence[tuple[str, str]]) -> str:
-    """Ranges in groups, each behind the range that holds all of it: for most files a group is one comparison."""
+    """Ranges in groups, each preceded by the range that covers it, so that most files need one comparison per group."""
     size = isqrt(len(pieces)) + 1
     groups = [pieces[start : start + size] for start in range(0, len(pieces), size)]
 
@@ -168,7 +168,7 @@ def _build_grouped_ranges(column: str, column_type: str, grain: Grain, pieces: S
 
 
 def _merge_ranges(column_type: str, grain: Grain, pieces: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Fewer and wider ranges that hold all of the pieces: cut where most lies between two of them."""
+    """At most ``_MAX_RANGES`` wider ranges that cover all pieces, cut at the largest gaps."""
     if grain.is_time or column_type in ("int", "long"):
         place = (lambda text: to_ordinal(grain, text)) if grain.is_time else int
         gaps = {n: place(after[0]) - place(before[1]) for n, (before, after) in enumerate(pairwise(pieces), 1)}
@@ -180,13 +180,13 @@ def _merge_ranges(column_type: str, grain: Grain, pieces: Sequence[tuple[str, st
 
 
 def _build_membership(name: str, column_type: str, grain: Grain, partitions: Iterable[str]) -> str:
-    """Exact membership by a computed value: one look into a set, and no ``IN`` on a column for Iceberg to evaluate."""
+    """Exact membership by a computed value: one set lookup, and no ``IN`` on a column that Iceberg would evaluate."""
     if grain.is_time and column_type != "string":
         listed = ", ".join(str(to_ordinal(grain, text)) for text in partitions)
         number = _ORDINALS[grain].replace("?", name)
         return f"{number} IN ({listed})"
     texts = (text if grain.is_time else value_from_text(text) or "" for text in partitions)
-    # as hexadecimal digits no value needs quoting
+    # hexadecimal, so that no value needs quoting
     return f"hex(CAST({name} AS STRING)) IN ({', '.join(repr(text.encode().hex().upper()) for text in texts)})"
 
 
@@ -197,5 +197,5 @@ def content_hashes(frame: DataFrame, columns: Sequence[str]) -> tuple[Column, Co
 
 
 def all_of(terms: Sequence[Column]) -> Column:
-    """All of the conditions."""
+    """The conjunction of the conditions."""
     return reduce(operator.and_, terms, F.lit(True))  # noqa: FBT003 - a literal is a value

@@ -13,7 +13,7 @@ from errata.views.checks import CheckResult
 def judge_whole_candidate(
     manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSummary
 ) -> Iterator[CheckResult]:
-    """What is said of the candidate as a whole."""
+    """Judge the candidate as a whole."""
     yield _judge_schema(manifest, facts)
     yield from _judge_foreign(manifest, numbers)
 
@@ -21,7 +21,7 @@ def judge_whole_candidate(
 def judge_partition(
     partition: str, manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSummary
 ) -> Iterator[CheckResult]:
-    """What is said of one partition."""
+    """Judge one partition."""
     yield _judge_completeness(partition, facts)
     yield _judge_adopted(partition, numbers, facts)
     yield _judge_empty(partition, manifest, numbers)

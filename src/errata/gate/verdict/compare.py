@@ -1,7 +1,7 @@
-"""Comparisons: how far an aggregate moved from the output accepted before. Pure.
+"""Judge comparisons: how far an aggregate moved from the prior output. Pure.
 
-A partition that is empty now is not compared with what it held before: ``empty`` asks that question. A prior value of
-zero has no percentage, so where a limit is a percentage any change of it is a warning.
+A partition that is empty now is not compared: the rule ``empty`` covers it. A change from zero has no percentage, so
+where the limit is a percentage, any change from zero is a warning.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from errata.views.checks import CheckResult
 
 
 def judge_comparison(rule: Comparison, partition: str, numbers: MeasurementIndex) -> CheckResult:
-    """What a comparison says about a partition."""
+    """Judge a comparison for a partition."""
     name = compare_measure(rule)
     if not numbers.rows(PRIOR, partition):
         return CheckResult(rule.name, partition, None, OK, "nothing was there before to compare with")
@@ -39,7 +39,7 @@ def judge_comparison(rule: Comparison, partition: str, numbers: MeasurementIndex
         return build_unmeasured(rule.name, partition)
     before, after = parse_decimal(old.value), parse_decimal(new.value)
     if before is None or after is None:
-        # a number that is gone, or is none any more, is the largest movement there is
+        # a value that disappeared, or is no longer a number, counts as the largest possible movement
         is_lost = before is not None and rule.block is not None
         level = OK if is_same_text(old.value, new.value) else BLOCK if is_lost else WARN
         return CheckResult(rule.name, partition, new.value, level, f"{rule.metric} was {old.value}, is {new.value}")

@@ -1,4 +1,4 @@
-"""What rules are judged by and what they answer: numbers by place, levels, findings. Pure."""
+"""Shared values of the verdict rules: measurement index, levels, number formatting. Pure."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ _NOT_FINITE = frozenset({"nan", "inf", "infinity"})
 
 @dataclass(frozen=True, slots=True)
 class CandidateSummary:
-    """What is known without a scan: adopted rows of every partition that has an adopted chunk, and the schema."""
+    """A candidate as known without a scan: adopted rows by partition with an adopted chunk, and the schema."""
 
     adopted_rows: Mapping[str, int]
     columns: Mapping[str, str]  # name → Iceberg type text
-    is_trial: bool = False  # nothing was written, so no chunk and no table can be asked
+    is_trial: bool = False  # nothing was written, so there are no chunk counts and no quarantine table
 
 
 @dataclass(frozen=True, slots=True)
 class MeasurementIndex:
-    """Measurements by where they were taken."""
+    """Measurements by scope, partition and name."""
 
     by_place: Mapping[tuple[str, str, str], Measurement]
 
     def get(self, scope: str, partition: str, name: str) -> Measurement | None:
-        """One measurement, if it was taken."""
+        """The measurement, if it was taken."""
         return self.by_place.get((scope, partition, name))
 
     def rows(self, scope: str, partition: str) -> int | None:
-        """How many rows a partition has there."""
+        """Row count of a partition in a scope, if it was measured."""
         found = self.get(scope, partition, ROW_COUNT)
         return None if found is None or found.value is None else int(found.value)
 
 
 def build_unmeasured(name: str, partition: str | None) -> CheckResult:
-    """A rule without its number blocks: what was not looked at is not fine."""
+    """Blocking result of a rule whose measurement is missing."""
     return CheckResult(name, partition, None, BLOCK, "was not measured")
 
 
 def parse_decimal(text: str | None) -> Decimal | None:
-    """A finite number, or None."""
+    """Parse a finite number; None if the text is not one."""
     if text is None:
         return None
     try:
@@ -56,15 +56,15 @@ def parse_decimal(text: str | None) -> Decimal | None:
 
 
 def is_same_text(one: str | None, other: str | None) -> bool:
-    """Whether two values that are no numbers are the same; what is not finite is equal to nothing, itself included."""
+    """Whether two non-numeric values are equal; NaN and infinities equal nothing, including themselves."""
     return one == other and (one is None or one.strip().lower().lstrip("+-") not in _NOT_FINITE)
 
 
 def format_decimal(number: Decimal) -> str:
-    """A number without an exponent."""
+    """Format a number without an exponent."""
     return format(number, "f")
 
 
 def round_percent(percent: Decimal) -> Decimal:
-    """A percentage as people read it."""
+    """Round a percentage to two places."""
     return percent.quantize(Decimal("0.01"))

@@ -1,7 +1,7 @@
-"""Reconciliations: an aggregate of an input against one of the output, group by group where it has groups. Pure.
+"""Judge reconciliations: an aggregate of an input against one of the output, by group if the rule has groups. Pure.
 
-A group that only one side has is compared with nothing: with 0 where its total is a number. All groups of a partition,
-or of the run, make one finding, which names the worst; every group's numbers are among the measurements.
+A group that only one side has is compared with 0 if its total is a number, and is beyond the limit otherwise. All
+groups of a partition, or of the run, make one finding, which names the worst; the measurements hold every group.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from errata.text.numbers import format_exact, plural
 from errata.views.checks import CheckResult
 
 MAX_NAMED = 2
-"""So many groups are named after the worst."""
+"""Number of groups named after the worst."""
 
 Values = tuple[str | None, ...]
 Groups = Mapping[tuple[str, str, str], Mapping[Values, Measurement]]
-"""Totals of groups, by scope, partition and measurement."""
+"""Group totals by scope, partition and measurement."""
 
 
 def index_groups(rules: Iterable[Reconciliation], numbers: MeasurementIndex) -> Groups:
-    """The totals of every rule with groups, read once for all partitions."""
+    """Index the totals of every rule with groups, once for all partitions."""
     known = {reconcile_measure(rule) for rule in rules if rule.by}
     found: dict[tuple[str, str, str], dict[Values, Measurement]] = {}
     for (scope, partition, name), measurement in numbers.by_place.items() if known else ():
@@ -50,7 +50,7 @@ def _parse_values(text: str) -> Values | None:
 
 @dataclass(frozen=True, slots=True)
 class _GroupPair:
-    """One group (or all rows) on both sides; ``off`` None: no numbers, so that only equal is equal."""
+    """One group (or all rows) on both sides; ``off`` is None for values that are not numbers and must be equal."""
 
     values: Values
     source: str | None
@@ -72,7 +72,7 @@ class _GroupPair:
 def judge_reconciliation(
     rule: Reconciliation, partition: str | None, numbers: MeasurementIndex, groups: Groups
 ) -> CheckResult:
-    """What a reconciliation says about a partition; None: about the run as a whole."""
+    """Judge a reconciliation for a partition, or for the whole run if ``partition`` is None."""
     sides = input_scope(rule.input), CANDIDATE
     if rule.by:
         return _judge_groups(rule, partition, numbers, groups, sides)
@@ -105,7 +105,7 @@ def _judge_groups(
     pairs = [
         _build_pair(values, source.get(values), target.get(values), limit) for values in source.keys() | target.keys()
     ]
-    # sorted by name first, so that equally bad groups are named in the same order every time
+    # sort by label first, so that equally bad groups always appear in the same order
     pairs = sorted(sorted(pairs, key=lambda pair: pair.label), key=lambda pair: pair.rank, reverse=True)
     beyond = [pair for pair in pairs if pair.is_beyond]
     worst = pairs[0] if pairs else None

@@ -1,9 +1,9 @@
-"""How far a number is from comparable ones, by robust statistics. Pure.
+"""Robust z-score: how far a number is from comparable ones. Pure.
 
-The distance is the robust z-score: from the median, in units of 1.4826 times the median absolute deviation, which for
-normally distributed numbers is their standard deviation and which a single odd control cannot move. Where more than
-half of the controls are equal that deviation is 0; the mean absolute deviation times 1.2533 takes its place (Iglewicz
-and Hoaglin, *How to Detect and Handle Outliers*). Where all are equal there is no unit to measure in, and no score.
+The score is the distance from the median in units of 1.4826 times the median absolute deviation. For normally
+distributed numbers that unit is the standard deviation, and a single outlier among the controls cannot move it. Where
+more than half of the controls are equal that deviation is 0, and the mean absolute deviation times 1.2533 is used
+instead (Iglewicz and Hoaglin, *How to Detect and Handle Outliers*). Where all are equal there is no unit and no score.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _MEAN_FACTOR = Decimal("1.2533")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The middle of some numbers and the unit that distances from it are measured in; 0: they are all the same."""
+    """Median of some numbers, and the unit of distances from it; the unit is 0 if all are equal."""
 
     middle: Decimal
     unit: Decimal
     is_robust: bool  # false: from the mean absolute deviation
 
     def score(self, number: Decimal) -> Decimal | None:
-        """The z-score of a number; None when there is no unit and the number is another."""
+        """The z-score of a number; None when the unit is 0 and the number differs from the median."""
         away = number - self.middle
         if self.unit:
             return away / self.unit
@@ -40,7 +40,7 @@ def median(numbers: Sequence[Decimal]) -> Decimal:
 
 
 def measure_spread(numbers: Sequence[Decimal]) -> Spread:
-    """Middle and unit of at least one number."""
+    """Compute median and unit of at least one number."""
     middle = median(numbers)
     deviations = [abs(number - middle) for number in numbers]
     if typical := median(deviations):

@@ -1,8 +1,8 @@
-"""Whether every row of an input is accounted for, and whether too many are in quarantine. Pure.
+"""Check that every input row is accounted for, and that not too many are in quarantine. Pure.
 
-``accounting``: rows in = used + quarantined + suppressed, exactly, per partition and per chunk; and every other account
-of these rows says the same. ``quarantine``: the limits of the product file, per partition and over the run; an input
-without limits warns at the first row.
+``accounting``: rows in = used + quarantined + suppressed, exactly, per partition and per chunk, and every other count
+of these rows agrees. ``quarantine``: the limits of the product file, per partition and over the run; an input without
+limits warns at the first row.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SET_ASIDE = "rows_set_aside "
 
 
 def judge_rows(manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSummary) -> Iterator[CheckResult]:
-    """What is said of inputs that rows were taken out of, or could have been."""
+    """Judge the inputs from which rows were, or could have been, taken out."""
     books = [book for pin in manifest.inputs if (book := _InputAccounts(pin, manifest, numbers)).is_open]
     if not books:
         return
@@ -45,7 +45,7 @@ def judge_rows(manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSu
 
 
 class _InputAccounts:
-    """One input's accounts, by partition."""
+    """Row accounts of one input, by partition."""
 
     def __init__(self, pin: InputPin, manifest: Manifest, numbers: MeasurementIndex) -> None:
         known: dict[str, list[Measurement]] = defaultdict(list)
@@ -59,13 +59,13 @@ class _InputAccounts:
         self.foreign = sorted(
             name for name, listed in known.items() if name not in planned and any(one.name == ROWS_IN for one in listed)
         )
-        # what a transform said to have set aside is missed also where the quarantine table has nothing of it
+        # rows that a transform reported as set aside must be accounted for even if the quarantine table has none
         said = (one for one in known[""] if one.name.startswith(_SET_ASIDE) and int(one.value or 0))
         kept = any(account.kept for account in self.accounts.values())
         self.is_open = pin.is_screened or kept or any(said)
 
     def rows(self, partition: str) -> int | None:
-        """Rows of a partition, by whichever count there is."""
+        """Row count of a partition: its account's, or else the measured row count."""
         account = self.accounts[partition]
         if account.read is not None:
             return account.read
@@ -77,7 +77,7 @@ class _InputAccounts:
         return found.value if found else None
 
     def counted_by(self, chunk: str, what: str) -> int | None:
-        """What a chunk counted while it ran."""
+        """A row counter of a chunk, counted while it ran."""
         found = self.numbers.get(input_scope(self.pin.name), "", chunk_measure(what, chunk))
         return None if found is None else int(found.value or 0)
 
@@ -128,7 +128,7 @@ def _iterate_problems(pin: InputPin, partition: str, account: RowAccount, facts:
 
 
 def _judge_chunks(books: list[_InputAccounts]) -> CheckResult:
-    """What chunks counted, in a second read of the files they computed from, against what the gate counted."""
+    """Compare the chunks' counts, taken in a second read of their input files, with the gate's counts."""
     wrong: list[str] = []
     seen: set[str] = set()
     for book in books:
@@ -186,7 +186,7 @@ def _judge_limit(
         limit = Limit.parse(text)
         words.append(f"{'warns' if level == WARN else 'blocks'} above {limit.text}")
         if limit.is_percent and rows is None:
-            # a share of an unknown number: nobody can say that it is small
+            # a share of an unknown total cannot be shown to be within the limit
             levels += [level] if count else []
             words[-1] += ", and nobody counted the rows that this is a share of" if count else ""
         elif limit.is_exceeded(Decimal(count), Decimal(rows or 0)):

@@ -1,7 +1,7 @@
 """Thresholds and tolerances as decimals. Pure.
 
 ``mustBe…`` operators are those of the Open Data Contract Standard; ranges include both ends. A limit is an amount
-(``0.05``) or a share of a base (``5%``); it is exceeded by more than that, not by exactly that.
+(``0.05``) or a share of a base (``5%``); a deviation of exactly the limit does not exceed it.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ def format_threshold(threshold: Threshold, unit: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How far a number may be off."""
+    """How far a number may deviate."""
 
     amount: Decimal
     is_percent: bool
 
     @classmethod
     def parse(cls, text: str) -> Limit:
-        """``5%`` or ``0.05``."""
+        """Parse ``5%`` or ``0.05``."""
         bare = text.strip()
         limit = cls(_parse_number(bare.removesuffix("%").strip()), bare.endswith("%"))
         if limit.amount < 0:
@@ -63,11 +63,11 @@ class Limit:
 
     @property
     def text(self) -> str:
-        """As it is shown."""
+        """The limit as shown in messages."""
         return f"{self.amount:f} %" if self.is_percent else f"{self.amount:f}"
 
     def is_exceeded(self, off: Decimal, base: Decimal) -> bool:
-        """Whether a deviation is beyond the limit; without division, so nothing is rounded."""
+        """Whether a deviation exceeds the limit; computed without division, so nothing is rounded."""
         return off * 100 > self.amount * abs(base) if self.is_percent else off > self.amount
 
 

@@ -1,13 +1,13 @@
-"""The audit chain: appending to it inside a transaction, reading it, and checking it.
+"""The audit chain: append an entry inside a transaction, read entries, verify the chain.
 
-Each entry's hash covers all its other fields and the previous hash, in two steps: the digest of what it says, and over
-that the link ``{content, previous, run, seq}``, each as canonical JSON. So a link can be shown, and hashed again, to
-people who may not read what the entry says; ``run`` is the SHA-256 of the run's id, so that none of a run's own
-entries can be passed off as another's. Entries of older ledgers have one hash over everything. An entry that records a
-change of a run's state has ``move: {from, to}`` in its body; the triggers accept no change without it.
-:func:`verify_chain` walks the whole log in one consistent view, then compares it with the rows it explains: states and
-manifests of runs, the measurements of candidates, and everything else that governs
-(:mod:`errata.ledger.audit.verify_rows`).
+An entry is hashed in two steps: the digest of its content, then the hash of the link ``{content, previous, run, seq}``,
+each as canonical JSON. A link can therefore be shown to, and hashed again by, people who may not read the content.
+``run`` is the SHA-256 of the run's id, so an entry of one run cannot be passed off as another's. Entries of older
+ledgers have one hash over all fields.
+
+An entry that changes a run's state has ``move: {from, to}`` in its body; the triggers accept no change without it.
+:func:`verify_chain` walks the whole log in one consistent view, then compares it with the rows: states and manifests
+of runs, measurements of candidates, and all other governed rows (:mod:`errata.ledger.audit.verify_rows`).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def append_entry(
     body: Mapping[str, Any] | None = None,
     move: tuple[str | None, str] | None = None,
 ) -> AuditEntry:
-    """Add one entry in the transaction that does what it says; returns it as it is stored."""
-    # an error from elsewhere may quote a secret, and what is written here stays
+    """Append one entry in the transaction that makes the change; returns the entry as stored."""
+    # an error message from elsewhere may quote a secret, and audit entries can never be edited
     full: dict[str, Any] = _redact_texts(to_plain(body or {}), tx.redact)
     if MOVE in full:
         raise UsageError("an audit body was refused; 'move' is reserved for changes of state")
@@ -51,6 +51,7 @@ def append_entry(
         full[MOVE] = {"from": move[0], "to": move[1]}
     people, seq = current_registry(), tx.head_seq + 1
     who = Actor(people.begin(actor.person, tx.at, seq), people.pseudonym(actor.os_user), actor.host, actor.single_user)
+    # names and typed text are replaced before hashing, so that a person can be erased without breaking the chain
     full = people.conceal(full, action)
     open_entry = AuditEntry(seq, tx.head_hash, "", tx.at, who, action, run_id, full)
     entry = AuditEntry(seq, tx.head_hash, entry_hash(open_entry), tx.at, who, action, run_id, full)
@@ -75,7 +76,7 @@ def append_entry(
 
 
 def _redact_texts(said: Any, redact: Callable[[str], str]) -> Any:
-    """Text by text, so that a secret which is also a word of JSON changes nothing but what was said."""
+    """Redact text by text, so that a secret that is also JSON syntax cannot change the structure."""
     match said:
         case str():
             return redact(said)
@@ -93,20 +94,20 @@ def entry_hash(entry: AuditEntry) -> str:
 
 
 def link_bytes(entry: AuditEntry) -> bytes:
-    """What chains an entry to the one before, without what it says."""
+    """Canonical bytes that link an entry to the previous one; its content only as a digest."""
     run = sha256(entry.run_id.encode()) if entry.run_id is not None else None
     content = sha256(content_bytes(entry))
     return canonical_bytes({"content": content, "previous": entry.previous, "run": run, "seq": entry.seq})
 
 
 def content_bytes(entry: AuditEntry) -> bytes:
-    """What an entry says: when, who, what, of which run."""
+    """Canonical bytes of the content of an entry: time, actor, action, run and body."""
     fields = to_plain(entry)
     return canonical_bytes({name: fields[name] for name in ("at", "actor", "action", "run_id", "body")})
 
 
 def legacy_hash(entry: AuditEntry) -> str:
-    """As entries were hashed before they had links."""
+    """The hash of an entry from before links existed."""
     return sha256(legacy_bytes(entry))
 
 
@@ -120,7 +121,7 @@ def legacy_bytes(entry: AuditEntry) -> bytes:
 def load_entries(
     conn: Connection, run_id: str | None, limit: int | None, actions: Collection[str] = ()
 ) -> tuple[AuditEntry, ...]:
-    """Entries as they are stored, oldest first; with ``limit`` the newest of them, with ``actions`` only those."""
+    """Entries as stored, oldest first; ``limit`` keeps the newest, ``actions`` filters by action."""
     query = select(audit).order_by(audit.c.seq.desc()).limit(limit)
     if actions:
         query = query.where(audit.c.action.in_(sorted(actions)))
@@ -130,13 +131,13 @@ def load_entries(
 
 
 def read_head(conn: Connection) -> tuple[int, str, str]:
-    """Number, hash and time of the last entry; zeros and no time when there is none."""
+    """Number, hash and time of the last entry; zero, the genesis hash and an empty time for an empty log."""
     row = conn.execute(select(audit.c.seq, audit.c.hash, audit.c.at).order_by(audit.c.seq.desc()).limit(1)).first()
     return (0, GENESIS, "") if row is None else (row.seq, row.hash, row.at)
 
 
 def read_hash(conn: Connection, seq: int) -> str | None:
-    """The hash of an entry; None when there is no such entry."""
+    """The hash of entry ``seq``; None when there is no such entry."""
     return GENESIS if seq == 0 else conn.execute(select(audit.c.hash).where(audit.c.seq == seq)).scalar()
 
 
@@ -148,9 +149,9 @@ def find_uncovered_since(conn: Connection, seq: int) -> str | None:
 
 
 def verify_chain(conn: Connection, heads: Sequence[Head] = ()) -> AuditCheck:
-    """Walk the chain, hold it against heads that were kept elsewhere, and compare it with the rows.
+    """Walk the chain, compare it with heads exported elsewhere, then with the stored rows.
 
-    Names the first entry that is wrong or missing.
+    The result names the first entry that is wrong or missing.
     """
     seq, last, told, witness = 0, GENESIS, _LogState(), _HeadComparison(heads)
     for row in _iterate_rows(conn):
@@ -161,6 +162,7 @@ def verify_chain(conn: Connection, heads: Sequence[Head] = ()) -> AuditCheck:
         told.hear(row)
         if denied := witness.find_contradiction(seq, last):
             return AuditCheck(ok=False, entries=seq, first_bad=denied[0], reason=denied[1], head=last)
+    # only a chain that is whole can be compared with the rows: a missing entry would look like a missing row
     reason = _find_truncation(conn, seq, last) or witness.find_missing_entry(seq)
     if reason is not None:
         return _build_failure(seq, reason, last)
@@ -172,7 +174,7 @@ def verify_chain(conn: Connection, heads: Sequence[Head] = ()) -> AuditCheck:
 
 
 class _HeadComparison:
-    """Heads from outside, held against the chain while it is walked."""
+    """Compares exported heads with the chain during the walk."""
 
     def __init__(self, heads: Sequence[Head]) -> None:
         self._heads: dict[int, list[Head]] = {}
@@ -181,7 +183,7 @@ class _HeadComparison:
         self._agreed = 0
 
     def find_contradiction(self, seq: int, found: str) -> tuple[int, str] | None:
-        """What a head says against this entry: the first entry that nobody vouches for any more, and why."""
+        """If an exported head contradicts this entry: the first entry that no head confirms, and the reason."""
         for head in self._heads.get(seq, ()):
             if head.hash != found:
                 first = self._agreed + 1
@@ -194,7 +196,7 @@ class _HeadComparison:
         return None
 
     def find_missing_entry(self, seq: int) -> str | None:
-        """What the heads say that the chain no longer has."""
+        """The reason, if a head was exported for an entry that the chain no longer has."""
         last = max(self._heads, default=0)
         if last <= seq:
             return None
@@ -204,7 +206,7 @@ class _HeadComparison:
 
 @dataclass(frozen=True, slots=True)
 class _LogState:
-    """What the log says last: each run's state and manifest, and the numbers of each candidate."""
+    """Latest state according to the log: state and manifest of each run, measurements of each candidate."""
 
     states: dict[str, str] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
@@ -276,6 +278,6 @@ def _find_unlogged_change(conn: Connection, told: _LogState) -> str | None:
 
 
 def entry_from_row(row: Row[Any]) -> AuditEntry:
-    """A row as it was hashed."""
+    """A row as the entry that was hashed."""
     actor = Actor(row.person, row.os_user, row.host, bool(row.single_user))
     return AuditEntry(row.seq, row.previous, row.hash, row.at, actor, row.action, row.run_id, json.loads(row.body))

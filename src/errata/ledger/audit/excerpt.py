@@ -1,8 +1,8 @@
-"""The part of the audit that evidence of one run shows: its own entries whole, those of others as links.
+"""Audit excerpt for the evidence of one run: its own entries in full, entries of other runs only as links.
 
-From the run's first entry to the newest of the ledger, without a gap, each line in the form of which its hash can be
-taken again: what an entry says as the exact text that was hashed, or only the digest of it. Entries that an older
-release wrote have one hash over everything; such an entry of another run can show nothing but that hash.
+The excerpt runs from the run's first entry to the newest of the ledger without a gap. Each line allows its hash to be
+computed again: it holds the exact text that was hashed, or only the digest of the content. Entries written by an older
+release have one hash over all fields; of such an entry of another run only the hash is shown.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class AuditExcerpt:
     lines: tuple[Mapping[str, Any], ...]
 
     def text(self) -> bytes:
-        """One JSON object a line: where it begins, then an entry each."""
+        """JSON lines: first where the excerpt begins, then one entry per line."""
         told = ({"after": self.after, "first": self.first}, *self.lines)
         return b"".join(canonical_bytes(line) + b"\n" for line in told)
 
 
 def load_excerpt(conn: Connection, run_id: str) -> AuditExcerpt:
-    """The audit from the first entry of this run to the head; raises when it does not link up."""
+    """The audit from the first entry of this run to the head; raises when the chain is broken."""
     first = conn.execute(select(func.min(audit.c.seq)).where(audit.c.run_id == run_id)).scalar_one()
     head = conn.execute(select(audit_head)).one()
     after, previous = None, ""

@@ -35,15 +35,15 @@ class AuditLog(Store):
         return self._database.write(lambda tx: append_entry(tx, actor, action, run_id, body))
 
     def entries(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
-        """Entries as they are stored and hashed, oldest first; with ``limit`` the newest of them."""
+        """Entries as stored and hashed, oldest first; ``limit`` keeps the newest."""
         return self._read(lambda conn: load_entries(conn, run_id, limit))
 
     def excerpt(self, run_id: str) -> AuditExcerpt:
-        """The audit from this run's first entry to the head, what others' entries say left out."""
+        """The audit from this run's first entry to the head, without the content of other runs' entries."""
         return self._read(lambda conn: load_excerpt(conn, find_run(conn, run_id).run_id))
 
     def verify(self, heads: Sequence[Head] = ()) -> AuditCheck:
-        """Check the whole chain, against heads that were kept elsewhere too, and the rows against it."""
+        """Verify the whole chain, compare it with heads exported elsewhere, and compare the rows with it."""
         return self._read(lambda conn: verify_chain(conn, heads))
 
     def head(self) -> tuple[int, str, str]:
@@ -51,7 +51,7 @@ class AuditLog(Store):
         return self._read(read_head)
 
     def hash_at(self, seq: int) -> str | None:
-        """The hash of an entry; None when there is no such entry."""
+        """The hash of entry ``seq``; None when there is no such entry."""
         return self._read(lambda conn: read_hash(conn, seq))
 
     def uncovered_since(self, seq: int) -> str | None:
@@ -61,7 +61,7 @@ class AuditLog(Store):
     def readable_entries(
         self, run_id: str | None = None, limit: int | None = None, actions: Collection[str] = ()
     ) -> tuple[AuditEntry, ...]:
-        """Entries as people read them, oldest first; with ``limit`` the newest of them, with ``actions`` only those."""
+        """Entries with names and plain text, oldest first; ``limit`` keeps the newest, ``actions`` filters."""
         return self._read(
             lambda conn: tuple(reveal_entry(entry) for entry in load_entries(conn, run_id, limit, actions))
         )

@@ -1,7 +1,7 @@
-"""The numbers of a candidate as they are stored, and the digest that the audit keeps of them.
+"""Stored measurements of a candidate, and their digest in the audit log.
 
-A rollback trusts these numbers long after the gate did, so each ``candidate.measured`` entry carries their digest and
-:func:`find_misreported` compares every candidate's rows with the last such entry.
+A rollback relies on these numbers long after the gate did. Each ``candidate.measured`` entry therefore carries their
+digest, and :func:`find_misreported` compares every candidate's rows with its last such entry.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LoggedDigest = tuple[int, str]
 
 
 def digest_measurements(measurements: Iterable[MeasurementRecord]) -> str:
-    """SHA-256 of the bytes of these numbers."""
+    """SHA-256 of the canonical bytes of these measurements."""
     return sha256(measurement_bytes(measurements))
 
 
@@ -40,14 +40,14 @@ def _null_first(row: list[Any]) -> list[tuple[bool, Any]]:
 
 
 def load_measurements(conn: Connection, run_id: str, n: int) -> tuple[MeasurementRecord, ...]:
-    """What was measured on this candidate, in the order it was recorded."""
+    """Measurements of this candidate, in the order they were recorded."""
     where = (measurement.c.run_id == run_id) & (measurement.c.candidate_n == n)
     query = select(measurement).where(where).order_by(measurement.c.id)
     return tuple(_measurement_from_row(row) for row in conn.execute(query))
 
 
 def find_misreported(conn: Connection, said: Mapping[CandidateKey, LoggedDigest]) -> tuple[int | None, str] | None:
-    """The first entry whose numbers are not the stored ones, and why; no entry when the numbers were never logged."""
+    """The first entry whose digest differs from the stored measurements, and why; None as entry if never logged."""
     found = dict(_iterate_digests(conn))
     for (run_id, n), (seq, digest) in sorted(said.items(), key=lambda item: item[1]):
         stored = found.pop((run_id, n), _EMPTY_DIGEST)

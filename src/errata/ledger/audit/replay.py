@@ -1,7 +1,7 @@
-"""The ledger as its log tells it: entries are heard one by one, and say which rows there should be. Pure.
+"""Replay of the audit log: derive from the entries, one by one, which rows the tables should hold. Pure.
 
-Each entry that governs something names the row it wrote, or wrote again. What comes out is held against the tables by
-:mod:`errata.ledger.audit.verify_rows`.
+Each entry that governs something names the row it inserted or updated. :mod:`errata.ledger.audit.verify_rows` compares
+the result with the tables.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ TABLES = (
     "run", "verdict", "warning_acceptance", "released", "fact", "guard", "candidate", "publication",
     "publication_detail", "acceptance", "hazard", "chunk", "attempt",
 )  # fmt: skip
-"""Tables of which the log tells every row; of chunks those of the plan stand in the manifest instead."""
+"""Tables whose every row follows from the log, except that planned chunks follow from the manifest."""
 
 _ADOPTED_FIELDS = ("snapshot_id", "rows", "files", "bytes")
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayEntry:
-    """An audit entry, as far as it matters here."""
+    """The fields of an audit entry that the replay needs."""
 
     seq: int
     run: Any
@@ -36,39 +36,39 @@ class ReplayEntry:
 
     @property
     def what(self) -> str:
-        """What follows the first dot of the action."""
+        """The action after its first dot."""
         return self.action.partition(".")[2]
 
     def pick_fields(self, *names: str) -> dict[str, Any]:
-        """The parts of the body with these names that are there."""
+        """The fields of the body with these names, as far as present."""
         return {name: self.body[name] for name in names if name in self.body}
 
 
 @dataclass(slots=True)
 class ExpectedRow:
-    """What a row should be: the entry it was last written with, and its values."""
+    """Expected row: its values, and the entry that last wrote it."""
 
     seq: int
     values: dict[str, Any] = field(default_factory=dict)
 
 
 class AuditReplay:
-    """Everything that was heard so far."""
+    """Expected rows after the entries replayed so far."""
 
     def __init__(self) -> None:
         self.rows: dict[str, dict[RowKey, ExpectedRow]] = {name: {} for name in TABLES}
         self.decided: dict[RowKey, int] = {}
-        """Decisions by run, person and digest; one may be told again when it suffices later."""
+        """First entry of each decision by run, person and digest; it may be logged again when it meets the quorum."""
         self.decisions: dict[int, dict[str, Any]] = {}
-        """What each entry of a decision says."""
-        self.glass: dict[RowKey, Any] = {}  # why it was broken last, by run, person and digest
+        """Expected approval row of each decision entry, by entry number."""
+        self.glass: dict[RowKey, Any] = {}  # latest break-glass reason by run, person and digest
         self.people: dict[str, int] = {}
-        """Pseudonyms and the first entry that names each; below zero, the entry that erased them."""
+        """First entry that names each pseudonym; negative: the entry that erased the person."""
         self.entries: dict[int, tuple[str | None, str]] = {}
         self.tops: dict[RowKey, RowKey] = {}  # the newest acceptance of each partition
 
     def hear(self, entry: ReplayEntry, names: Iterable[str]) -> None:
-        """One entry, by people of these names."""
+        """Replay one entry; ``names`` are the person and the OS user who acted."""
         self.entries[entry.seq] = (entry.run, entry.action)
         for name in names:
             if is_pseudonym(name):
@@ -78,7 +78,7 @@ class AuditReplay:
             hear(self, entry)
 
     def put(self, table: str, key: RowKey, seq: int, **values: Any) -> None:
-        """Expect a row, or one to be written again."""
+        """Expect a new row, or an update of one."""
         found = self.rows[table].setdefault(key, ExpectedRow(seq))
         found.seq = seq
         found.values |= values
@@ -107,7 +107,7 @@ def _replay_break_glass(account: AuditReplay, entry: ReplayEntry) -> None:
 
 
 def _find_break_glass(account: AuditReplay, entry: ReplayEntry) -> Any:
-    """Why whoever decided did so alone: the entry before says it; empty for a decision like any other."""
+    """The break-glass reason of a decision, from the entry before it; empty for an ordinary decision."""
     key = (entry.run, entry.body.get("person"), entry.body.get("digest"))
     return account.glass.get(key, "") if entry.body.get("break_glass") else ""
 
@@ -180,7 +180,7 @@ def _replay_publication(account: AuditReplay, entry: ReplayEntry) -> None:
 def _replay_acceptance(
     account: AuditReplay, entry: ReplayEntry, table: str, pub: str, partition: str, *, rollback: bool
 ) -> None:
-    """A publication stands on what was there; a rollback is a copy of what that stood on."""
+    """Expect a publication on top of the current row, a rollback as a copy of the row below the current one."""
     known, key, top = account.rows["acceptance"], (pub, partition), account.tops.get((table, partition))
     if rollback:
         under = known[top].values["stands_on"] if top else None
@@ -223,7 +223,7 @@ def _replay_chunk(account: AuditReplay, entry: ReplayEntry) -> None:
 def _replay_attempt(account: AuditReplay, entry: ReplayEntry) -> None:
     key = (entry.run, entry.body["chunk"], entry.body["fence"])
     account.put("attempt", key, entry.seq, state=entry.what, error_code=entry.body["reason"])
-    # what becomes of the chunk is told by an entry that follows, unless it just goes back in line
+    # the entry of the chunk outcome follows and overrides this, unless the chunk just becomes pending again
     account.put("chunk", key[:2], entry.seq, state="pending")
 
 
@@ -253,4 +253,4 @@ _REPLAYERS: dict[str, Callable[[AuditReplay, ReplayEntry], None]] = {
     "person.erased": _replay_erasure,
     "break_glass.": _replay_break_glass,
 }
-"""By action, or by what it begins with."""
+"""By action, or by its prefix up to the first dot."""

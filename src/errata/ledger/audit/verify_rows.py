@@ -1,4 +1,4 @@
-"""Compare every stored row that governs something with the audit log, and every entry with its row.
+"""Compare every governed row with the audit log, and every entry with its row.
 
 Rows are read as stored and compared with a replay of the log (:mod:`errata.ledger.audit.replay`). This detects rows
 that were edited, added or deleted with the triggers disabled. Redacted text is compared without the redacted part.
@@ -21,19 +21,19 @@ from errata.ledger.schema import definition
 
 _PAGE = 1000
 _REDACTED = re.compile(r"\$\{[^}]*\}|…")
-"""What stands in an entry for a secret that its row may hold."""
+"""Placeholders for a secret that was redacted in the entry but may still be in its row."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Difference:
-    """Something that log and rows do not agree on; ``seq`` is the entry it is about, None when none speaks of it."""
+    """A difference between log and rows; ``seq`` is the entry concerned, None when no entry mentions the row."""
 
     seq: int | None
     told: str
 
 
 def find_difference(conn: Connection, account: AuditReplay) -> Difference | None:
-    """The first thing that does not agree: by entry, then rows that no entry speaks of."""
+    """The first difference: in the order of entries, then rows that no entry mentions."""
     with as_stored():
         found = [one for differences in _CHECKS for one in differences(conn, account)]
     return min(found, key=lambda one: (one.seq is None, one.seq, one.told), default=None)
@@ -105,7 +105,7 @@ def _compare_people(conn: Connection, account: AuditReplay) -> Iterator[Differen
 
 
 def _compare_other_tables(conn: Connection, account: AuditReplay) -> Iterator[Difference]:
-    """Tables without a rule of their own: the entry that a row names is there, and is about the same run."""
+    """Check tables without replay: the entry a row names exists and belongs to the same run."""
     for table in definition.metadata.sorted_tables:
         if "audit_seq" not in table.c or table.name in (*TABLES, "approval", "subject"):
             continue
@@ -118,7 +118,7 @@ def _compare_other_tables(conn: Connection, account: AuditReplay) -> Iterator[Di
 
 
 def _compare_plans(conn: Connection, _: AuditReplay) -> Iterator[Difference]:
-    """Scope and reason of a run, and the chunks of its plan before any was cut or packed anew, are its manifest's."""
+    """Compare scope, reason and planned chunks of each run with its manifest; chunks added later are left out."""
     chunk, manifest, run = definition.chunk, definition.manifest, definition.run
     wanted = select(run.c.run_id, run.c.partitions, run.c.reason, manifest.c.content)
     query = wanted.join(manifest, manifest.c.digest == run.c.manifest_digest)
@@ -127,7 +127,7 @@ def _compare_plans(conn: Connection, _: AuditReplay) -> Iterator[Difference]:
             sealed = json.loads(row.content)
             planned = {one["chunk_id"]: list(one["partitions"]) for one in sealed["chunks"]}
         except (ValueError, KeyError, TypeError):
-            continue  # not the bytes of a plan any more: whoever reads the manifest is told
+            continue  # no longer a plan: reading the manifest raises, because its digest differs
         for name, stored in (("partitions", _parse_json(row.partitions)), ("reason", row.reason)):
             if name in sealed and sealed[name] != stored:
                 yield Difference(None, f"run {row.run_id} has other {name} than its manifest")
@@ -155,7 +155,7 @@ _KEYS: dict[str, Callable[[Row[Any]], RowKey]] = {
     "chunk": lambda row: (row.run_id, row.chunk_id),
     "attempt": lambda row: (row.run_id, row.chunk_id, row.fence),
 }
-"""What tells the rows of a table apart, in the words of the log."""
+"""Key of each table's rows as the replay uses it."""
 
 
 def _iterate_rows(conn: Connection, table: Table) -> Iterator[Row[Any]]:
@@ -174,7 +174,7 @@ def _read_values(table: Table, row: Row[Any]) -> dict[str, Any]:
     found = {column.name: getattr(row, column.name) for column in table.columns}
     if table is definition.publication:
         found |= {"partitions": json.loads(row.partitions), "release": json.loads(row.release) or None}
-    # what entries name by its digest, or as data
+    # columns that entries hold as a digest, or as JSON data
     for wanted, name, read in _DERIVED_VALUES:
         if table is wanted:
             found[name] = read(row)
@@ -197,7 +197,7 @@ def _parse_json(stored: str) -> Any:
     try:
         return json.loads(stored)
     except ValueError:
-        return stored  # not what Errata writes, and so not what an entry says
+        return stored  # Errata never writes this, so it will differ from the entry
 
 
 def _is_planned(table: Table, row: Row[Any]) -> bool:
@@ -221,7 +221,7 @@ def _is_same(said: Any, found: Any) -> bool:
 
 
 def _has_parts(found: str, parts: list[str]) -> bool:
-    """Whether a text begins with the first part, ends with the last and has the others in between, in their order."""
+    """Whether a text starts with the first part, ends with the last and has the others between them in order."""
     first, *between = parts
     if not between or not found.startswith(first):
         return False

@@ -1,1 +1,1 @@
-"""The database under the ledger: connections, transactions, both dialects, migrations."""
+"""Database of the ledger: connections, transactions, both dialects, migrations."""

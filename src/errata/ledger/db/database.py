@@ -1,14 +1,14 @@
-"""The database under the ledger: whole transactions, tried again when that is safe, and the database's clock.
+"""Database access for the ledger: whole transactions, retried when that is safe, and the database's clock.
 
-A write transaction is the only writer from its first statement on, so what it reads stays true until it commits. What
-fails before its commit was sent did not happen, and the whole transaction is run again: at once behind other writers
-(``BUSY``), or for as long as the dialect's patience lasts when the server went away (``LOST``).
+A write transaction is the only writer from its first statement on, so what it reads stays true until it commits. A
+transaction that fails before its commit was sent did not happen and is run again as a whole: at once behind other
+writers (``BUSY``), or for as long as the dialect's patience lasts when the server went away (``LOST``).
 
-A commit whose answer was lost may have happened. It is not repeated blindly: the next try, once it holds the writers'
-lock and so knows that the lost one is over, looks for the audit entry that the lost one wrote, by number and hash. If
-it is there the transaction happened, and its result is returned. Hence the rule for whoever writes: **a write that
-appends no audit entry must be idempotent**, because it is simply repeated (heartbeats, leases, parts by their digest).
-Work must not have effects outside its transaction. Nothing in here knows what the rows mean.
+A commit whose answer was lost may have happened, so it is not repeated blindly. The next try takes the writers' lock,
+which proves that the lost transaction has ended, and looks for the audit entry it wrote, by number and hash. If the
+entry exists, the transaction happened and its result is returned. Hence the rule for callers: **a write that appends
+no audit entry must be idempotent**, because it is simply repeated (heartbeats, leases, parts by their digest). Work
+must not have effects outside its transaction. This module knows nothing about the meaning of the rows.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ T = TypeVar("T")
 
 _BUSY_SECONDS = 60.0
 _OPENING_SECONDS = 10.0
-"""A person waits for an answer: a server that is not there at all is told soon."""
+"""Someone is waiting for the command, so a server that was never reached is reported soon."""
 
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-"""Null characters PostgreSQL cannot keep, and lone surrogates no database can."""
+"""Null characters, which PostgreSQL cannot store, and lone surrogates, which no database can."""
 
 
 @dataclass(slots=True)
 class Tx:
-    """One open write transaction: its connection, the database's time when it began, and the head of the audit."""
+    """One open write transaction: its connection, the database's time at its start, and the head of the audit chain."""
 
     conn: Connection
     at: str
@@ -66,7 +66,7 @@ class Database:
         parsed = _parse_url(url)
         self._wrapping = wrapping
         self.proposed: dict[str, str] = {}
-        """Pseudonyms of people of whom nothing is recorded yet; plans that name them are being sealed."""
+        """Pseudonyms of people without a row in ``subject`` yet; plans that name them are being sealed."""
         self.dialect = _choose_dialect(parsed)
         self._redact = redact
         self._opened = False
@@ -76,7 +76,7 @@ class Database:
 
     @property
     def place(self) -> str:
-        """Where the ledger is, for messages."""
+        """Location of the ledger, for messages."""
         return self.dialect.place
 
     def read(self, work: Callable[[Connection], T]) -> T:
@@ -84,7 +84,7 @@ class Database:
         return self._run_with_retries(lambda: self.transact(work, write=False))
 
     def write(self, work: Callable[[Tx], T]) -> T:
-        """Run ``work`` in one write transaction: all of it is kept, once, or nothing."""
+        """Run ``work`` in one write transaction: it takes effect completely and once, or not at all."""
         attempt = _WriteAttempt(self, work)
         return self._run_with_retries(attempt.run_once, lambda: attempt.sent is not None)
 
@@ -98,20 +98,20 @@ class Database:
         return str(at), int(now_ms)
 
     def begin_tx(self, conn: Connection) -> Tx:
-        """A write transaction that has the time and the head of the chain, and is the only writer."""
+        """A write transaction with the time and the head of the chain; from here on it is the only writer."""
         at, now_ms, seq, head = conn.execute(self._head).one()
         return Tx(conn, at, now_ms, seq, head, self.redact)
 
     def redact(self, message: str) -> str:
-        """``message`` without secrets and without characters that a database cannot keep."""
+        """``message`` without secrets and without characters that a database cannot store."""
         return _UNSTORABLE.sub("\ufffd", self._redact(message))
 
     def close(self) -> None:
-        """Give back every connection."""
+        """Close every connection."""
         self.engine.dispose()
 
     def transact(self, work: Callable[[Connection], T], *, write: bool) -> T:
-        """Run ``work`` in one transaction, once."""
+        """Run ``work`` in one transaction, without retries."""
         with (
             self.engine.connect().execution_options(errata_write=write) as conn,
             conn.begin(),
@@ -139,7 +139,7 @@ class Database:
         return result
 
     def _retry(self, once: Callable[[], T]) -> T:
-        # Needed on a bad day only, and its import costs more than a transaction.
+        # Imported here because retries are rare and the import costs more than a transaction.
         from tenacity import RetryCallState, Retrying, retry_if_exception, wait_random_exponential
 
         patience = self.dialect.patience if self._opened else min(self.dialect.patience, _OPENING_SECONDS)
@@ -166,7 +166,7 @@ class Database:
 
 @dataclass(frozen=True, slots=True)
 class _SentCommit(Generic[T]):
-    """A commit that was sent: what the transaction answers, and its last audit entry."""
+    """A commit that was sent: the result of the transaction and its last audit entry."""
 
     result: T
     seq: int
@@ -178,7 +178,7 @@ class _SentCommit(Generic[T]):
 
 
 class _WriteAttempt(Generic[T]):
-    """One write, from its first try until it is known to have happened."""
+    """One write, from its first try until it is known to be committed."""
 
     def __init__(self, database: Database, work: Callable[[Tx], T]) -> None:
         self._database, self._work = database, work
@@ -191,7 +191,7 @@ class _WriteAttempt(Generic[T]):
         except self._database.dialect.errors:
             if self.sent is None or not self._kept:
                 raise
-            # A try that only looked need not be committed.
+            # This try only confirmed the earlier commit and wrote nothing, so its own failure does not matter.
             result = self.sent.result
         self.sent = None
         failpoint("ledger.after_commit")
@@ -205,7 +205,7 @@ class _WriteAttempt(Generic[T]):
         self.sent = None
         before = tx.head_seq
         result = self._work(tx)
-        # From here on only the commit is left.
+        # Set only when nothing but the commit is left: a failure before this line certainly committed nothing.
         self.sent = _SentCommit(result, tx.head_seq, tx.head_hash) if tx.head_seq > before else None
         failpoint("ledger.before_commit")
         return result
@@ -235,7 +235,7 @@ def _choose_dialect(url: URL) -> Dialect:
 
 
 def _mask_url(url: str) -> str:
-    # What follows may hold a password.
+    # The rest of the URL may contain a password.
     scheme, colon, _ = url.partition("://")
     return f"{scheme}{colon}…" if colon else scheme
 

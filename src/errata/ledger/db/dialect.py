@@ -1,6 +1,6 @@
-"""What the ledger asks of the database under it: one small object per kind of database. Pure.
+"""Port between the ledger and its database: what each kind of database must provide. Pure.
 
-:mod:`errata.ledger.db.sqlite` and :mod:`errata.ledger.db.postgres` are the two there are.
+Implemented by :mod:`errata.ledger.db.sqlite` and :mod:`errata.ledger.db.postgres`.
 """
 
 from __future__ import annotations
@@ -15,48 +15,48 @@ from errata.ledger.schema.triggers import Trigger
 
 
 class FailureKind(Enum):
-    """What an error of the database means for the transaction it hit."""
+    """What a database error means for its transaction."""
 
     BUSY = auto()
-    """Another transaction was in the way; nothing was done, the whole may be tried again."""
+    """Another transaction was in the way; nothing was done, and the whole transaction may be retried."""
     LOST = auto()
-    """The server went away or is not there yet. The whole is tried again, a commit only after looking for it."""
+    """The server went away or is not up yet. Retry the transaction; a sent commit only after looking for it."""
     FINAL = auto()
-    """Trying again would not help."""
+    """A retry would not help."""
 
 
 class Dialect(Protocol):
-    """One kind of database at one place."""
+    """One kind of database at one location."""
 
     place: str
-    """For messages: where it is, without user or password."""
+    """Location for messages, without user or password."""
     clock: str
     """A query for the database's time, as an ISO instant and as milliseconds since 1970."""
     head: str
-    """The same and the head of the audit chain; on return no other writer can change it until this transaction ends."""
+    """The same plus the head of the audit chain, which no other writer can change until this transaction ends."""
     errors: tuple[type[Exception], ...]
-    """What the driver raises, wrapped by SQLAlchemy or not."""
+    """Exceptions of the driver, wrapped by SQLAlchemy or not."""
     patience: float
-    """For how many seconds a server that went away is waited for."""
+    """Seconds to wait for a server that went away."""
 
     def connect(self, *, create: bool) -> Engine:
-        """An engine; with ``create`` the place for a new ledger is made where that is the client's business."""
+        """Build an engine; ``create`` also makes the place for a new ledger where that is the client's task."""
         ...
 
     def begin(self, *, write: bool) -> tuple[str, ...]:
-        """The statements that begin a transaction: one consistent view, or the only writer (also to migrate)."""
+        """Statements that begin a transaction: one consistent view, or the only writer (also to migrate)."""
         ...
 
     def classify_error(self, error: BaseException) -> FailureKind:
-        """What this error means."""
+        """Classify this error."""
         ...
 
     def failed(self, error: BaseException, *, opening: bool, unsure: bool) -> ErrataError:
-        """The error for a person; ``unsure`` when a commit was sent and its answer never came."""
+        """The error to show to the user; ``unsure`` when a commit was sent and its answer never came."""
         ...
 
     def said(self, error: BaseException) -> str:
-        """The database's own sentence, without what surrounds it."""
+        """The database's own message, without the driver's additions."""
         ...
 
     def version(self, conn: Connection) -> str:
@@ -64,11 +64,11 @@ class Dialect(Protocol):
         ...
 
     def expected_triggers(self, conn: Connection) -> tuple[Trigger, ...]:
-        """The triggers that should be there."""
+        """Triggers that should exist."""
         ...
 
     def read_triggers(self, conn: Connection) -> dict[str, str]:
-        """The triggers that are there, as ``Trigger.seen`` shows them."""
+        """Triggers that exist, in the form of ``Trigger.seen``, by name."""
         ...
 
     def drop_triggers(self, conn: Connection) -> None:
@@ -76,9 +76,9 @@ class Dialect(Protocol):
         ...
 
     def is_owner(self, conn: Connection) -> bool:
-        """Whether this user could lift the rules: whoever writes a file, or owns the tables."""
+        """Whether this database user could drop the triggers: always with SQLite, the tables' owner with PostgreSQL."""
         ...
 
     def scrub(self, engine: Engine) -> str:
-        """Take what was deleted from ``subject`` out of the database's files; says what is left to do."""
+        """Remove rows deleted from ``subject`` from the database's files too; returns what is left to do, or empty."""
         ...

@@ -1,6 +1,6 @@
-"""Where a SQLite ledger may lie: not on a network file system, whose locks SQLite cannot trust.
+"""File system check for a SQLite ledger: refuse network file systems, whose locks SQLite cannot trust.
 
-Reads ``/proc/self/mountinfo``; where that does not exist (not Linux) nothing is known and nothing is refused.
+Reads ``/proc/self/mountinfo``; where that does not exist (not Linux) nothing is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOUNTS = Path("/proc/self/mountinfo")
 
 
 def find_file_system(path: Path, mounts: str) -> str | None:
-    """The type of the file system that holds ``path``, by the text of a mountinfo table."""
+    """The type of the file system that holds ``path``, from the text of a mountinfo table."""
     best: tuple[int, str] | None = None
     for line in mounts.splitlines():
         before, dash, after = line.partition(" - ")
@@ -35,7 +35,7 @@ def find_file_system(path: Path, mounts: str) -> str | None:
 
 
 def refuse_network(path: Path, mounts: str | None = None) -> None:
-    """Raise when ``path`` lies on a network file system."""
+    """Raise when ``path`` is on a network file system."""
     if mounts is None:
         try:
             mounts = _MOUNTS.read_text()

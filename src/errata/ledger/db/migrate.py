@@ -1,7 +1,7 @@
-"""Brings a ledger to the newest schema, forward only, in one transaction.
+"""Migrate a ledger to the newest schema, forward only, in one transaction.
 
-The usual case (the version is the newest) is one look and does not import Alembic. Otherwise the version is read again
-by the only writer, so two processes that start together migrate once.
+In the usual case the version is the newest: one read, and Alembic is not imported. Otherwise the version is read again
+under the writers' lock, so two processes that start together migrate once.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def migrate_ledger(database: Database, *, create: bool = True) -> str:
 
 
 def find_missing_triggers(conn: Connection, dialect: Dialect) -> tuple[str, ...]:
-    """The rules that the database no longer enforces as written."""
+    """Names of triggers that are missing or altered."""
     found = dialect.read_triggers(conn)
     return tuple(sorted(one.name for one in dialect.expected_triggers(conn) if found.get(one.name) != one.seen))
 
@@ -66,7 +66,7 @@ def _read_ledger_id(conn: Connection) -> str | None:
 
 def _upgrade(conn: Connection, dialect: Dialect) -> None:
     if _read_ledger_id(conn) is not None:
-        return
+        return  # another process migrated while this one waited for the lock
     from alembic import command
 
     dialect.drop_triggers(conn)
@@ -75,7 +75,7 @@ def _upgrade(conn: Connection, dialect: Dialect) -> None:
 
 
 def build_alembic_config(conn: Connection | None = None) -> Config:
-    """Where the migrations are, and the connection they run on."""
+    """Alembic configuration: location of the migrations and the connection they run on."""
     from alembic.config import Config
 
     config = Config()
@@ -86,7 +86,7 @@ def build_alembic_config(conn: Connection | None = None) -> Config:
 
 
 def finish_migration(conn: Connection, dialect: Dialect) -> None:
-    """What every migration ends with: the seeds, and all triggers as this version writes them."""
+    """Last step of every migration: seed rows, and all triggers as this version writes them."""
     _seed(conn)
     for trigger in dialect.expected_triggers(conn):
         for statement in trigger.statements:

@@ -1,12 +1,12 @@
 """A ledger in a PostgreSQL database, shared by workers on many machines.
 
-Writers queue for one advisory lock, first come, first served, and then lock the row of ``audit_head``: so the audit
-chain is linear, and what a writer reads stays true until it commits. The row alone would do, but among many workers
-the wait for a row that keeps changing is not fair. Readers see one snapshot and hold nobody up. A client that stops in
-the middle of a transaction (a frozen machine) is thrown out by the server, so that it cannot hold the queue for ever.
+Writers queue for one advisory lock, first come, first served, and then lock the row of ``audit_head``. This keeps the
+audit chain linear, and what a writer reads stays true until it commits. The row lock alone would be correct, but with
+many workers the wait for a row that keeps changing is not fair. Readers see one snapshot and block no one. The server
+disconnects a client that hangs in the middle of a transaction, so that it cannot hold up the queue for ever.
 
-The URL's own settings (``sslmode``, ``connect_timeout``, ``options`` …) win over the defaults given here. One setting
-is Errata's: ``errata_patience=SECONDS``, for how long a server that went away is waited for.
+Settings in the URL (``sslmode``, ``connect_timeout``, ``options`` …) override the defaults given here. One setting is
+Errata's own: ``errata_patience=SECONDS``, how long to wait for a server that went away.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _CONNECT = {
 _BUSY_CODES = frozenset({"40001", "40P01", "55P03", "53300"})
 """Serialisation failure, deadlock, lock timeout, too many connections."""
 _LOST_CODES = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25006"})
-"""Shutting down, crashed, starting up, thrown out while idle, and a replica that was not promoted yet."""
-# Before there is a session the server's answer has no code, only a text.
+"""Shutting down, crashed, starting up, disconnected while idle, and a replica that is not promoted yet."""
+# Before a session exists the server's answer has no code, only a message.
 _PERMANENT = re.compile(
     r"authentication failed|does not exist|no pg_hba\.conf entry|no password supplied|certificate|permission denied"
     r"|unsupported|invalid",
@@ -59,9 +59,9 @@ _PERMANENT = re.compile(
 )
 _DENIED_CODE = "42501"
 _FAULT_CLASSES = frozenset({"22", "42"})
-"""A value or a statement that will not be taken tomorrow either."""
+"""SQLSTATE classes of invalid values and statements, which no retry makes valid."""
 
-# Any number will do that nobody else uses for advisory locks in this database: "errata" in ASCII.
+# Any number works that no other program uses for advisory locks in this database: "errata" in ASCII.
 _BEGIN_WRITE = ("BEGIN ISOLATION LEVEL READ COMMITTED", f"SELECT pg_advisory_xact_lock({0x657272617461})")
 _BEGIN_READ = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
 
@@ -76,7 +76,7 @@ class PostgresDialect:
 
     errors: tuple[type[Exception], ...] = (DBAPIError,)
     clock = f"SELECT {_TIME} FROM (SELECT clock_timestamp() AS now OFFSET 0) AS clock"  # noqa: S608
-    # The time is taken after the lock was got, not before it was waited for.
+    # The time is read after the lock is acquired, not before the wait, so that times follow the order of the chain.
     head = (
         f"SELECT {_TIME}, seq, hash FROM"  # noqa: S608
         " (SELECT seq, hash FROM audit_head FOR UPDATE) AS head, LATERAL"
@@ -87,7 +87,7 @@ class PostgresDialect:
         query = dict(url.query)
         self.patience = _parse_seconds(query.pop(_PATIENCE, _PATIENCE_SECONDS))
         own = " ".join(f"-c {name}={value}" for name, value in _OPTIONS.items())
-        # The server takes the last of two settings of the same name.
+        # The URL's options come last: of two settings with the same name the server takes the last.
         query = _CONNECT | query | {"options": f"{own} {query.get('options', '')}".strip()}
         self._url = url.set(drivername="postgresql+psycopg", query=query)
         host = self._url.host or query.get("host") or "local socket"
@@ -97,12 +97,12 @@ class PostgresDialect:
         try:
             return create_engine(
                 self._url,
-                connect_args={"autocommit": True},  # transactions are begun and ended by Database alone
+                connect_args={"autocommit": True},  # only Database begins and ends transactions
                 pool_pre_ping=True,
                 pool_size=_KEPT_CONNECTIONS,
                 max_overflow=_MORE_CONNECTIONS,
                 use_native_hstore=False,
-                hide_parameters=True,  # what was to be written is not repeated in errors
+                hide_parameters=True,  # keep values out of error messages
             )
         except ModuleNotFoundError as missing:
             raise SetupError(
@@ -157,7 +157,7 @@ class PostgresDialect:
         cause: Any = getattr(error, "orig", None) or error
         diagnosis = getattr(cause, "diag", None)
         primary = getattr(diagnosis, "message_primary", None)
-        # psycopg adds the lines of every address it tried.
+        # psycopg adds a line for every address it tried.
         lines = str(primary or cause).strip().splitlines()
         return lines[0] if lines else type(cause).__name__
 
@@ -189,7 +189,7 @@ _OWNS_SQL = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'su
 
 
 def _vacuum_subjects(engine: Engine) -> str:
-    """Write the table anew, so that no dead row of it is left; the owner's right alone."""
+    """Rewrite the table so that no dead row is left; only the tables' owner may do that."""
     raw = engine.raw_connection()
     try:
         cursor = raw.cursor()

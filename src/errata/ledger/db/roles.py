@@ -1,7 +1,7 @@
-"""Two roles for a PostgreSQL ledger, as SQL: one owns the tables, one works and can lift no rule. Pure.
+"""SQL for the two roles of a PostgreSQL ledger: an owner, and a working role that cannot bypass a trigger. Pure.
 
-What a role may do follows from the rules of the triggers: rows that are never changed get no UPDATE, rows that are
-never removed no DELETE, and nobody but the owner may switch a trigger off, empty a table or replace a function.
+The grants follow from the constraints: no UPDATE on tables whose rows never change, no DELETE on tables whose rows are
+never removed. Only the owner may disable a trigger, truncate a table or replace a function.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from errata.ledger.schema.triggers import FUNCTION_PREFIX
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 _VERSION = "alembic_version"
 _ERASED_COLUMNS = ("handle", "secret", "audit_seq")
-"""What the erasure of a person changes; the pseudonym stays."""
+"""Columns that the erasure of a person changes; the pseudonym stays."""
 
 _TEXT = """\
 -- Roles of an Errata ledger in PostgreSQL. Run it in the ledger's database as a superuser, after the first command
@@ -62,7 +62,7 @@ COMMIT;
 
 
 def render_roles_sql(owner: str = "errata_owner", app: str = "errata_app", schema: str = "public") -> str:
-    """The statements that make both roles and give each what it needs."""
+    """SQL that creates both roles and grants each what it needs."""
     for name in (owner, app, schema):
         if not _NAME.fullmatch(name):
             raise UsageError(f"the name {name!r} was refused; expected lower-case letters, digits and _")
@@ -73,14 +73,14 @@ def render_roles_sql(owner: str = "errata_owner", app: str = "errata_app", schem
         kind: {rule.table for rule in build_constraints() if rule.on == kind and not rule.refused_when}
         for kind in _KINDS
     }
-    # written by migrations alone
+    # only migrations write these
     fixed = {"meta", "transition"}
     return _TEXT.format(
         owner=owner,
         app=app,
         schema=schema,
         prefix=FUNCTION_PREFIX.replace("_", r"\_"),
-        # only the ledger's: in a shared schema there are tables of others
+        # by name, because a shared schema also holds other tables
         all=_join_names(schema, {*tables, _VERSION}),
         owners="\n".join(f"ALTER TABLE {schema}.{name} OWNER TO {owner};" for name in (*tables, _VERSION)),
         inserted=_join_names(schema, set(tables) - fixed - {"audit_head"}),

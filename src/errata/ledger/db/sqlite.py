@@ -1,6 +1,6 @@
-"""A ledger in one SQLite file: write-ahead log, every commit on disk, one writer from the first statement on.
+"""A ledger in one SQLite file: write-ahead log, every commit synced to disk, one writer from the first statement on.
 
-``SQLITE_BUSY`` can only come before anything was done, because a write transaction begins IMMEDIATE.
+``SQLITE_BUSY`` can only occur before anything was done, because a write transaction begins IMMEDIATE.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SqliteDialect:
     errors: tuple[type[Exception], ...] = (
         DBAPIError,
         sqlite3.DatabaseError,
-    )  # in a hook the driver's own error comes unwrapped
+    )  # errors raised in a connect hook are not wrapped by SQLAlchemy
     patience = 0.0
 
     def __init__(self, url: URL, path: Path) -> None:
@@ -56,7 +56,7 @@ class SqliteDialect:
         engine = create_engine(
             self._url,
             connect_args={"timeout": _BUSY_TIMEOUT_SECONDS},
-            hide_parameters=True,  # what was to be written is not repeated in errors
+            hide_parameters=True,  # keep values out of error messages
         )
         event.listen(engine, "connect", _on_connect)
         return engine
@@ -108,7 +108,7 @@ class SqliteDialect:
 
 
 def _vacuum_file(engine: Engine) -> str:
-    """Write all pages anew, then empty the write-ahead log, which holds pages as they were."""
+    """Rewrite all pages, then truncate the write-ahead log, which still holds the old pages."""
     with engine.connect() as conn:
         driver: Any = conn.connection.dbapi_connection
         driver.execute("VACUUM")
@@ -123,7 +123,7 @@ def _read_error_code(error: BaseException) -> int:
 
 
 def _on_connect(connection: sqlite3.Connection, _record: object) -> None:
-    # The driver must not begin transactions of its own accord.
+    # The driver must not begin transactions by itself: only Database does.
     connection.isolation_level = None
     mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
     if mode != "wal":

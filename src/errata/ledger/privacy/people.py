@@ -1,4 +1,4 @@
-"""People as the ledger knows them: their pseudonyms, and how one of them is forgotten."""
+"""People in the ledger: names, pseudonyms, and the erasure of a person."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class People(Store):
     """Names, pseudonyms, erasure."""
 
     def as_stored(self) -> AbstractContextManager[None]:
-        """Within it every answer is as it is stored and hashed: pseudonyms, sealed text."""
+        """Context in which every read returns values as stored and hashed: pseudonyms and sealed text."""
         return as_stored()
 
     def names(self) -> dict[str, str]:
-        """The name behind each pseudonym that was not erased."""
+        """Names by pseudonym, without erased people."""
         query = select(subject.c.pseudonym, subject.c.handle).where(subject.c.handle.is_not(None))
         return self._read(lambda conn: {row.pseudonym: row.handle for row in conn.execute(query)})
 
     def name(self, stored: str) -> str:
-        """The name behind a pseudonym; the pseudonym when it was erased, and anything else as it is."""
+        """The name behind a pseudonym; the pseudonym itself if the person was erased, any other text unchanged."""
         if is_as_stored():
             return stored
         proposed = next((name for name, alias in self._database.proposed.items() if alias == stored), stored)
@@ -45,7 +45,7 @@ class People(Store):
     def alias(self, name: str) -> str:
         """The pseudonym of a name, for bytes that are sealed before they are recorded.
 
-        Where there is none yet, the one that the person will have in this ledger once something of theirs is recorded.
+        A person without a pseudonym is given the one they will have once their first audit entry is recorded.
         """
         found = self._read(lambda _: current_registry().pseudonym(name))
         if found != name or not name:
@@ -53,15 +53,15 @@ class People(Store):
         return self._database.proposed.setdefault(name, new_pseudonym())
 
     def reveal_data(self, stored: Any) -> Any:
-        """JSON data with names and plain text, where they were not erased."""
+        """JSON data with names and plain text, except where erased."""
         return self._read(lambda _: current_registry().reveal(stored))
 
     def readable(self, entry: AuditEntry) -> AuditEntry:
-        """An audit entry with names and plain text, where they were not erased."""
+        """An audit entry with names and plain text, except where erased."""
         return self._read(lambda _: reveal_entry(entry))
 
     def erase(self, name: str, reason: str, actor: Actor) -> ErasedRecord:
-        """Forget who a pseudonym is and what they typed; the chain stays valid. The same again changes nothing."""
+        """Delete a person's name and key, so that what they typed is unreadable; the chain stays valid. Idempotent."""
 
         def work(tx: Tx) -> ErasedRecord:
             found = tx.conn.execute(select(subject).where((subject.c.handle == name) | (subject.c.pseudonym == name)))
@@ -94,10 +94,11 @@ class People(Store):
             )
 
         done = self._write(actor, work)
+        # after the commit, because VACUUM cannot run inside a transaction
         return replace(done, remains=self._scrub())
 
     def _scrub(self) -> str:
-        """Take what was deleted out of the database's files as well; says what could not be done."""
+        """Remove deleted rows from the database's files too; returns what could not be done."""
         try:
             return self._database.dialect.scrub(self._database.engine)
         except self._database.dialect.errors as error:
@@ -108,7 +109,7 @@ class People(Store):
 
 
 def reveal_entry(entry: AuditEntry) -> AuditEntry:
-    """An entry with names and plain text, where they were not erased."""
+    """An entry with names and plain text, except where erased."""
     people = current_registry()
     actor = replace(entry.actor, person=people.name(entry.actor.person), os_user=people.name(entry.actor.os_user))
     return replace(entry, actor=actor, body=people.reveal(dict(entry.body)))
@@ -120,7 +121,7 @@ def _count_entries(tx: Tx, pseudonym: str) -> int:
 
 
 def _find_accounts(tx: Tx, pseudonym: str) -> tuple[str, ...]:
-    """Accounts that are still known and that this person alone used, as far as the audit tells."""
+    """OS accounts, not yet erased, that only this person used according to the audit log."""
     others = select(audit.c.os_user).where(audit.c.person != pseudonym)
     own = select(audit.c.os_user).where(audit.c.person == pseudonym, audit.c.os_user != pseudonym)
     wanted = subject.c.pseudonym.in_(own) & subject.c.pseudonym.not_in(others) & subject.c.handle.is_not(None)
@@ -128,7 +129,7 @@ def _find_accounts(tx: Tx, pseudonym: str) -> tuple[str, ...]:
 
 
 def _count_legacy_entries(tx: Tx, name: str) -> int:
-    """Entries from before there were pseudonyms: they name the person, and cannot change."""
+    """Count entries from before pseudonyms existed: they contain the name and cannot change."""
     where = (audit.c.person == name) | (audit.c.os_user == name)
     return int(tx.conn.execute(select(func.count()).select_from(audit).where(where)).scalar_one())
 

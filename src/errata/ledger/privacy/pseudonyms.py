@@ -1,13 +1,13 @@
-"""People in the ledger: a pseudonym each, and what they wrote sealed with a key of their own.
+"""Pseudonyms of people, and encryption of what they typed with a key per person.
 
-The audit is hashed and never changed, so what must be forgotten one day may not stand in it. Rows hold pseudonyms and
-sealed text; the table ``subject`` alone knows which name and which key belong to a pseudonym. Deleting those two
-forgets the person, and every hash stays what it was. The column types below translate in both directions, inside a
-transaction of :class:`~errata.ledger.db.database.Database`, so that the rest of the ledger deals with names and plain
+The audit log is hashed and never changes, so it must not contain anything that may have to be erased. Rows hold
+pseudonyms and sealed (encrypted) text; only the table ``subject`` maps a pseudonym to a name and a key. Deleting those
+two erases the person, and every hash stays valid. The column types below translate in both directions, inside a
+transaction of :class:`~errata.ledger.db.database.Database`, so that the rest of the ledger handles names and plain
 text.
 
-Sealing is deterministic (AES-SIV): the same text by the same person is the same sealed text, so that rows can be
-compared with their audit entries, also by someone who has no key and after the key is gone.
+Sealing is deterministic (AES-SIV): the same text by the same person always gives the same sealed text, so that rows can
+be compared with their audit entries without the key, and after the key is deleted.
 """
 
 from __future__ import annotations
@@ -31,48 +31,48 @@ from errata.errors import KeyRefused, UsageError
 
 ERASED = "(erased)"
 MAX_TEXT = 2_000
-"""Characters of what a person typed."""
+"""Longest text a person may type, in characters; longer text is cut."""
 _PSEUDONYM = re.compile(r"subject-[0-9a-f]{20}")
 _SEALED = re.compile(r"sealed:(subject-[0-9a-f]{20}):([A-Za-z0-9_=-]+)")
 _SECRET_BYTES = 64
 _PLAIN, _WRAPPED = b"\x00", b"\x01"
 
 _TYPED_KEYS = frozenset({"note", "reason", "stand", "why"})
-"""Keys under which people's own words stand, and sentences that name people."""
+"""Keys whose values people typed, or whose values are sentences that name people."""
 _NAME_KEYS = frozenset({"accepted_by", "approved_by", "counted", "may", "people", "requested_by"})
-"""Keys under which names of people may stand; ``person`` always holds one."""
+"""Keys whose values may be names of people; ``person`` always holds a name."""
 _MACHINE_ACTIONS = re.compile(
     r"(attempt|candidate|canary|chunk|chunks|cost|determinism|fact|freeze|guard|hazard|pins|refs|throttle)\.|STALE_FENCE|cleanup"
 )
-"""Actions whose reasons are codes that nobody typed, but for those that stand beside a ``person``."""
+"""Actions whose reasons are codes, not typed text, except for reasons next to a ``person``."""
 _ROW_ACTION = "fact."
 
 WrappingKeyLoader = Callable[[], bytes]
-"""The project's key for the keys of people; called only where one is needed."""
+"""Loads the project's key that encrypts people's keys; called only when needed."""
 
 
 @dataclass(slots=True)
 class PersonRegistry:
-    """Who is who in one transaction."""
+    """Names, pseudonyms and keys of people, for one transaction."""
 
     conn: Connection
     wrapping: WrappingKeyLoader | None = None
-    proposed: dict[str, str] = field(default_factory=dict)  # pseudonyms that sealed plans name already
+    proposed: dict[str, str] = field(default_factory=dict)  # pseudonyms, by name, that sealed plans already contain
     redact: Callable[[str], str] = str
     _names: dict[str, str | None] | None = None  # by pseudonym
     _pseudonyms: dict[str, str] | None = None  # by name
     _secrets: dict[str, bytes] | None = None
     _author: str = ""
-    _entry: tuple[str, int] | None = None  # time and number of the entry that is being written
+    _entry: tuple[str, int] | None = None  # time and number of the entry being written
 
     def begin(self, name: str, at: str, seq: int) -> str:
-        """An entry by this person is being written; what is typed from here on is theirs. Returns their pseudonym."""
+        """Begin an audit entry by this person, the author of text sealed from now on; returns their pseudonym."""
         self._entry = (at, seq)
         self._author = self.pseudonym(name)
         return self._author
 
     def pseudonym(self, name: str) -> str:
-        """The pseudonym of a name; a new one where an entry is being written, else the name where it has none."""
+        """The pseudonym of a name; without one, a new pseudonym while an entry is being written, else the name."""
         known = self._load_people()[1]
         if name in known or not name:
             return known.get(name, name)
@@ -83,19 +83,19 @@ class PersonRegistry:
         return name if self._entry is None else self._add_person(name)
 
     def name(self, stored: str) -> str:
-        """The name behind a pseudonym; the pseudonym when it was erased, and anything else as it is."""
+        """The name behind a pseudonym; the pseudonym itself if the person was erased, any other text unchanged."""
         if not _PSEUDONYM.fullmatch(stored):
             return stored
         return self._load_people()[0].get(stored) or stored
 
     def seal(self, typed: str, author: str = "") -> str:
-        """What a person typed, the one at work by default, readable with their key only."""
+        """Encrypt text with its author's key; the author is by default the person of the current entry."""
         author = author or self._author
         if not typed or _SEALED.fullmatch(typed):
             return typed
         if author not in self._keys():
             raise UsageError("what a person typed was refused; expected an audit entry by them first")
-        # entry and row seal the same words
+        # redact and cut before sealing, so that entry and row hold the same sealed text
         typed = self.redact(typed)
         if len(typed) > MAX_TEXT:
             typed = typed[: MAX_TEXT - 1] + "…"
@@ -103,7 +103,7 @@ class PersonRegistry:
         return f"sealed:{author}:{base64.urlsafe_b64encode(content).decode()}"
 
     def unseal(self, stored: str) -> str:
-        """What was typed; :data:`ERASED` when the key is gone, and anything else as it is."""
+        """Decrypt sealed text; :data:`ERASED` if the key was deleted, any other text unchanged."""
         found = _SEALED.fullmatch(stored)
         if not found:
             return stored
@@ -122,15 +122,15 @@ class PersonRegistry:
             return f"(sealed: {error.message})"
 
     def conceal(self, said: Any, action: str = "") -> Any:
-        """JSON data as it is stored: pseudonyms for names, sealed text for what people typed."""
+        """JSON data as stored: pseudonyms for names, sealed text for what people typed."""
         return self._conceal_value(said, "", "" if _MACHINE_ACTIONS.match(action) else self._author)
 
     def conceal_for_row(self, said: Any) -> Any:
-        """JSON data as a column of type :class:`PersonalJson` has it."""
+        """JSON data as stored in a column of type :class:`PersonalJson`."""
         return self.conceal(said, _ROW_ACTION)
 
     def reveal(self, stored: Any) -> Any:
-        """JSON data as people read it."""
+        """JSON data with names and plain text."""
         match stored:
             case str():
                 return self.unseal(self.name(stored))
@@ -150,7 +150,7 @@ class PersonRegistry:
             case str() if author and key in _TYPED_KEYS:
                 return self.seal(said, author)
             case dict():
-                # words that stand beside a person are that person's; deeper ones may be settings of the same name
+                # text next to a ``person`` is that person's; deeper keys of the same name may be settings
                 person = said.get("person")
                 theirs = self.pseudonym(person) if isinstance(person, str) else "" if key else author
                 return {name: self._conceal_value(item, name, theirs) for name, item in said.items()}
@@ -217,17 +217,17 @@ _reads_stored: ContextVar[bool] = ContextVar("errata_stored", default=False)
 
 
 def new_pseudonym() -> str:
-    """A pseudonym that says nothing about its name."""
+    """A random pseudonym."""
     return f"subject-{secrets.token_hex(10)}"
 
 
 def is_pseudonym(name: str) -> bool:
-    """Whether this is the form of a pseudonym."""
+    """Whether the text has the form of a pseudonym."""
     return _PSEUDONYM.fullmatch(name) is not None
 
 
 def current_registry() -> PersonRegistry:
-    """The people of the transaction at hand."""
+    """The registry of the current transaction."""
     found = _registry.get()
     if found is None:
         raise UsageError("a name was refused; expected a transaction of the ledger")
@@ -236,7 +236,7 @@ def current_registry() -> PersonRegistry:
 
 @contextmanager
 def use_registry(people: PersonRegistry) -> Iterator[None]:
-    """One transaction, in which names and text are translated."""
+    """Translate names and text with this registry inside the block."""
     token = _registry.set(people)
     try:
         yield
@@ -246,7 +246,7 @@ def use_registry(people: PersonRegistry) -> Iterator[None]:
 
 @contextmanager
 def as_stored() -> Iterator[None]:
-    """Everything as it is stored and hashed: pseudonyms, sealed text."""
+    """Return values as stored and hashed inside the block: pseudonyms and sealed text."""
     token = _reads_stored.set(True)
     try:
         yield
@@ -255,7 +255,7 @@ def as_stored() -> Iterator[None]:
 
 
 def is_as_stored() -> bool:
-    """Whether the caller wants what is stored."""
+    """Whether values are currently returned as stored."""
     return _reads_stored.get()
 
 
@@ -273,7 +273,7 @@ class PersonName(TypeDecorator[str]):
 
 
 class SealedText(TypeDecorator[str]):
-    """What the person typed whose audit entry was written last; sealed in the database."""
+    """Text typed by the author of the latest audit entry of the transaction; sealed in the database."""
 
     impl = Text
     cache_ok = True
@@ -286,7 +286,7 @@ class SealedText(TypeDecorator[str]):
 
 
 class PersonalJson(TypeDecorator[str]):
-    """Canonical JSON text that may name people and hold what they typed."""
+    """Canonical JSON text that may contain names and text people typed."""
 
     impl = Text
     cache_ok = True

@@ -1,1 +1,1 @@
-"""Tables of the ledger, and the rules that its triggers enforce."""
+"""Tables of the ledger, and the constraints that its triggers enforce."""

@@ -1,9 +1,9 @@
-"""The rules that the database itself enforces, whoever writes to it, as data. Pure.
+"""Constraints that the database enforces against every writer, as data. Pure.
 
-Moves follow the tables of :mod:`errata.model.run`, which seed ``transition``. Every change of a run must carry the
-newest audit entry, written for this run and naming this very move, so a change without an entry cannot be committed.
-Rows that are evidence are never changed, removed or replaced. A rule says what is refused; how a database is told so
-is the matter of :mod:`errata.ledger.schema.triggers`.
+Allowed state changes come from :mod:`errata.model.run` (those of candidates from this module) and seed the table
+``transition``. Every change of a run must carry the newest audit entry, written for this run and naming this very
+change of state, so a change without an entry cannot be committed. Rows that are evidence are never changed, removed or
+replaced. A constraint states what is refused; :mod:`errata.ledger.schema.triggers` turns it into SQL.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ NEVER_DELETED = (
     "run",
     "subject",
 )
-"""Changed by their own rules, never removed."""
+"""Rows that may change within other constraints, but are never removed."""
 REMEASURED = ("measurement",)
-"""Removed and added as a whole until there is a verdict, never changed."""
+"""Rows that are deleted and inserted as a whole until there is a verdict, never updated."""
 
 CANDIDATE_MOVES = {
     CandidateState.INTENDED: frozenset({CandidateState.MADE, CandidateState.ABANDONED}),
@@ -44,10 +44,10 @@ CANDIDATE_MOVES = {
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """Before ``on``, a row of ``table`` is refused when ``refused_when`` holds (always, when that is empty).
+    """Refuse an insert, update or delete on ``table`` when ``refused_when`` is true (always, when it is empty).
 
-    ``refused_when`` is SQL that both databases read, but for three words that each spells its own way: ``$differs``
-    (unequal, also where one side is null), ``$from`` and ``$to`` (of the move in an audit ``body``).
+    ``refused_when`` is SQL for both databases, except for three placeholders: ``$differs`` (unequal, also where one
+    side is null), ``$from`` and ``$to`` (of the move in an audit ``body``).
     """
 
     name: str
@@ -76,7 +76,7 @@ def iterate_transitions() -> Iterator[tuple[str, str, str]]:
 
 
 def build_constraints() -> tuple[Constraint, ...]:
-    """Every rule; the name of each is unique."""
+    """All constraints; names are unique."""
     return (*_iterate_append_only(), *_iterate_fixed_columns(), *_iterate_moves(), *_TABLE_CONSTRAINTS)
 
 
@@ -145,7 +145,7 @@ _TABLE_CONSTRAINTS = (
         f"NEW.state <> 'planned' OR NOT EXISTS ({_NEWEST} AND $from IS NULL AND $to = 'planned')",
         "a run starts as planned, with its audit entry",
     ),
-    # a run that stays where it is makes a move as well
+    # every update of a run counts as a move, also one that keeps its state
     Constraint("run_move", "run", "update", _unknown_move_sql("run"), "this move is not allowed"),
     Constraint(
         "run_audited",

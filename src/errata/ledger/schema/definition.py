@@ -1,8 +1,8 @@
 """The tables of the ledger. Pure: nothing here touches a database.
 
-Lists and small objects are canonical JSON text; long lists are parts. ``audit_seq`` says which audit entry a row was
-last written with, so that a cut tail of the log shows. Migrations are frozen copies: whoever changes a table here adds
-one under ``migrations/versions`` and moves ``LATEST_VERSION``.
+Lists and small objects are canonical JSON text; long lists are parts. ``audit_seq`` is the audit entry a row was last
+written with, so that a truncated log is noticed. Migrations are frozen copies: when you change a table here, add a
+migration under ``ledger/db/migrations/versions`` and its number to ``KNOWN_VERSIONS``.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ PARTIAL_INDEXES = {
     "ix_attempt_one_adopted": ("attempt", ("run_id", "chunk_id"), "state = 'adopted'"),
     "ix_publication_one_open": ("publication", ("run_id",), "state = 'intended'"),
 }
-"""Unique indexes over some rows, made by the migrations.
+"""Unique indexes over some rows, created by the migrations.
 
-They are not declared on their tables because ``postgresql_where`` imports that whole dialect, a tenth of a second in
-every command.
+They are not declared on their tables because ``postgresql_where`` imports the whole PostgreSQL dialect, a tenth of a
+second in every command.
 """
 
 metadata = MetaData(
@@ -48,7 +48,7 @@ metadata = MetaData(
     }
 )
 
-# SQLite numbers rows by itself only when the key is its own INTEGER type.
+# SQLite numbers rows itself only when the key has the type INTEGER.
 Number = BigInteger().with_variant(Integer(), "sqlite")
 
 
@@ -76,7 +76,7 @@ audit = Table(
     Column("person", Text, nullable=False),
     Column("os_user", Text, nullable=False),
     Column("host", Text, nullable=False),
-    # A number, so that the checker sees what is stored and not what a driver makes of it.
+    # An integer, so that verification sees the stored value and not a driver's conversion to bool.
     Column("single_user", Integer, nullable=False),
     Column("action", Text, nullable=False),
     Column("run_id", Text),
@@ -148,7 +148,7 @@ approval = Table(
     Column("note", SealedText, nullable=False),
     Column("at", Text, nullable=False),
     _audit_seq_column(),
-    Column("break_glass", SealedText, nullable=False, server_default=""),  # why no second person was waited for
+    Column("break_glass", SealedText, nullable=False, server_default=""),  # why the person approved alone
     CheckConstraint("decision IN ('approved', 'declined')", name="decision"),
     Index("ix_approval_run_id", "run_id"),
 )
@@ -173,7 +173,7 @@ chunk = Table(
     Column("error_code", Text),
     Column("error", Text),
     _audit_seq_column(),
-    # 0 = canary: nothing of a later wave starts before the canary has passed
+    # 0 = canary: chunks of later waves start only after the canary has passed
     Column("wave", Integer, nullable=False, server_default="1"),
     Column("losses", Integer, nullable=False, server_default="0"),
     Column("not_before", BigInteger, nullable=False, server_default="0"),
@@ -390,10 +390,10 @@ frozen_scope = Table(
     metadata,
     Column("run_id", Text, ForeignKey("run.run_id"), primary_key=True),
     Column("table_name", Text, nullable=False),
-    Column("partitions", Text, nullable=False),  # those that are not published yet
+    Column("partitions", Text, nullable=False),  # those not published yet
     Column("person", PersonName, nullable=False),
     Column("opened_at", Text, nullable=False),
-    Column("granted_at", Text),  # nobody wrote any more; until then live jobs that began before may go on
+    Column("granted_at", Text),  # when the last live job ended; until then live jobs that began earlier may finish
     Column("lease_until", BigInteger, nullable=False),
     Column("most_until", BigInteger, nullable=False),
     Column("ended_at", Text),
@@ -406,7 +406,7 @@ live_write = Table(
     metadata,
     Column("token", Text, primary_key=True),
     Column("table_name", Text, nullable=False),
-    Column("partitions", Text, nullable=False),  # none: any of the table's
+    Column("partitions", Text, nullable=False),  # empty: the whole table
     Column("owner", Text, nullable=False),
     Column("started_at", Text, nullable=False),
     Column("lease_until", BigInteger, nullable=False),

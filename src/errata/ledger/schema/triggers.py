@@ -1,7 +1,7 @@
-"""The rules of the ledger as triggers, written for SQLite and for PostgreSQL. Pure.
+"""Constraints of the ledger as triggers, for SQLite and for PostgreSQL. Pure.
 
-Triggers are code and not data: each migration drops and recreates all of them. ``seen`` is what the database shows of
-a trigger that nobody touched, so that a dropped, disabled or weakened one is noticed.
+Triggers are code, not data: each migration drops and recreates all of them. ``seen`` is how the database shows an
+unmodified trigger, so that a dropped, disabled or weakened trigger is noticed.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from errata.ledger.schema.constraints import APPEND_ONLY, NEVER_DELETED, REMEASU
 from errata.ledger.schema.definition import metadata
 
 FUNCTION_PREFIX = "errata_"
-"""Begins the name of each PostgreSQL function that belongs to a trigger."""
+"""Prefix of the PostgreSQL functions that belong to triggers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """One trigger: what creates it, and what the database shows of it from then on."""
+    """One trigger: the statements that create it, and how the database shows it afterwards."""
 
     name: str
     statements: tuple[str, ...]
@@ -27,16 +27,17 @@ class Trigger:
 
 
 def build_sqlite_triggers() -> tuple[Trigger, ...]:
-    """Every rule, the chain's head, and no REPLACE, which deletes the old row without firing its delete trigger."""
+    """All constraints, the update of the chain's head, and no REPLACE, which deletes rows without delete triggers."""
     made = {rule.name: _render_sqlite_trigger(rule) for rule in (*build_constraints(), *_iterate_no_replace())}
     made["audit_head_follows"] = _SQLITE_HEAD_TRIGGER
     return tuple(Trigger(name, (sql,), sql) for name, sql in made.items())
 
 
 def build_postgres_triggers(schema: str) -> tuple[Trigger, ...]:
-    """Every rule, the chain's head, and no TRUNCATE; tables are looked up in ``schema`` (quoted) alone.
+    """All constraints, the update of the chain's head, and no TRUNCATE; tables are looked up only in ``schema``.
 
-    The conditions stand in functions rather than in WHEN, because PostgreSQL keeps the text of functions as written.
+    ``schema`` is already quoted. Conditions are in functions instead of WHEN clauses, because PostgreSQL keeps the
+    text of functions as written.
     """
     made = [_build_constraint_trigger(rule, schema) for rule in build_constraints()]
     kept = [_build_truncate_trigger(table, schema) for table in sorted(metadata.tables)]
@@ -88,7 +89,7 @@ _TGTYPE_BITS = {"row": 1, "before": 2, "insert": 4, "delete": 8, "update": 16, "
 
 
 def format_postgres_trigger(table: str, kind: int, enabled: str, setting: str, body: str) -> str:
-    """What is compared of a trigger: its table, moment, whether it fires, where it looks, and what it does."""
+    """Comparable text of a trigger: table, timing, whether it is enabled, search path and condition, body."""
     return f"{table} {kind} {enabled} {setting} {body}"
 
 
@@ -110,7 +111,7 @@ def _build_truncate_trigger(table: str, schema: str) -> Trigger:
 
 def _build_postgres_trigger(name: str, table: str, moment: tuple[str, str, str], body: str, schema: str) -> Trigger:
     time, each, verb = moment
-    # A temporary table must not stand in for one of the ledger's.
+    # pg_temp comes last, so that a temporary table cannot shadow a table of the ledger.
     path = f"{schema}, pg_temp"
     function = (
         f"CREATE FUNCTION {FUNCTION_PREFIX}{name}() RETURNS trigger LANGUAGE plpgsql SET search_path = {path}"

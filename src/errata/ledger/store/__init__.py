@@ -1,1 +1,1 @@
-"""What the ledger records about runs, one module per kind of record."""
+"""Stores of the ledger, one module per kind of record."""

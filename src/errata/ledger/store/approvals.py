@@ -1,4 +1,4 @@
-"""What people decide about a run: approval or no of its digest, and warnings that they take responsibility for."""
+"""Decisions on a run: approvals and refusals of its digest, and accepted warnings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from errata.model.audit import Actor
 from errata.model.run import ACTIVE, FINAL, RunState
 
 QuorumCheck = Callable[[tuple[ApprovalRecord, ...], str], QuorumStatus]
-"""What these approvals amount to at this instant of the database's clock."""
+"""Quorum status of these approvals at this instant of the database's clock."""
 
 _DECISIONS = ("approved", "declined")
 _UNDER_WAY = ACTIVE - {RunState.PLANNED, RunState.PUBLISHING}
@@ -44,11 +44,11 @@ class Decisions(Store):
         judge: QuorumCheck = _count_approvals,
         break_glass: str = "",
     ) -> tuple[RunRecord, bool]:
-        """Record a decision over this digest; the same decision again changes nothing (``True``).
+        """Record a decision on this digest; returns True with the run if the same decision was recorded before.
 
-        A run is approved by the approval that makes them enough, as ``judge`` says inside the transaction, so that of
-        people who approve at the same moment exactly one moves it. Later an approval is taken only while those that
-        were given no longer suffice.
+        The approval that completes the quorum moves the run to approved. ``judge`` computes the quorum inside the
+        transaction, so of several people who approve at the same time exactly one moves the run. After that an
+        approval is accepted only while the recorded ones no longer meet the quorum.
         """
         if decision not in _DECISIONS:
             raise UsageError(f"decision {decision!r} is not known; expected approved or declined")
@@ -63,9 +63,10 @@ class Decisions(Store):
             before = judge(known, tx.at)
             body = {"person": person, "digest": digest, "note": note}
             if _is_repeated(before, known, person, decision, break_glass):
-                # people or teams of the project may have changed since, so that what was given is enough now
+                # people or teams of the project may have changed, so that the recorded approvals now meet the quorum
                 is_enough_now = decision == "approved" and before.is_met and run.state is RunState.PLANNED
                 return (move_run(tx, run, RunState.APPROVED, actor, action, body) if is_enough_now else run), True
+            # the break-glass entry comes first: the replay of the log takes the reason from it
             if break_glass:
                 glass = {"person": person, "why": break_glass, "digest": digest}
                 append_entry(tx, actor, "break_glass.approve", run_id, glass)
@@ -81,13 +82,13 @@ class Decisions(Store):
         return self._write(actor, work)
 
     def list(self, run_id: str) -> tuple[ApprovalRecord, ...]:
-        """Decisions over the run, oldest first."""
+        """Decisions on the run, oldest first."""
         return self._read(lambda conn: _load_approvals(conn, run_id))
 
     def accept_warning(
         self, run_id: str, check: str, why: str, person: str, actor: Actor, findings: str = ""
     ) -> WarningAcceptance:
-        """Record that ``person`` accepts these findings of ``check``; repeated, it changes nothing."""
+        """Record that ``person`` accepts these findings of ``check``. Idempotent."""
 
         def work(tx: Tx) -> WarningAcceptance:
             run = find_run(tx.conn, run_id)

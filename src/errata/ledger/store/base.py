@@ -1,6 +1,6 @@
-"""What every part of the ledger stands on: transactions, refusals that are audited, and moves of a run.
+"""Base of all stores: transactions, audited refusals, and state changes of a run.
 
-A rule that says no raises :class:`Refusal` inside the transaction. The transaction is rolled back, the refusal is
+A rule that refuses raises :class:`Refusal` inside the transaction. The transaction is rolled back, the refusal is
 audited in a transaction of its own, and the caller gets the error it carries.
 """
 
@@ -39,11 +39,11 @@ _COMMAND_NAMES = {
     "publish.intended": "publish",
     "rollback.intended": "rollback",
 }
-"""What the audit calls a deed, as people type it."""
+"""Command names for messages, by audit action."""
 
 
 class Refusal(Exception):
-    """A rule said no; ``action`` is what was attempted."""
+    """A rule refused ``action``; carries the error for the caller and the body of the audit entry."""
 
     def __init__(
         self, error: ErrataError, *, run_id: str | None, action: str, body: Mapping[str, Any] | None = None,
@@ -58,7 +58,7 @@ class Refusal(Exception):
 
 
 class Store:
-    """The base of each part of the ledger."""
+    """Base class of all stores."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -88,7 +88,7 @@ def _build_rule_refusal(rule: str) -> Refusal:
 
 
 def find_run(conn: Connection, run_id: str) -> RunRecord:
-    """The run of exactly this id."""
+    """The run with exactly this id; raises when there is none."""
     row = conn.execute(select(run_table).where(run_table.c.run_id == run_id)).first()
     if row is None:
         raise NotFound(
@@ -101,7 +101,7 @@ def find_run(conn: Connection, run_id: str) -> RunRecord:
 
 
 def require_state(run: RunRecord, expected: Collection[RunState], action: str) -> None:
-    """Refuse ``action`` unless the run stands in one of these states."""
+    """Refuse ``action`` unless the run is in one of these states."""
     if run.state not in expected:
         _refuse_state(run, action, sorted(expected))
 
@@ -109,10 +109,11 @@ def require_state(run: RunRecord, expected: Collection[RunState], action: str) -
 def move_run(
     tx: Tx, run: RunRecord, to: RunState, actor: Actor, action: str, body: Mapping[str, Any] | None = None
 ) -> RunRecord:
-    """Change the run's state, with the audit entry that names the change."""
+    """Change the run's state and append the audit entry that names the change."""
     if to not in RUN_MOVES[run.state]:
         came_from = sorted(state for state, moves in RUN_MOVES.items() if to in moves)
         _refuse_state(run, action, came_from, to)
+    # the entry comes first: the trigger on ``run`` refuses an update without it
     entry = append_entry(tx, actor, action, run.run_id, body, move=(run.state.value, to.value))
     tx.conn.execute(
         run_table.update()
@@ -141,7 +142,7 @@ def _refuse_state(run: RunRecord, action: str, expected: Iterable[RunState], to:
 
 
 def _suggest_next(run: RunRecord, action: str) -> str:
-    """The command that leads on from where the run stands."""
+    """The next command for a run in this state."""
     if run.state is RunState.PLANNED:
         return f"errata approve {run.run_id} --digest {run.manifest_digest}, by someone other than who asked for it"
     if action == "run.cancelled" and RunState.ROLLED_BACK in RUN_MOVES[run.state]:
@@ -150,7 +151,7 @@ def _suggest_next(run: RunRecord, action: str) -> str:
 
 
 def run_from_row(row: Row[Any]) -> RunRecord:
-    """A row of ``run`` as a value."""
+    """A row of ``run`` as a record."""
     return RunRecord(
         run_id=row.run_id,
         manifest_digest=row.manifest_digest,
@@ -167,10 +168,10 @@ def run_from_row(row: Row[Any]) -> RunRecord:
 
 
 def to_json_text(value: Any) -> str:
-    """Canonical JSON as the ledger keeps it."""
+    """Canonical JSON text, as the ledger stores it."""
     return canonical_bytes(value).decode()
 
 
 def parse_texts(stored: str) -> tuple[str, ...]:
-    """A stored list of texts."""
+    """Parse a stored list of texts."""
     return tuple(json.loads(stored))

@@ -1,7 +1,7 @@
-"""Candidates and what was measured and judged on them.
+"""Candidates, their measurements and verdicts.
 
-A candidate is intended before its branch is made. Its measurements are replaced as a whole until there is a
-verdict, and stay from then on; verdicts are only added, so changing a threshold leaves both judgements on the record.
+The intent of a candidate is recorded before its branch is created. Measurements are replaced as a whole until there is
+a verdict and are fixed from then on. Verdicts are only added, so after a change of thresholds both are on record.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from errata.model.refs import candidate_branch
 from errata.model.run import RunState
 
 _CAN_VALIDATE = (RunState.STAGED, RunState.REJECTED, RunState.VALIDATED, RunState.PART_PUBLISHED)
-_CAN_ASSEMBLE = (RunState.RUNNING, *_CAN_VALIDATE)  # a canary is made of the first chunks of a running run
+_CAN_ASSEMBLE = (RunState.RUNNING, *_CAN_VALIDATE)  # a canary is assembled from the first chunks of a running run
 
 
 class Candidates(Store):
@@ -36,7 +36,7 @@ class Candidates(Store):
     def intend(
         self, run_id: str, digest: str, actor: Actor, detail: Mapping[str, Any] | None = None
     ) -> CandidateRecord:
-        """Say that the next candidate, made of the adopted set ``digest``, is about to be assembled."""
+        """Record the intent to assemble the next candidate from the adopted set ``digest``."""
 
         def work(tx: Tx) -> CandidateRecord:
             require_state(find_run(tx.conn, run_id), _CAN_ASSEMBLE, "candidate.intended")
@@ -61,7 +61,7 @@ class Candidates(Store):
         actor: Actor,
         detail: Mapping[str, Any] | None = None,
     ) -> CandidateRecord:
-        """Say which snapshot the candidate is; the same again changes nothing."""
+        """Record the snapshot of an assembled candidate. Idempotent."""
 
         def work(tx: Tx) -> CandidateRecord:
             known = _find_candidate(tx.conn, run_id, n)
@@ -75,7 +75,7 @@ class Candidates(Store):
         return self._write(actor, work)
 
     def abandon(self, run_id: str, n: int, actor: Actor, why: str = "") -> CandidateRecord:
-        """Say that this candidate will not be used; the same again changes nothing."""
+        """Record that this candidate will not be used. Idempotent."""
 
         def work(tx: Tx) -> CandidateRecord:
             known = _find_candidate(tx.conn, run_id, n)
@@ -86,7 +86,7 @@ class Candidates(Store):
         return self._write(actor, work)
 
     def list(self, run_id: str) -> tuple[CandidateRecord, ...]:
-        """Every candidate of the run, oldest first."""
+        """All candidates of the run, oldest first."""
         query = select(candidate).where(candidate.c.run_id == run_id).order_by(candidate.c.n)
         return self._read(lambda conn: tuple(_candidate_from_row(row) for row in conn.execute(query)))
 
@@ -96,9 +96,9 @@ class Candidates(Store):
         return found[-1] if found else None
 
     def record_measurements(self, run_id: str, n: int, measurements: Iterable[MeasurementRecord], actor: Actor) -> int:
-        """Replace what was measured on this candidate; returns how many numbers there are.
+        """Replace the measurements of this candidate; returns their number.
 
-        Once there is a verdict the numbers stay: other ones are refused, the same again change nothing.
+        Once there is a verdict, different measurements are refused and the same ones change nothing.
         """
         numbers = tuple(measurements)
         digest = digest_measurements(numbers)
@@ -120,7 +120,7 @@ class Candidates(Store):
         return self._write(actor, work)
 
     def measurements(self, run_id: str, n: int) -> tuple[MeasurementRecord, ...]:
-        """What was measured on this candidate, in the order it was recorded."""
+        """Measurements of this candidate, in the order they were recorded."""
         return self._read(lambda conn: load_measurements(conn, run_id, n))
 
     def record_verdict(
@@ -132,10 +132,10 @@ class Candidates(Store):
         thresholds_digest: str,
         actor: Actor,
     ) -> VerdictRecord:
-        """Keep the judgement and move the run to validated or rejected, in one transaction.
+        """Record the verdict and move the run to validated or rejected, in one transaction.
 
-        A run that is validated already, or published in part, keeps its state when it passes again (a new candidate
-        on a newer head); published in part, a failed verdict is kept without a move.
+        A validated run that passes again (a new candidate on a newer head) keeps its state. A partly published run
+        keeps its state with any verdict.
         """
 
         def work(tx: Tx) -> VerdictRecord:
@@ -161,17 +161,17 @@ class Candidates(Store):
         return self._write(actor, work)
 
     def verdicts(self, run_id: str) -> tuple[VerdictRecord, ...]:
-        """Every judgement, oldest first."""
+        """All verdicts, oldest first."""
         query = select(verdict).where(verdict.c.run_id == run_id).order_by(verdict.c.id)
         return self._read(lambda conn: tuple(_verdict_from_row(row) for row in conn.execute(query)))
 
     def latest_verdict(self, run_id: str) -> VerdictRecord | None:
-        """The newest judgement."""
+        """The newest verdict."""
         return self._read(lambda conn: _find_latest_verdict(conn, run_id))
 
 
 def abandon_candidates(tx: Tx, run_id: str, actor: Actor, why: str) -> None:
-    """Give up what was assembled; what is made of other files is another candidate."""
+    """Abandon all candidates of the run, because the next one will be assembled from other files."""
     query = select(candidate).where(candidate.c.run_id == run_id, candidate.c.state != CandidateState.ABANDONED.value)
     for row in tx.conn.execute(query.order_by(candidate.c.n)).all():
         _move_candidate(tx, _candidate_from_row(row), CandidateState.ABANDONED, actor, {}, why)

@@ -1,7 +1,7 @@
-"""What becomes of chunks that were not computed: again, failed, quarantined, or cut into other chunks.
+"""Outcomes of chunks whose attempt did not succeed: pending again, failed, quarantined, or split into other chunks.
 
-The rules that choose are the caller's; here a choice is written down, together with its audit entries. Chunks that
-replace others have exactly their partitions, so that every partition of a run stays in one live chunk.
+The caller chooses the outcome; this module writes it together with its audit entries. Chunks that replace others cover
+exactly their partitions, so that every partition of a run stays in one live chunk.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from errata.model.chunk_outcome import ChunkOutcome, FailedAttempt
 from errata.model.manifest import Chunk
 from errata.model.run import ChunkState, RunState
 
-# a cancelled run lets chunks in flight finish: what they wrote is then known, and swept with the rest
+# a cancelled run lets running chunks finish, so that their output is known and cleaned up with the rest
 _ACCEPTS_RESULTS = frozenset({RunState.RUNNING, RunState.PAUSED, RunState.FAILED, RunState.CANCELLED})
 _RETRYABLE = (ChunkState.FAILED, ChunkState.QUARANTINED)
 
 
 class ChunkRetries(Store):
-    """Putting chunks back in line, and packing waiting ones anew."""
+    """Retry of failed chunks, and repacking of pending chunks."""
 
     def retry(self, run_id: str, chunk_id: str | None, actor: Actor) -> tuple[ChunkRecord, ...]:
-        """Make failed and quarantined chunks (or this one) pending again; returns them."""
+        """Make failed and quarantined chunks (default: all of them) pending again; returns them."""
 
         def work(tx: Tx) -> tuple[ChunkRecord, ...]:
             run = find_run(tx.conn, run_id)
@@ -60,9 +60,9 @@ class ChunkRetries(Store):
         return self._write(actor, work)
 
     def repack(self, run_id: str, chunks: Sequence[Chunk], actor: Actor, why: str) -> bool:
-        """Replace waiting chunks by these, which have exactly their partitions; False when they wait no longer.
+        """Replace pending chunks by chunks with exactly the same partitions; False if they are no longer pending.
 
-        The ids of ``chunks`` are not used: the ledger numbers its chunks.
+        The ids of ``chunks`` are not used: the ledger numbers its chunks itself.
         """
         wanted = {name for chunk in chunks for name in chunk.partitions}
 
@@ -82,13 +82,13 @@ class ChunkRetries(Store):
 
 
 def build_loss(row: Row[Any], reason: str, *, lost_worker: bool, message: str = "") -> FailedAttempt:
-    """What happened to the chunk of this row, for whoever decides its fate."""
+    """The failed attempt of this chunk row, from which the caller decides the outcome."""
     chunk = Chunk(row.chunk_id, parse_texts(row.partitions), row.rows, row.bytes)
     return FailedAttempt(chunk, reason, row.tries, row.losses + int(lost_worker), message)
 
 
 def apply_outcome(tx: Tx, row: Row[Any], loss: FailedAttempt, fate: ChunkOutcome, actor: Actor) -> None:
-    """Write the fate of a running chunk whose attempt is over."""
+    """Record the outcome of a running chunk whose attempt has ended."""
     error = {"error_code": loss.reason, "error": loss.message or fate.why or loss.reason}
     body = {"chunk": row.chunk_id, "fence": row.fence, **fate.body()} | error
     values = {"losses": loss.losses, **error}
@@ -147,7 +147,7 @@ def _count_chunks(conn: Connection, run_id: str) -> int:
 
 
 def require_accepts_results(run: RunRecord, action: str, chunk_id: str | None) -> None:
-    """Refuse unless the run still takes results."""
+    """Refuse unless the run still accepts results."""
     retried = action == "chunk.retried"
     if run.state not in _ACCEPTS_RESULTS or (retried and run.state is RunState.CANCELLED):
         kind = StateRefused if retried else AttemptLost

@@ -13,7 +13,7 @@ from errata.ledger.store.progress import chunk_from_row
 from errata.model.run import AttemptState, ChunkState
 
 RUN_ORDER = (chunk_table.c.position, func.length(chunk_table.c.chunk_id), chunk_table.c.chunk_id)
-"""Chunks that replaced another stand at its place, by number."""
+"""Order in which chunks run; chunks that replaced another have its position and are ordered by number."""
 
 
 def select_chunks(run_id: str, state: ChunkState) -> Select[Any]:
@@ -40,29 +40,29 @@ def select_chunk(run_id: str, chunk_id: str) -> Select[Any]:
 
 
 def find_chunk(conn: Connection, attempt: AttemptRecord) -> ChunkRecord:
-    """The chunk of this attempt as a value."""
+    """The chunk of this attempt as a record."""
     return chunk_from_row(conn.execute(select_chunk(attempt.run_id, attempt.chunk_id)).one())
 
 
 def update_attempt(attempt: AttemptRecord) -> Update:
-    """An update of this attempt alone."""
+    """An update of this attempt only."""
     keys = (attempt_table.c.run_id == attempt.run_id) & (attempt_table.c.chunk_id == attempt.chunk_id)
     return attempt_table.update().where(keys & (attempt_table.c.fence == attempt.fence))
 
 
 def update_chunk(attempt: AttemptRecord) -> Update:
-    """An update of this attempt's chunk, while the fence is this attempt's."""
+    """An update of this attempt's chunk that takes effect only while the chunk has this attempt's fence."""
     keys = (chunk_table.c.run_id == attempt.run_id) & (chunk_table.c.chunk_id == attempt.chunk_id)
     return chunk_table.update().where(keys & (chunk_table.c.fence == attempt.fence))
 
 
 def has_current_fence(conn: Connection, attempt: AttemptRecord) -> bool:
-    """True while the attempt runs under the current fence of its chunk."""
+    """Whether the attempt is running under the current fence of its chunk."""
     held, chunk = find_attempt_row(conn, attempt), conn.execute(select_chunk(attempt.run_id, attempt.chunk_id)).first()
     return (
         held is not None
         and chunk is not None
-        # a worker that outlived the ledger it claimed from has the fence of another attempt
+        # after the ledger was restored from a backup, another attempt may have the same fence
         and held.started_at == attempt.started_at
         and (held.state, chunk.state, chunk.fence) == (AttemptState.RUNNING, ChunkState.RUNNING, attempt.fence)
     )

@@ -1,9 +1,9 @@
-"""Chunks and attempts: who computes what, under which fence, and whose result counts.
+"""Chunks and attempts: claims, heartbeats, fences, and adoption of results.
 
 A claim is an optimisation; the fence is the safety. Every change an attempt makes is a compare-and-set on the fence of
-its chunk, so a worker that was taken over can neither prolong, finish nor fail anything. Leases are judged by the
-database's clock. What becomes of a chunk whose attempt did not succeed is decided by the caller (a :class:`Fate`) and
-carried out in the same transaction.
+its chunk, so a worker whose chunk was taken over can neither renew its lease nor adopt or fail the chunk. Leases are
+compared with the database's clock. The caller decides the outcome of a chunk whose attempt did not succeed (a
+:class:`~errata.model.chunk_outcome.ChunkOutcome`), and it is applied in the same transaction.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from errata.model.partition import NULL
 from errata.model.run import AttemptState, ChunkState, RunState
 
 CANARY = "canary"
-"""The fact that lets the chunks after the canary start."""
+"""Name of the run note that lets the chunks after the canary start."""
 _MAX_ERROR = 20_000
 
 
@@ -63,12 +63,13 @@ class Chunks(Store):
         max_running: int | None = None,
         in_order: bool = False,
     ) -> AttemptRecord | None:
-        """Take the next chunk that may start; chunks whose worker is gone meet their fate first.
+        """Claim the next chunk that may start, after applying ``after_loss`` to chunks whose worker is gone.
 
-        ``in_order``: a chunk starts only when all before it are done. None when there is nothing to take now, or the
-        run is not running.
+        With ``in_order`` a chunk starts only when all chunks before it are done. None when no chunk can start now, or
+        the run is not running.
         """
         rules = _ClaimRules(run_id, is_dead, max_running, in_order)
+        # only a hint: the same rules decide again inside the write transaction
         if not self._read(lambda conn: rules.has_work(conn, self._database.clock(conn)[1])):
             return None
 
@@ -86,7 +87,7 @@ class Chunks(Store):
         return self._write(actor, work)
 
     def heartbeat(self, attempt: AttemptRecord, lease_seconds: float) -> bool:
-        """Prolong the lease; False when the attempt was taken over or is over."""
+        """Renew the lease; False when the chunk was taken over or the attempt has ended."""
 
         def work(tx: Tx) -> bool:
             if not has_current_fence(tx.conn, attempt):
@@ -109,7 +110,7 @@ class Chunks(Store):
         actor: Actor,
         cost: Mapping[str, int] | None = None,
     ) -> ChunkRecord:
-        """Make this attempt's output the chunk's; the same again changes nothing, a stale fence is refused."""
+        """Adopt this attempt's output as the chunk's; idempotent, and refused with a stale fence."""
 
         def work(tx: Tx) -> ChunkRecord:
             known = find_attempt_row(tx.conn, attempt)
@@ -130,6 +131,7 @@ class Chunks(Store):
                 "ended_at": tx.at,
                 "cost": to_json_text(cost) if cost else None,
             }
+            # the attempt first: a trigger refuses a done chunk without an adopted attempt
             tx.conn.execute(update_attempt(attempt).values(output | ended))
             counted = {
                 "output_rows": rows,
@@ -153,7 +155,7 @@ class Chunks(Store):
         fate: Callable[[FailedAttempt], ChunkOutcome] = lambda _: ChunkOutcome(ChunkState.FAILED),
         lost_worker: bool = False,
     ) -> ChunkOutcome:
-        """Record that this attempt failed, and what becomes of its chunk; returns the latter."""
+        """Record that this attempt failed and apply the outcome of its chunk; returns the outcome."""
 
         def work(tx: Tx) -> ChunkOutcome:
             _require_fence(tx, attempt, "chunk.failed")
@@ -168,14 +170,14 @@ class Chunks(Store):
         return self._write(actor, work)
 
     def give_back(self, attempt: AttemptRecord, *, actor: Actor, reason: str = "interrupted") -> bool:
-        """Give the chunk back, as an interrupted worker does; False when it was no longer this attempt's."""
+        """Return the chunk of an interrupted worker to pending; False when it was no longer this attempt's."""
 
         def work(tx: Tx) -> bool:
             if not has_current_fence(tx.conn, attempt):
                 return False
             row = tx.conn.execute(select_chunk(attempt.run_id, attempt.chunk_id)).one()
             seq = _end_attempt(tx, attempt, AttemptState.LOST, reason, actor)
-            # Being interrupted is not the chunk's fault.
+            # An interruption is not the chunk's fault, so it does not count as a try.
             values = {"state": ChunkState.PENDING.value, "tries": row.tries - 1, "audit_seq": seq}
             tx.conn.execute(update_chunk(attempt).values(values))
             return True
@@ -183,7 +185,7 @@ class Chunks(Store):
         return self._write(actor, work)
 
     def reclaim(self, run_id: str, *, actor: Actor, reason: str) -> int:
-        """Take every chunk in flight from its worker, which learns it at its next heartbeat; returns how many."""
+        """Take every running chunk from its worker, which notices at its next heartbeat; returns their number."""
 
         def work(tx: Tx) -> int:
             running = tx.conn.execute(select_chunks(run_id, ChunkState.RUNNING)).all()
@@ -198,7 +200,7 @@ class Chunks(Store):
 
 
 class _ClaimRules:
-    """Which chunk may start now, and which running one has no worker any more."""
+    """Which chunk may start now, and which running chunks have lost their worker."""
 
     def __init__(self, run_id: str, is_dead: Callable[[Owner], bool], max_running: int | None, in_order: bool) -> None:
         self._run_id = run_id
@@ -207,7 +209,7 @@ class _ClaimRules:
         self._in_order = in_order
 
     def has_work(self, conn: Connection, now_ms: int) -> bool:
-        """Look without the write lock, so that idle workers do not hold up busy ones."""
+        """Check without the write lock, so that idle workers do not block busy ones."""
         if find_run(conn, self._run_id).state is not RunState.RUNNING:
             return False
         return bool(self.lost(conn, now_ms)) or self.find_next_chunk(conn, now_ms) is not None
@@ -250,7 +252,8 @@ class _ClaimRules:
         first = conn.execute(undone.order_by(chunk_table.c.position).limit(1)).first()
         if first is None:
             return None
-        # pieces of pieces have the place of what was cut, and numbers above those of later pieces
+        # split chunks keep the position of the original, and a piece split again gets higher numbers than its later
+        # siblings, so within a position only the partitions give the order
         there: list[Row[Any]] = list(conn.execute(undone.where(chunk_table.c.position == first.position)))
         return min(there, key=lambda row: (NULL not in parse_texts(row.partitions), parse_texts(row.partitions)[0]))
 
@@ -261,6 +264,7 @@ def _begin_attempt(tx: Tx, chunk: Row[Any], owner: Owner, lease_seconds: float, 
     seq = append_entry(tx, actor, "chunk.claimed", chunk.run_id, body).seq
     where = (chunk_table.c.run_id == chunk.run_id) & (chunk_table.c.chunk_id == chunk.chunk_id)
     claimed = {"state": ChunkState.RUNNING.value, "fence": fence, "tries": chunk.tries + 1, "audit_seq": seq}
+    # the chunk first: a trigger refuses an attempt whose fence is not the chunk's
     tx.conn.execute(chunk_table.update().where(where).values(claimed))
     row = {
         "run_id": chunk.run_id,
@@ -305,6 +309,3 @@ def _require_fence(tx: Tx, attempt: AttemptRecord, action: str) -> None:
         body = {"chunk": attempt.chunk_id, "fence": attempt.fence, "found": found, "owner": attempt.owner}
         raise Refusal(error, run_id=attempt.run_id, action=action, body=body, code="STALE_FENCE")
     require_accepts_results(find_run(tx.conn, attempt.run_id), action, attempt.chunk_id)
-
-
-"""Chunks that replaced another stand at its place, by number."""

@@ -1,4 +1,4 @@
-"""Facts of a run: what was found out once, by whichever worker came first, and holds for all of them."""
+"""Run notes (table ``fact``): findings recorded once, by the first worker, and valid for all workers of the run."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from errata.model.audit import Actor
 
 
 class RunFacts(Store):
-    """Written once, never changed."""
+    """Run notes by name; written once, never changed."""
 
     def record(self, run_id: str, name: str, value: Mapping[str, Any], actor: Actor) -> tuple[Mapping[str, Any], bool]:
-        """Keep a fact; whoever comes second gets the first one's and True."""
+        """Record a run note; if the name is taken, returns the recorded value and True."""
 
         def work(tx: Tx) -> tuple[Mapping[str, Any], bool]:
             known = load_facts(tx.conn, find_run(tx.conn, run_id).run_id)
@@ -34,16 +34,16 @@ class RunFacts(Store):
         return self._write(actor, work)
 
     def list_outbox(self, table: str | None = None) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
-        """What committed publications owe and nobody has paid: run, publication, ``owed.<id>``; oldest first."""
+        """Open follow-up work of committed publications: run, publication and ``owed.<id>`` note, oldest first."""
         return self._read(lambda conn: _load_outbox(conn, table))
 
     def list(self, run_id: str) -> dict[str, Mapping[str, Any]]:
-        """Every fact of a run, by name."""
+        """All notes of a run, by name."""
         return self._read(lambda conn: load_facts(conn, run_id))
 
 
 def load_facts(conn: Connection, run_id: str) -> dict[str, Mapping[str, Any]]:
-    """Every fact of a run by its name."""
+    """All notes of a run, by name."""
     rows = conn.execute(select(fact_table.c.name, fact_table.c.value).where(fact_table.c.run_id == run_id))
     return {row.name: json.loads(row.value) for row in rows}
 
@@ -65,6 +65,6 @@ def _load_outbox(conn: Connection, table: str | None) -> tuple[tuple[str, str, M
 
 
 def has_fact(conn: Connection, run_id: str, name: str) -> bool:
-    """Whether this was found out."""
+    """Whether the run has a note of this name."""
     where = (fact_table.c.run_id == run_id) & (fact_table.c.name == name)
     return conn.execute(select(fact_table.c.name).where(where)).first() is not None

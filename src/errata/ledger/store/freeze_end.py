@@ -1,4 +1,4 @@
-"""End of a freeze, in the transaction that ends it: a move of its run, or a publication of some partitions."""
+"""End of a freeze, in the transaction of its cause: a state change of the run, or a publication of partitions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from errata.model.audit import Actor
 
 
 def lift_freeze(tx: Tx, run_id: str, actor: Actor, because: str, partitions: Collection[str] | None = None) -> None:
-    """Let live jobs go on in these partitions, all by default; nothing happens where nothing is frozen."""
+    """Allow live jobs to write these partitions again (default: all); does nothing where nothing is frozen."""
     row = tx.conn.execute(
         select(frozen_scope).where(frozen_scope.c.run_id == run_id, frozen_scope.c.ended_at.is_(None))
     ).first()
@@ -36,7 +36,7 @@ def lift_freeze(tx: Tx, run_id: str, actor: Actor, because: str, partitions: Col
 
 
 def lift_published_freezes(tx: Tx, table: str, run_id: str, actor: Actor, partitions: Collection[str]) -> None:
-    """Let live jobs go on in what a run has published, also where another run held it: that one comes too late."""
+    """Lift freezes on published partitions, also those of other runs, whose candidates are now out of date."""
     held = select(frozen_scope.c.run_id).where(frozen_scope.c.table_name == table, frozen_scope.c.ended_at.is_(None))
     for holder in tx.conn.execute(held.order_by(frozen_scope.c.run_id)).scalars().all():
         because = "published" if holder == run_id else f"published by {run_id}"

@@ -1,10 +1,9 @@
-"""Who may write to live partitions: freezes of runs, and leases of live jobs that ask before they write.
+"""Freezes of runs, and leases of live jobs that ask before they write.
 
-Both sides decide in write transactions, and there is one writer at a time: a live job gets its lease only where nothing
-is frozen, and a freeze is granted only where nobody writes any more. Between the two a freeze is *open*: new live jobs
-are turned away, those that hold a lease may finish. So neither waits for ever, and there is no moment in which both may
-go. Leases are judged by the database's clock. A lease that ran out is taken back only by a freeze; without one its
-holder goes on.
+Both sides decide in write transactions, of which there is one at a time: a live job gets a lease only where nothing is
+frozen, and a freeze is granted only where no live job holds a lease. Between these two a freeze is *open*: new live
+jobs are refused, those with a lease may finish. So neither side waits for ever, and at no moment may both write. Leases
+are compared with the database's clock. An expired lease is revoked only by a freeze; without one its holder goes on.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ class LiveWrites(Store):
     def open_freeze(
         self, run_id: str, partitions: Sequence[str], *, idle_seconds: float, most_seconds: float, actor: Actor
     ) -> FreezeRecord:
-        """Turn new live writers away; an open one is renewed.
+        """Open a freeze, which refuses new live writers, or renew an open one.
 
-        One that lapsed or ended is opened again, within the time that the first opening set. When that is over the
-        record comes back as it is, and is not open.
+        A freeze that lapsed or ended is opened again within the time limit set when it was first opened. After that
+        limit the record is returned unchanged and is not open.
         """
 
         def work(tx: Tx) -> FreezeRecord:
@@ -67,9 +66,9 @@ class LiveWrites(Store):
     def grant_freeze(
         self, run_id: str, actor: Actor, is_dead: Callable[[Owner], bool] = is_owner_dead
     ) -> tuple[LiveWriteRecord, ...]:
-        """The live writers that an open freeze still waits for; none: it holds from now on.
+        """Grant an open freeze if no live writer is left; returns the live writers it still waits for.
 
-        Leases that ran out, and those of processes that are certainly gone, are taken back.
+        Expired leases, and leases of processes that are certainly gone, are revoked.
         """
 
         def work(tx: Tx) -> tuple[LiveWriteRecord, ...]:
@@ -90,7 +89,7 @@ class LiveWrites(Store):
         return self._write(actor, work)
 
     def renew_freeze(self, run_id: str, idle_seconds: float) -> bool:
-        """Prolong an open freeze; False when it lapsed, ended or was never opened."""
+        """Renew an open freeze; False when it lapsed, ended or was never opened."""
 
         def work(tx: Tx) -> bool:
             row = _find_freeze_row(tx.conn, run_id)
@@ -102,11 +101,11 @@ class LiveWrites(Store):
         return self._database.write(work)
 
     def end_freeze(self, run_id: str, actor: Actor, because: str, partitions: Collection[str] | None = None) -> None:
-        """Let live jobs go on in these partitions, all by default; nothing happens where nothing is frozen."""
+        """Allow live jobs to write these partitions again (default: all); does nothing where nothing is frozen."""
         self._write(actor, lambda tx: lift_freeze(tx, run_id, actor, because, partitions))
 
     def find_freeze(self, run_id: str) -> FreezeRecord | None:
-        """The freeze of a run, open or over; None when it never had one."""
+        """The freeze of a run, open or not; None when it never had one."""
 
         def work(conn: Connection) -> FreezeRecord | None:
             row = _find_freeze_row(conn, run_id)
@@ -115,15 +114,15 @@ class LiveWrites(Store):
         return self._read(work)
 
     def find_freezes(self, table: str, partitions: Collection[str] = ()) -> tuple[FreezeRecord, ...]:
-        """Open freezes of these partitions, of any where none is named."""
+        """Open freezes of these partitions (default: of any partition of the table)."""
         return self._read(lambda conn: _load_open_freezes(conn, table, partitions, self._database.clock(conn)[1]))
 
     def begin_live_write(
         self, token: str, table: str, partitions: Sequence[str], owner: Owner, lease_seconds: float
     ) -> tuple[FreezeRecord, ...]:
-        """Take a lease for writing; the freezes that stand in the way, and then no lease. The same again is the same.
+        """Take a lease for writing; returns the freezes that prevent it, in which case there is no lease. Idempotent.
 
-        No partitions: any of the table's.
+        Without partitions the lease covers the whole table.
         """
 
         def work(tx: Tx) -> tuple[FreezeRecord, ...]:
@@ -143,7 +142,7 @@ class LiveWrites(Store):
         return self._database.write(work)
 
     def renew_live_write(self, token: str, lease_seconds: float) -> bool:
-        """Prolong a lease; False when a freeze has it, because it ran out."""
+        """Renew a lease; False when it is gone, or expired while a freeze covers its partitions."""
 
         def work(tx: Tx) -> bool:
             row = _find_live_write_row(tx.conn, token)
@@ -162,11 +161,11 @@ class LiveWrites(Store):
         return self._database.write(work)
 
     def end_live_write(self, token: str) -> None:
-        """Give a lease back. Idempotent."""
+        """End a lease. Idempotent."""
         self._database.write(lambda tx: tx.conn.execute(live_write.delete().where(live_write.c.token == token)))
 
     def live_writes(self, table: str) -> tuple[LiveWriteRecord, ...]:
-        """Leases of live jobs on a table, run out or not, oldest first."""
+        """Leases of live jobs on a table, expired or not, oldest first."""
         return self._read(lambda conn: _load_live_writes(conn, table, ()))
 
 
@@ -193,7 +192,7 @@ def _is_open(row: Row[Any], now_ms: int) -> bool:
 
 
 def _has_overlap(ours: Collection[str], theirs: Collection[str]) -> bool:
-    """Whether two scopes share a partition; one that names none is the whole table."""
+    """Whether two scopes share a partition; an empty scope is the whole table."""
     return not ours or not theirs or not set(ours).isdisjoint(theirs)
 
 

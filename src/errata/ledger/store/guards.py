@@ -1,4 +1,4 @@
-"""What the ledger knows about live tables: rollback hazards, and the guard."""
+"""Rollback hazards and guard snapshots of live tables."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from errata.model.audit import Actor
 
 
 class TableGuards(Store):
-    """Facts about tables that must survive a restart."""
+    """Hazards and guards, which must survive a restart."""
 
     def open_hazards(self, table: str | None = None) -> tuple[HazardRecord, ...]:
-        """Rollbacks whose re-added files others could still expire."""
+        """Rollbacks whose restored files snapshot expiry by other jobs could still delete."""
         query = select(hazard).where(hazard.c.closed_at.is_(None)).order_by(hazard.c.opened_at, hazard.c.pub_id)
         if table is not None:
             query = query.where(hazard.c.table_name == table)
         return self._read(lambda conn: tuple(_hazard_from_row(row) for row in conn.execute(query)))
 
     def close_hazard(self, pub_id: str, why: str, actor: Actor) -> HazardRecord:
-        """Say that the danger is over; the same again changes nothing."""
+        """Close the hazard of a rollback. Idempotent."""
 
         def work(tx: Tx) -> HazardRecord:
             query = select(hazard).where(hazard.c.pub_id == pub_id)
@@ -47,13 +47,13 @@ class TableGuards(Store):
         return self._read(lambda conn: conn.execute(query.limit(1)).scalar())
 
     def get_at(self, table_uuid: str, at: str) -> str | None:
-        """The snapshot of the table's guard branch as it was known at that time."""
+        """The snapshot of the table's guard branch, as recorded at that time."""
         where = (guard.c.table_uuid == table_uuid) & (guard.c.at <= at)
         query = select(guard.c.snapshot_id).where(where).order_by(guard.c.id.desc())
         return self._read(lambda conn: conn.execute(query.limit(1)).scalar())
 
     def record(self, table_uuid: str, snapshot_id: str, actor: Actor, table: str | None = None) -> None:
-        """Remember the guard of this table; the same again changes nothing."""
+        """Record the snapshot of this table's guard branch. Idempotent."""
         if self.get(table_uuid) == snapshot_id:
             return
 

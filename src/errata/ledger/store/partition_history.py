@@ -1,8 +1,8 @@
-"""Which run is the truth in each partition, now and before.
+"""Which run the content of each partition comes from, now and in the past.
 
-The table is a history. Each row points at the row it stands on: publishing puts a row on top of the current one,
-taking back adds a copy of what that one stood on. So the rows under the newest are always the stack to unwind, and a
-run's own state follows from where its partitions stand.
+The table ``acceptance`` is a history. Each row points at the row below it (``stands_on``): a publication adds a row on
+top of the current one, a rollback adds a copy of the row below the current one. The rows below the newest are
+therefore always the stack to unwind, and the state of a run follows from the states of its partitions.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _MAX_IN_LIST = 500
 
 
 class PartitionHistory(Store):
-    """Reads only; publications write."""
+    """Reads only; rows are written when publications are settled."""
 
     def accepted(self, table: str, partitions: Collection[str] | None = None) -> dict[str, AcceptanceRecord]:
-        """The current truth of each partition that Errata ever published."""
+        """The current row of each partition that Errata ever published."""
         return self._read(lambda conn: find_current(conn, table, partitions))
 
     def history(self, table: str, partition: str) -> tuple[AcceptanceRecord, ...]:
-        """Everything that happened to this partition, oldest first."""
+        """All publications and rollbacks of this partition, oldest first."""
         where = (acceptance.c.table_name == table) & (acceptance.c.partition == partition)
         query = select(acceptance).where(where).order_by(acceptance.c.seq)
         return self._read(lambda conn: tuple(_acceptance_from_row(row) for row in conn.execute(query)))
 
     def accepted_at(self, moment: datetime, table: str | None = None) -> tuple[AcceptanceRecord, ...]:
-        """What was the truth in each partition at that time, by table and partition; none before the first of them."""
+        """The row of each partition that was current at that time, by table and partition; none if unpublished."""
         query = select(acceptance).order_by(acceptance.c.seq)
         if table is not None:
             query = query.where(acceptance.c.table_name == table)
@@ -45,14 +45,14 @@ class PartitionHistory(Store):
         return tuple(found[key] for key in sorted(found))
 
     def count_publications(self, table: str, partitions: Collection[str]) -> dict[str, int]:
-        """How often each partition was published, by any run; those never published are left out."""
+        """Number of publications of each partition by any run; partitions never published are left out."""
         where = (acceptance.c.table_name == table) & (acceptance.c.action == "published")
         query = select(acceptance.c.partition, func.count()).where(where).group_by(acceptance.c.partition)
         wanted = set(partitions)
         return self._read(lambda conn: {name: n for name, n in conn.execute(query).tuples() if name in wanted})
 
     def states(self, run_id: str) -> dict[str, PartitionState]:
-        """What became of each of the run's partitions."""
+        """State of each partition of the run."""
         return self._read(lambda conn: find_partition_states(conn, find_run(conn, run_id)))
 
 
@@ -68,7 +68,7 @@ def find_current(conn: Connection, table: str, partitions: Collection[str] | Non
 
 
 def find_partition_states(conn: Connection, run: RunRecord) -> dict[str, PartitionState]:
-    """The state of each partition of the run."""
+    """State of each partition of the run."""
     touched = select(acceptance.c.partition).where(acceptance.c.run_id == run.run_id)
     where = (acceptance.c.table_name == run.table) & acceptance.c.partition.in_(touched)
     rows = {
@@ -95,7 +95,7 @@ def _find_partition_state(
 
 
 def derive_run_state(states: Iterable[PartitionState]) -> RunState | None:
-    """The state that these partitions add up to; None before the first publication."""
+    """The run state that follows from its partitions; None before the first publication."""
     found = set(states)
     if PartitionState.ACCEPTED in found:
         return RunState.PART_PUBLISHED if PartitionState.UNPUBLISHED in found else RunState.PUBLISHED
@@ -129,9 +129,9 @@ def record_acceptances(tx: Tx, publication: PublicationRecord, audit_seq: int) -
 
 
 def find_runs_below(conn: Connection, publication: PublicationRecord) -> tuple[str, ...]:
-    """Other runs whose state may change with this publication: those it stands on, or those it brought back.
+    """Other runs whose state may change: those this publication replaced, or those this rollback restored.
 
-    Runs further down were taken over before and still are.
+    Runs further down were superseded before and still are.
     """
     own = (acceptance.c.table_name == publication.table) & (acceptance.c.pub_id == publication.pub_id)
     where = own if publication.kind == "rollback" else acceptance.c.seq.in_(select(acceptance.c.stands_on).where(own))

@@ -1,4 +1,4 @@
-"""Parts: long lists and code, stored once under the SHA-256 of their bytes. They are never changed or removed."""
+"""Parts: long lists and code, stored once under the SHA-256 of their bytes and never changed or removed."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class Parts(Store):
     """Content by digest."""
 
     def put(self, content: bytes) -> str:
-        """Keep these bytes; idempotent. Returns their digest."""
+        """Store these bytes and return their digest. Idempotent."""
         digest = sha256(content)
         if not self._read(lambda conn: _has_part(conn, digest)):
             self._database.write(lambda tx: save_parts(tx, [content]))
         return digest
 
     def get(self, digest: str) -> bytes:
-        """The bytes of this digest, hashed again."""
+        """The bytes with this digest, verified by hashing them again."""
         return self._read(lambda conn: load_part(conn, digest))
 
 
 def load_part(conn: Connection, digest: str) -> bytes:
-    """The bytes of this digest; raises when they are not there or no longer have it."""
+    """The bytes with this digest; raises when they are missing or their hash differs."""
     content = conn.execute(select(part.c.content).where(part.c.digest == digest)).scalar()
     if content is None:
         raise NotFound(f"there is no part {digest} in this ledger", digest=digest)
@@ -46,12 +46,12 @@ def load_part(conn: Connection, digest: str) -> bytes:
 
 
 def digest_content(content: object) -> str:
-    """The digest of a stored value; SQLite lets whoever edits a blob make it a text."""
+    """The digest of a stored value, which in an edited SQLite file may be text instead of bytes."""
     return sha256(content) if isinstance(content, bytes) else f"no bytes but {type(content).__name__}"
 
 
 def save_parts(tx: Tx, contents: Iterable[bytes]) -> tuple[str, ...]:
-    """Keep each content that is not there yet; returns the digests in the same order."""
+    """Store each content that is not stored yet; returns the digests in the same order."""
     digests = []
     for content in contents:
         digest = sha256(content)

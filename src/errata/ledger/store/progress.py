@@ -1,4 +1,4 @@
-"""How far a run is: its chunks, attempts and their counts, read from the ledger."""
+"""Progress of a run: its chunks, attempts and counts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from errata.ledger.store.base import Store, parse_texts
 from errata.model.run import AttemptState, ChunkState
 
 _MAX_RECENT = 500
-"""How many attempts a rate looks back on."""
+"""Number of attempts that a rate takes into account."""
 _HOUR_MS = 3_600_000
 
 
@@ -25,18 +25,18 @@ class RunProgress(Store):
     """Reads only."""
 
     def chunks(self, run_id: str) -> tuple[ChunkRecord, ...]:
-        """The chunks in the order they run; those that others replaced are left out."""
+        """Chunks in the order they run, without replaced ones."""
         where = (chunk_table.c.run_id == run_id) & (chunk_table.c.state != ChunkState.REPLACED.value)
         order = (chunk_table.c.position, func.length(chunk_table.c.chunk_id), chunk_table.c.chunk_id)
         query = select(chunk_table).where(where).order_by(*order)
         return self._read(lambda conn: tuple(chunk_from_row(row) for row in conn.execute(query)))
 
     def attempts(self, run_id: str) -> tuple[AttemptRecord, ...]:
-        """Every attempt, by chunk and fence."""
+        """All attempts, ordered by chunk and fence."""
         return self._load_attempts(run_id, open_only=False)
 
     def open_attempts(self, run_id: str) -> tuple[AttemptRecord, ...]:
-        """Attempts that still hold a chunk, be their worker alive or not."""
+        """Attempts that still hold a chunk, whether their worker is alive or not."""
         return self._load_attempts(run_id, open_only=True)
 
     def counts(self, run_id: str) -> ChunkCounts:
@@ -44,11 +44,11 @@ class RunProgress(Store):
         return self._load_counts(chunk_table.c.run_id == run_id).get(run_id, ChunkCounts())
 
     def counts_by_run(self) -> dict[str, ChunkCounts]:
-        """Chunks by state for every run that has some, in one grouped query."""
+        """Chunks by state for every run that has chunks, in one grouped query."""
         return self._load_counts(true())
 
     def pace(self, run_id: str) -> RunPace:
-        """How the run has been going, for limits over all its workers."""
+        """Recent pace of the run over all its workers, for run-wide limits."""
         return self._read(lambda conn: _load_pace(conn, run_id, self._database.clock(conn)[1]))
 
     def _load_counts(self, where: ColumnElement[bool]) -> dict[str, ChunkCounts]:
@@ -126,7 +126,7 @@ def _to_ms(instant: str) -> int:
 
 
 def attempt_from_row(row: Row[Any], partitions: str | None = None) -> AttemptRecord:
-    """A row of ``attempt`` as a value."""
+    """A row of ``attempt`` as a record."""
     return AttemptRecord(
         run_id=row.run_id,
         chunk_id=row.chunk_id,
@@ -150,7 +150,7 @@ def attempt_from_row(row: Row[Any], partitions: str | None = None) -> AttemptRec
 
 
 def chunk_from_row(row: Row[Any]) -> ChunkRecord:
-    """A row of ``chunk`` as a value."""
+    """A row of ``chunk`` as a record."""
     return ChunkRecord(
         run_id=row.run_id,
         chunk_id=row.chunk_id,

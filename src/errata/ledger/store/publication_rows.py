@@ -1,4 +1,4 @@
-"""Rows of ``publication`` as values, with the details of every try."""
+"""Rows of ``publication`` as records, with the details of every commit attempt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from errata.model.run import PublicationState, RunState
 
 
 def find_publication(conn: Connection, pub_id: str) -> PublicationRecord:
-    """The publication of exactly this id."""
+    """The publication with exactly this id; raises when there is none."""
     found = load_publications(conn, select(publication).where(publication.c.pub_id == pub_id))
     if not found:
         raise NotFound(f"there is no publication {pub_id} in this ledger", state="nothing was changed", pub_id=pub_id)
@@ -23,7 +23,7 @@ def find_publication(conn: Connection, pub_id: str) -> PublicationRecord:
 
 
 def select_open_publications(table: str | None, run_id: str | None) -> Select[Any]:
-    """Intents nobody settled, oldest first."""
+    """Open intents, oldest first."""
     query = select(publication).where(publication.c.state == PublicationState.INTENDED.value)
     if table is not None:
         query = query.where(publication.c.table_name == table)
@@ -33,7 +33,7 @@ def select_open_publications(table: str | None, run_id: str | None) -> Select[An
 
 
 def load_publications(conn: Connection, query: Select[Any]) -> tuple[PublicationRecord, ...]:
-    """What the query finds."""
+    """The publications that the query selects."""
     return tuple(_publication_from_row(row, _load_details(conn, row.pub_id)) for row in conn.execute(query).all())
 
 

@@ -1,8 +1,8 @@
-"""Publications and rollbacks: the intent before the commit, and the outcome once the table was looked at.
+"""Publications and rollbacks: the intent before the commit, and the outcome read from the table afterwards.
 
-An intent takes one lock per partition and stays open until it is settled; a lock is never taken over, because only a
-look at the table can tell whether its holder committed. Settling writes the publication, the acceptance of its
-partitions, the states of every run they belong to, and the audit, in one transaction.
+An intent takes one lock per partition and stays open until it is settled. A lock is never taken over, because only the
+table can tell whether its holder committed. Settling writes the publication, the history of its partitions, the states
+of all runs concerned and the audit entries in one transaction.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class Publications(Store):
         owner: Owner | None = None,
         found_id: str | None = None,
     ) -> PublicationRecord:
-        """Lock the partitions and say what is about to be committed; a publish moves the run to publishing.
+        """Lock the partitions and record what is about to be committed; a publish moves the run to publishing.
 
-        ``found_id``: of a publication that the table has and this ledger lacked; others get a new id.
+        ``found_id`` is the id of a publication that is on the table but missing in this ledger (default: a new id).
         """
         content = canonical_bytes(detail)
 
@@ -76,6 +76,7 @@ class Publications(Store):
             run = find_run(tx.conn, run_id)
             require_state(run, _ALLOWED_STATES[kind], f"{kind}.intended")
             _require_scope(tx.conn, run, kind, table, partitions)
+            # checked here, in the transaction of the intent, so that no verdict, pause or lock can come in between
             require_release(tx.conn, run, release)
             require_not_stopped(tx, run, release)
             require_hold_elapsed(tx, run, release)
@@ -113,7 +114,7 @@ class Publications(Store):
     def update_intent(
         self, pub_id: str, detail: Mapping[str, Any], *, actor: Actor, base_snapshot_id: str | None = None
     ) -> PublicationRecord:
-        """Say what the next try will commit; earlier details are kept."""
+        """Record what the next commit attempt will commit; earlier details are kept."""
         content = canonical_bytes(detail)
 
         def work(tx: Tx) -> PublicationRecord:
@@ -133,7 +134,7 @@ class Publications(Store):
         return self._write(actor, work)
 
     def renew(self, pub_id: str, lease_seconds: float) -> bool:
-        """Prolong the lease of an open intent; False when it was settled."""
+        """Renew the lease of an open intent; False when it was settled."""
 
         def work(tx: Tx) -> bool:
             if find_publication(tx.conn, pub_id).state is not PublicationState.INTENDED:
@@ -155,7 +156,7 @@ class Publications(Store):
         data_files_written: int | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> PublicationRecord:
-        """Record what became of the intent, and everything that follows from it; the same again changes nothing."""
+        """Record the outcome of an intent and everything that follows from it. Idempotent."""
         if outcome == "committed" and snapshot_id is None:
             raise UsageError(f"{pub_id} was not settled; a committed publication needs its snapshot id")
         state = PublicationState(outcome)
@@ -170,6 +171,8 @@ class Publications(Store):
                 "state": state.value, "result_snapshot_id": snapshot_id, "settled_at": tx.at,
                 "data_files_written": data_files_written, "audit_seq": tx.head_seq + 1,
             }  # fmt: skip
+            # the publication first: triggers keep the locks of an open intent, and accept history rows only of a
+            # committed publication
             tx.conn.execute(publication.update().where(publication.c.pub_id == pub_id).values(values))
             tx.conn.execute(scope_lock.delete().where(scope_lock.c.pub_id == pub_id))
             facts = {
@@ -184,12 +187,12 @@ class Publications(Store):
         return self._write(actor, work)
 
     def exists(self, pub_id: str) -> bool:
-        """Whether this ledger has a publication or rollback of this id, whatever became of it."""
+        """Whether this ledger has a publication or rollback with this id, whatever its outcome."""
         query = select(publication.c.pub_id).where(publication.c.pub_id == pub_id)
         return self._read(lambda conn: conn.execute(query).first() is not None)
 
     def get(self, pub_id: str) -> PublicationRecord:
-        """The publication or rollback of this id."""
+        """The publication or rollback with this id."""
         return self._read(lambda conn: find_publication(conn, pub_id))
 
     def detail(self, pub_id: str) -> dict[str, Any]:
@@ -204,20 +207,20 @@ class Publications(Store):
         return self._read(lambda conn: load_publications(conn, query))
 
     def list_committed(self, table: str) -> tuple[str, ...]:
-        """The ids of everything that was published or rolled back on this table, by any run; oldest first."""
+        """Ids of all committed publications and rollbacks on this table, by any run; oldest first."""
         landed = publication.c.state == PublicationState.COMMITTED.value
         query = select(publication.c.pub_id).where(publication.c.table_name == table, landed)
         return self._read(lambda conn: tuple(conn.execute(query.order_by(publication.c.audit_seq)).scalars()))
 
     def list_open(self, table: str | None = None, run_id: str | None = None) -> tuple[PublicationRecord, ...]:
-        """Intents that nobody settled yet."""
+        """Intents that are not settled yet."""
         return self._read(lambda conn: load_publications(conn, select_open_publications(table, run_id)))
 
 
 def _build_pub_id(tx: Tx, run_id: str, kind: PublicationKind, n: int) -> str:
-    """``<run>-p1-3fa9c2``: unique in time, because the table keeps ids that a ledger put back from a copy forgot.
+    """``<run>-p1-3fa9c2``: unique over time, because the table keeps ids that a ledger restored from a backup lacks.
 
-    Two ledgers that share a past have the same head there, but never the same time after it.
+    Two ledgers with a common past may have the same head, but not at the same time.
     """
     return f"{run_id}-{kind[0]}{n}-{digest_of([tx.head_hash, tx.at])[:6]}"
 
@@ -272,14 +275,14 @@ def _record_consequences(
     facts: Mapping[str, Any],
     snapshot_id: str | None,
 ) -> None:
-    """What follows from an outcome: acceptance, hazard, the run's state, the states of runs above and below."""
+    """Record what follows from an outcome: partition history, the run's state, hazard, the states of runs below."""
     if outcome == "committed":
         record_acceptances(tx, known, tx.head_seq + 1)
     run = find_run(tx.conn, known.run_id)
     after = derive_run_state(find_partition_states(tx.conn, run).values()) or RunState.VALIDATED
     first = after
     if run.state is RunState.PUBLISHING and after in (RunState.SUPERSEDED, RunState.ROLLED_BACK):
-        # Later runs took over meanwhile; the model knows this move only from published states.
+        # Later runs superseded this one meanwhile; the model allows that move only from published states.
         first = RunState.PART_PUBLISHED
     moves = first is not run.state
     seq = _append_or_move(tx, run, first if moves else None, actor, f"{known.kind}.{outcome}", facts)
@@ -288,7 +291,7 @@ def _record_consequences(
     if outcome == "committed" and known.kind == "rollback":
         row = {"pub_id": known.pub_id, "table_name": known.table, "snapshot_id": snapshot_id}
         tx.conn.execute(hazard.insert(), row | {"opened_at": tx.at, "audit_seq": seq})
-    # what is superseded stays so under one more publication; only a rollback brings it back
+    # a superseded run stays superseded under one more publication; only a rollback restores it
     changeable = _PUBLISHED_STATES if known.kind == "rollback" else _PUBLISHED_STATES - {RunState.SUPERSEDED}
     for other in find_runs_below(tx.conn, known) if outcome == "committed" else ():
         below = find_run(tx.conn, other)
@@ -297,7 +300,7 @@ def _record_consequences(
 
 
 def _refresh_run_state(tx: Tx, run: RunRecord, because: str, actor: Actor) -> None:
-    # A run that is publishing finds its state when its own intent is settled.
+    # The caller leaves out a run that is publishing: its state is derived when its own intent is settled.
     after = derive_run_state(find_partition_states(tx.conn, run).values())
     if after is not None and after is not run.state:
         move_run(tx, run, after, actor, f"run.{after.value}", {"because": because})
@@ -326,7 +329,7 @@ def _detail_row(pub_id: str, n: int, part: str, at: str, seq: int) -> dict[str, 
 
 
 def require_not_stopped(tx: Tx, run: RunRecord, release: Mapping[str, Any] | None) -> None:
-    """Refuse a group after a pause or a rollback that nobody has answered with a resume."""
+    """Refuse a group after a pause or a rollback that no resume has followed."""
     newest = load_entries(tx.conn, run.run_id, 1, GROUP_ACTIONS) if (release or {}).get("group") else ()
     if newest and newest[0].action != RESUMED:
         why = f"{newest[0].action}, entry {newest[0].seq}"
@@ -336,7 +339,7 @@ def require_not_stopped(tx: Tx, run: RunRecord, release: Mapping[str, Any] | Non
 
 
 def require_hold_elapsed(tx: Tx, run: RunRecord, release: Mapping[str, Any] | None) -> None:
-    """Refuse a group before its time, unless a person let it go early; ``release`` says which hold it was under."""
+    """Refuse a group before its hold has elapsed, unless a person let it go early; ``release`` contains the hold."""
     group = (release or {}).get("group") or {}
     if not group or group.get("early"):
         return
@@ -348,7 +351,7 @@ def require_hold_elapsed(tx: Tx, run: RunRecord, release: Mapping[str, Any] | No
         return
     now = datetime.fromtimestamp(tx.now_ms / 1000, UTC)
     until = datetime.fromisoformat(last) + timedelta(seconds=int(group["hold_seconds"]))
-    until -= timedelta(microseconds=until.microsecond % 1000)  # the clock of a transaction counts milliseconds
+    until -= timedelta(microseconds=until.microsecond % 1000)  # tx.now_ms has only milliseconds
     if now < until:
         error = build_hold_error(run.run_id, str(group["hold"]), until, now)
         raise Refusal(error, run_id=run.run_id, action="publish.intended", body={"until": error.fields["until"]})

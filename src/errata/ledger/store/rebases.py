@@ -1,7 +1,7 @@
-"""Partitions that are computed again because live wrote them: recorded with their chunks, in one transaction.
+"""Rebases: partitions computed again because a live job wrote them, recorded with their chunks in one transaction.
 
-The chunk that computed such a partition before stays as it is, done for good: it still holds its other partitions. A
-partition belongs to the newest chunk that names it.
+The chunk that computed such a partition before stays done, because it still covers its other partitions. A partition
+belongs to the newest chunk that names it.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from errata.model.rebase import Rebase
 from errata.model.run import ChunkState, RunState
 
 REBASE = "rebase."
-"""The name of such a fact, before its number."""
+"""Prefix of the run note of a rebase; its number follows."""
 _CAN_REBASE = (RunState.STAGED, RunState.VALIDATED)
 
 
 class Rebases(Store):
-    """Runs that go back to work."""
+    """Rebases, which move a staged or validated run back to running."""
 
     def record(
         self, run_id: str, n: int, value: Mapping[str, Any], chunks: Sequence[Chunk], parts: Mapping[str, bytes],
         actor: Actor,
     ) -> RunRecord:  # fmt: skip
-        """Keep the fact, add the chunks, give up the candidate, and let workers claim; the same again changes nothing.
+        """Record the rebase, add its chunks, abandon the candidates and move the run to running. Idempotent.
 
-        The ids of ``chunks`` are not used: the ledger numbers its chunks.
+        The ids of ``chunks`` are not used: the ledger numbers its chunks itself.
         """
         name = f"{REBASE}{n}"
 
@@ -78,11 +78,11 @@ class Rebases(Store):
         return self._write(actor, work)
 
     def facts(self, run_id: str) -> tuple[Mapping[str, Any], ...]:
-        """The recorded facts of the run's rebases, oldest first."""
+        """Run notes of the run's rebases, oldest first."""
         return self._read(lambda conn: _rebase_facts(conn, run_id))
 
     def list(self, run_id: str) -> tuple[Rebase, ...]:
-        """Every rebase of the run with its input pins, oldest first."""
+        """All rebases of the run with their input pins, oldest first."""
         return self._read(
             lambda conn: tuple(
                 _load_rebase(fact, load_part(conn, fact["pins_part"])) for fact in _rebase_facts(conn, run_id)

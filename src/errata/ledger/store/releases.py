@@ -1,7 +1,7 @@
-"""Releases: the decision that a candidate, as it was judged, goes to readers. Only added, each with its audit entry.
+"""Releases: permissions to publish a validated candidate. Rows are only added, each with its audit entry.
 
-Whether a release still counts is judged by whoever publishes, on today's roles. What the ledger itself refuses is a
-publication under a release that a newer verdict has overtaken: that is looked at in the transaction of the intent.
+Whether a release still counts under the current roles is decided by the caller that publishes. The ledger itself
+refuses a publication whose release is older than the newest verdict; that is checked in the transaction of the intent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _AUTOMATIC: ReleaseKind = "automatic"
 
 
 class Releases(Store):
-    """What people, or a clean gate, let out."""
+    """Releases by people, or by a gate that passed without findings."""
 
     def record(
         self,
@@ -44,9 +44,9 @@ class Releases(Store):
         break_glass: str = "",
         since: datetime | None = None,
     ) -> tuple[ReleaseRecord, bool]:
-        """Keep a release over ``subject``.
+        """Record a release of ``subject``; returns True with the existing one if it is repeated.
 
-        The same by the same person, while it is the newest and not from before ``since``, changes nothing.
+        A release is repeated if the newest one is the same, by the same person, and not older than ``since``.
         """
         digest = digest_of(subject)
 
@@ -89,7 +89,7 @@ class Releases(Store):
 
 
 def require_release(conn: Connection, run: RunRecord, release: Mapping[str, Any] | None) -> None:
-    """Refuse a publication whose release is not there, or is over an earlier verdict than the newest."""
+    """Refuse a publication whose release does not exist or is not for the newest verdict."""
     named, expected = (release or {}).get("release"), (release or {}).get("verdict")
     if named is not None:
         _require_release_row(conn, run, int(named))
@@ -128,7 +128,7 @@ def _find_newest(conn: Connection, run_id: str) -> ReleaseRecord | None:
 
 
 def _release_identity(release: ReleaseRecord) -> tuple[str, str, str, bool]:
-    """What makes two releases the same; a clean gate that someone started is not that person's decision."""
+    """What makes two releases the same; an automatic release is not the decision of the person who ran the gate."""
     return release.digest, release.person, release.break_glass, release.kind == _AUTOMATIC
 
 

@@ -1,4 +1,4 @@
-"""Runs: recorded once per manifest, moved only as the model allows, every move with its audit entry."""
+"""Runs: recorded once per manifest; state changes only as the model allows, each with its audit entry."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Runs(Store):
         actor: Actor,
         body: Mapping[str, Any] | None = None,
     ) -> tuple[RunRecord, bool]:
-        """Seal a manifest as a run in one transaction; the same manifest again is the same run (``True``)."""
+        """Record a sealed manifest as a run in one transaction; True with the run if it was recorded before."""
         digest = sha256(manifest_bytes)
         content = _parse_manifest(manifest_bytes)
         for name, part in parts.items():
@@ -59,6 +59,7 @@ class Runs(Store):
             tx.conn.execute(manifest_table.insert(), {"digest": digest, "content": manifest_bytes, "at": tx.at})
             planned = {**(body or {}), "product": product, "table": table, "manifest_digest": digest}
             entry = append_entry(tx, actor, "run.planned", run_id, planned, move=(None, RunState.PLANNED.value))
+            # after the entry, which gives the actor a pseudonym
             _require_requester(str(content.get("requested_by", "")), actor)
             row = {
                 "run_id": run_id,
@@ -81,7 +82,7 @@ class Runs(Store):
         return self._write(actor, work)
 
     def get(self, run_id: str) -> RunRecord:
-        """The run of this id, or of the only id that begins like this."""
+        """The run with this id, or with the only id that starts with this text."""
         return self._read(lambda conn: _find_by_prefix(conn, run_id))
 
     def list(self, product: str | None = None, states: Collection[RunState] | None = None) -> tuple[RunRecord, ...]:
@@ -94,7 +95,7 @@ class Runs(Store):
         return self._read(lambda conn: tuple(run_from_row(row) for row in conn.execute(query)))
 
     def manifest_bytes(self, run_id: str, actor: Actor | None = None) -> bytes:
-        """The sealed bytes; raises, and audits, when they no longer have the run's digest."""
+        """The sealed bytes; raises and audits when their hash is not the run's digest."""
         who = actor or Actor("errata", "", "")
 
         def work(conn: Connection) -> bytes | Refusal:
@@ -110,7 +111,7 @@ class Runs(Store):
         return found
 
     def manifest(self, run_id: str, actor: Actor | None = None) -> Manifest:
-        """The sealed plan, from bytes that were hashed again."""
+        """The sealed plan, from verified bytes."""
         sealed = from_plain(Manifest, json.loads(self.manifest_bytes(run_id, actor)))
         if is_as_stored():
             return sealed
@@ -126,7 +127,7 @@ class Runs(Store):
         body: Mapping[str, Any] | None = None,
         expect: Collection[RunState] | None = None,
     ) -> RunRecord:
-        """Change the state, with its audit entry; anything the model does not allow is refused and audited."""
+        """Change the state with an audit entry; what the model does not allow is refused and audited."""
         name = action or f"run.{to.value}"
 
         def work(tx: Tx) -> RunRecord:
@@ -139,7 +140,7 @@ class Runs(Store):
 
 
 def load_verified_manifest(conn: Connection, run: RunRecord) -> bytes:
-    """The manifest's bytes, hashed again."""
+    """The manifest's bytes, verified by hashing them again."""
     query = select(manifest_table.c.content).where(manifest_table.c.digest == run.manifest_digest)
     content = conn.execute(query).scalar()
     found = digest_content(content)
@@ -194,7 +195,7 @@ def _build_chunk_rows(run_id: str, chunks: Sequence[Chunk], seq: int) -> list[di
 
 
 def _find_by_prefix(conn: Connection, text: str) -> RunRecord:
-    # what no run is called is not asked for: not every database takes every text
+    # run ids are printable ASCII, and not every database accepts every other text as a parameter
     may_be = text.isascii() and text.isprintable()
     exact = conn.execute(select(run_table).where(run_table.c.run_id == text)).first() if may_be else None
     if exact is not None:

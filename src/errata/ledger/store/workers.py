@@ -1,8 +1,8 @@
-"""Which process holds an attempt, and whether it is certainly gone.
+"""Identity of worker processes, and whether a process is certainly gone.
 
-A process number alone says little: it is reused, and containers count their own. ``started`` therefore names the boot,
-the process name space and the start time of the process. Only when all of that is this machine's may a process be
-called dead; anything else is left to the lease.
+A pid alone is not enough: pids are reused, and containers count their own. ``started`` therefore contains the boot id,
+the pid namespace and the start time of the process. A process is called dead only when host, boot and namespace are
+this process's own; in all other cases the lease decides.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PROC = Path("/proc")
 
 
 def current_owner(name: str | None = None) -> Owner:
-    """The running process as an owner."""
+    """The current process as an owner."""
     pid = os.getpid()
     return Owner(
         name or f"worker-{pid}", socket.gethostname(), pid, f"{_read_boot_namespace()}/{_read_start_time(pid) or '?'}"
@@ -25,7 +25,7 @@ def current_owner(name: str | None = None) -> Owner:
 
 
 def is_owner_dead(owner: Owner) -> bool:
-    """True only when the process ran here and is gone; False when it lives or nobody can tell from here."""
+    """True only when the process ran here and is gone; False when it is alive or that cannot be determined."""
     place, _, started = owner.started.rpartition("/")
     if owner.host != socket.gethostname() or place != _read_boot_namespace() or started in ("", "?"):
         return False
@@ -42,18 +42,18 @@ def _read_boot_namespace() -> str:
 
 
 def _read_start_time(pid: int) -> str | None:
-    """The start time in clock ticks since boot; empty when only remains are left; None when it cannot be read."""
+    """Start time in clock ticks since boot; empty for a zombie or dead process; None when it cannot be read."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text()
     except OSError:
         return None
-    # The command name may hold spaces and brackets; fields are counted after its last bracket.
+    # The command name may contain spaces and brackets, so fields are counted after the last bracket.
     fields = stat[stat.rindex(")") + 2 :].split()
     return "" if fields[0] in "ZX" else fields[19]
 
 
 def _is_gone(pid: int) -> bool:
-    # Where /proc hides other users' processes, a signal still tells "not yours" from "not there".
+    # Where /proc hides other users' processes, a signal still distinguishes "not yours" from "not there".
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -1,7 +1,7 @@
-"""Where Spark runs, and what a cap on cores means there. Pure.
+"""Spark masters, and what a cap on cores means for each. Pure.
 
-A cap is ``throttle.cores``: the most cores that one Spark application, which is one worker, may hold. What is set
-already is lowered, never raised.
+The cap is ``throttle.cores``: the most cores that one Spark application, that is one worker, may hold. Settings that
+are already present are lowered, never raised.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TOTAL = "spark.cores.max"
 
 
 def classify_master(master: str) -> str:
-    """``local``, ``standalone``, ``yarn`` or ``kubernetes``; anything else is its own name.
+    """Kind of master: ``local``, ``standalone``, ``yarn`` or ``kubernetes``; any other is returned as it is.
 
     >>> [classify_master(m) for m in ("local[4]", "spark://a:7077,b:7077", "yarn", "k8s://https://api:6443")]
     ['local', 'standalone', 'yarn', 'kubernetes']
@@ -29,7 +29,7 @@ def classify_master(master: str) -> str:
 
 
 def cap_master(master: str, cores: int | None, available: int) -> str:
-    """A local master with at most so many threads; others are left alone, their cap is a setting.
+    """A local master with at most ``cores`` threads; other masters are unchanged, because their cap is a setting.
 
     >>> cap_master("local[*]", 2, 8), cap_master("local[2,4]", 6, 8), cap_master("yarn", 2, 8)
     ('local[2]', 'local[2,4]', 'yarn')
@@ -44,10 +44,10 @@ def cap_master(master: str, cores: int | None, available: int) -> str:
 
 
 def build_core_settings(kind: str, cores: int | None, conf: Mapping[str, str]) -> dict[str, str]:
-    """The settings that hold one application to its cap; empty without a cap or on one machine.
+    """Settings that hold one application to its cap; empty without a cap or on a local master.
 
-    On YARN and Kubernetes the cap counts executors of a known size. Both ways of counting them are set, because the
-    cluster's own defaults decide whether allocation is dynamic, and Errata cannot see them.
+    On YARN and Kubernetes the cap counts executors of a known size. Both settings for their number are given, because
+    the cluster's own defaults decide whether allocation is dynamic, and Errata cannot see them.
 
     >>> build_core_settings("standalone", 8, {"spark.cores.max": "4"})
     {'spark.cores.max': '4'}

@@ -1,9 +1,8 @@
-"""Schema eras of an input and the rules its rows must pass. Pure.
+"""Schema eras of an input, and row rules. Pure.
 
-An era says for which partitions, or for which file schemas, it holds, and how its columns become those that the
-transform sees. Planner and engine ask the same two questions here: which era is this (:func:`find_matching_eras`), and
-what does each declared column come from (:func:`resolve_columns`). A column that nothing delivers is a problem, never
-a NULL.
+An era states for which partitions or file schemas it applies, and how its columns map to those that the transform sees.
+Planner and engine use the same two functions: which era applies (:func:`find_matching_eras`), and where each declared
+column comes from (:func:`resolve_columns`). A column without a source is a problem, never a NULL.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ QUARANTINE, SUPPRESS = "quarantine", "suppress"
 
 @dataclass(frozen=True, slots=True)
 class Era:
-    """A span in which a source had one shape. ``first`` and ``last`` are partitions, both included."""
+    """A span in which a source had one schema. ``first`` and ``last`` are partitions, both included."""
 
     name: str
     first: str | None = None
@@ -26,30 +25,30 @@ class Era:
     has: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
     rename: Mapping[str, str] = field(default_factory=dict)  # old → new
-    cast: Mapping[str, str] = field(default_factory=dict)  # column, by its new name → type
-    default: Mapping[str, str | None] = field(default_factory=dict)  # column → literal; None is NULL, said aloud
-    drop: tuple[str, ...] = ()  # columns of the source that count as not there
+    cast: Mapping[str, str] = field(default_factory=dict)  # column (new name) → type
+    default: Mapping[str, str | None] = field(default_factory=dict)  # column → literal; None is an explicit NULL
+    drop: tuple[str, ...] = ()  # source columns to ignore
 
     @property
     def is_ranged(self) -> bool:
-        """Whether partitions decide, at least in part."""
+        """Whether the era is limited by partitions, at least in part."""
         return self.first is not None or self.last is not None
 
     def covers(self, partition: str, columns: Iterable[str]) -> bool:
-        """Whether a partition, or a file of it with these columns, is of this era."""
+        """Whether a partition, or a file of it with these columns, belongs to this era."""
         known = set(columns)
         if self.is_ranged and not (partition[:1].isdigit() and self._includes(partition)):
             return False
         return known.issuperset(self.has) and known.isdisjoint(self.lacks)
 
     def _includes(self, partition: str) -> bool:
-        # canonical texts of one grain sort as time does
+        # canonical texts of one grain sort in time order
         return (self.first is None or self.first <= partition) and (self.last is None or partition <= self.last)
 
 
 @dataclass(frozen=True, slots=True)
 class RowRule:
-    """Rows for which the condition is true are taken out; NULL is not true. ``sql`` is its normal form."""
+    """Rows that match the condition are removed; NULL does not match. ``sql`` is the condition's normal form."""
 
     name: str
     expression: str
@@ -59,7 +58,7 @@ class RowRule:
 
 @dataclass(frozen=True, slots=True)
 class RowLimits:
-    """How many rows of an input, per partition and in the run, may be in quarantine: ``0.1%`` or a number."""
+    """Limits on quarantined rows of an input, per partition and per run: ``0.1%`` or a number."""
 
     name: str  # the input
     warn: str | None = None
@@ -68,7 +67,7 @@ class RowLimits:
 
 @dataclass(frozen=True, slots=True)
 class ColumnSource:
-    """Where one declared column comes from: a column of the source, as it is or cast, or a default."""
+    """Source of one declared column: a source column, as it is or cast, or a default."""
 
     column: str
     kind: str  # the declared type
@@ -79,17 +78,17 @@ class ColumnSource:
 
     @property
     def needs_cast(self) -> bool:
-        """Whether values may fail to become the declared type."""
+        """Whether values may fail to convert to the declared type."""
         return self.source is not None and self.found is not None and not is_assignable(self.found, self.kind)
 
 
 def eras_or_default(eras: Sequence[Era]) -> tuple[Era, ...]:
-    """The eras, or the one that a source without any is in."""
+    """The eras, or the default era of a source that declares none."""
     return tuple(eras) or (Era("only"),)
 
 
 def find_matching_eras(eras: Sequence[Era], partition: str, columns: Iterable[str]) -> tuple[Era, ...]:
-    """Every era that covers a file of this partition with these columns; exactly one is what is expected."""
+    """Every era that covers a file of this partition with these columns; exactly one is expected."""
     known = tuple(columns)
     return tuple(era for era in eras_or_default(eras) if era.covers(partition, known))
 
@@ -97,7 +96,7 @@ def find_matching_eras(eras: Sequence[Era], partition: str, columns: Iterable[st
 def resolve_columns(
     era: Era, columns: Mapping[str, str], schema: Mapping[str, str], from_path: str | None = None
 ) -> tuple[ColumnSource, ...]:
-    """What each declared column is made of in this era; ``from_path`` is a column that a file need not have."""
+    """Source of each declared column in this era; ``from_path`` is a column that files need not contain."""
     present = {name: kind for name, kind in schema.items() if name not in era.drop and name not in era.rename}
     return tuple(
         _resolve_column(era, column, kind, present, schema)

@@ -1,4 +1,4 @@
-"""The list of erased subjects: keyed hashes of their ids, so that whoever reads it learns nobody's. Pure."""
+"""The erasure list: keyed hashes of data subjects' ids, so that reading the list reveals no id. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 SUBJECT = "subject"
-"""The list's column of hashes."""
+"""Column of hashes in the list."""
 KEY_CHECK = "errata.key-check"
-"""The list's property that only the key it was made with leads to: another key would find nobody, in silence."""
+"""Table property that identifies the key of the list: with another key, lookups would silently find no one."""
 SUBJECT_TYPES = ("string", "int", "long")
-"""Column types whose values have one text."""
+"""Column types whose values have exactly one text form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,13 @@ class ErasureSettings:
 
     table: str  # catalog.namespace.table
     key: str = field(repr=False)
-    """A path from the project, or the private key itself; ``${NAME}`` while that variable is not set."""
+    """A path relative to the project, or the private key itself; ``${NAME}`` while that variable is not set."""
 
 
 def build_hasher(key: bytes) -> Callable[[str], str]:
-    """Gives what stands for a subject on the list; without the key nobody can try names against it.
+    """Function that hashes a subject for the list; without the key, ids cannot be guessed and checked against it.
 
-    A closure, because Spark carries those to its workers whole: they need not have Errata.
+    Returns a closure, because Spark ships closures to its workers whole: Errata need not be installed there.
     """
 
     def hashed(subject: str) -> str:
@@ -37,5 +37,5 @@ def build_hasher(key: bytes) -> Callable[[str], str]:
 
 
 def compute_key_check(key: bytes) -> str:
-    """What says that a list was made with this key; the hash of no subject."""
+    """Value that identifies the key of a list; never equal to the hash of a subject."""
     return hmac.new(key, b"check", hashlib.sha256).hexdigest()

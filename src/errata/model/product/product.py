@@ -33,14 +33,14 @@ class Target:
     column: str
     grain: Grain
     key: tuple[str, ...] = ()
-    zone: str = "UTC"  # of the grain; transforms of timestamps count in UTC
-    add_columns: Mapping[str, str] = field(default_factory=dict)  # name → Iceberg type; visible with a publication
-    subjects: tuple[str, ...] = ()  # columns with ids of those whom rows are about
+    zone: str = "UTC"  # zone of the grain; transforms of timestamps count in UTC
+    add_columns: Mapping[str, str] = field(default_factory=dict)  # name → Iceberg type; added by a publication
+    subjects: tuple[str, ...] = ()  # columns that identify data subjects
 
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """Which function computes the product."""
+    """The function that computes the product."""
 
     call: str  # module:function
     version: str
@@ -49,7 +49,7 @@ class Transform:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What a transform reads: an Iceberg table or files; ``partition`` None means read whole (reference data)."""
+    """A source of the transform: an Iceberg table or files; ``partition`` None means read whole (reference data)."""
 
     name: str
     table: str | None = None
@@ -58,21 +58,21 @@ class Input:
     lookback: str = "0d"
     lookahead: str = "0d"
     reference: str | None = None  # as_recorded | corrected_truth | current | as_decided
-    own: bool = False  # the product's own earlier partitions: those this run staged, before them those of its base
-    columns: Mapping[str, str] = field(default_factory=dict)  # what the transform sees; empty: as it is
+    own: bool = False  # the product's own earlier partitions: those staged by this run, before them those of its base
+    columns: Mapping[str, str] = field(default_factory=dict)  # columns that the transform sees; empty: unchanged
     eras: tuple[Era, ...] = ()
     rows: tuple[RowRule, ...] = ()
     version: str | None = None  # a tag of the table; None: its newest snapshot
 
     @property
     def needs_schema(self) -> bool:
-        """Whether a plan must know what the source's files look like inside."""
+        """Whether planning must read the schemas of the source's files."""
         return bool(self.columns or self.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Protect:
-    """Partitions that need a named override to be touched."""
+    """Partitions that can only be touched with a named override."""
 
     recent: str = "0d"
     locked: tuple[str, ...] = ()  # partitions or inclusive spans
@@ -80,44 +80,44 @@ class Protect:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """How rows of a transform meet those that are there, by the target's key."""
+    """How the transform's rows are merged with existing rows, by the target's key."""
 
-    version: str | None = None  # a column; a row with an older one changes nothing
-    delete: str | None = None  # a condition on the transform's rows: those take their key out
-    sql: str = ""  # its normal form
-    markers: tuple[str, ...] = ()  # columns that the condition speaks about
+    version: str | None = None  # a column; rows with an older version are ignored
+    delete: str | None = None  # a condition on the transform's rows; a match deletes the key
+    sql: str = ""  # normal form of the delete condition
+    markers: tuple[str, ...] = ()  # columns that the delete condition uses
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
     """Partitions become visible a few at a time, with a hold between two publications of the run."""
 
-    size: int  # partitions in one publication, at most
-    hold: str  # how long at least, such as 30min
-    order: str | None = None  # newest | oldest; None: as the run computes them
+    size: int  # most partitions in one publication
+    hold: str  # minimum wait, such as 30min
+    order: str | None = None  # newest | oldest; None: order of computation
 
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """How long cooperating live jobs are held off, in seconds."""
+    """How long cooperating live jobs are kept out, in seconds."""
 
-    idle: int = 3600  # since a command last worked on the run
-    at_most: int = 28_800  # since the first of them
+    idle: int = 3600  # since the last command that worked on the run
+    at_most: int = 28_800  # since the first command that worked on the run
 
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """How a correction reaches readers, and what becomes of live writes meanwhile."""
+    """How a correction reaches readers, and how live writes are handled meanwhile."""
 
     mode: str = "replace_partitions"
     merge: Merge | None = None  # mode merge
-    view: str | None = None  # mode version: what is accepted of each partition; mode swap_view: what readers read
-    versions: str | None = None  # modes version and swap_view: the table in which outputs stand side by side
-    corrections: str | None = None  # the table of old and new values by key; alone in mode corrections
-    creates: tuple[str, ...] = ()  # statements that make the tables which were not there when the run was planned
+    view: str | None = None  # mode version: current version of each partition; mode swap_view: what readers query
+    versions: str | None = None  # modes version and swap_view: the table that stores outputs side by side
+    corrections: str | None = None  # the table of old and new values by key; the only output in mode corrections
+    creates: tuple[str, ...] = ()  # statements that create the tables missing at planning
     groups: Groups | None = None  # None: the whole scope at once
-    on_live_write: str = "conflict"  # | freeze | live_wins: what a live write into the scope means
-    freeze: Freeze | None = None  # on_live_write freeze
+    on_live_write: str = "conflict"  # | freeze | live_wins: effect of a live write in scope
+    freeze: Freeze | None = None  # only with on_live_write freeze
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +140,12 @@ class Product:
     protect: Protect = field(default_factory=Protect)
     lineage_columns: tuple[str, ...] = ()
     consumers: tuple[str, ...] = ()
-    prove_determinism: int = 0  # sample chunks that are computed twice before a run may start
-    tolerance: Mapping[str, str] = field(default_factory=dict)  # diff: column → "0.01" or "0.5%" that is no change
+    prove_determinism: int = 0  # number of sample chunks to compute twice before a run may start
+    tolerance: Mapping[str, str] = field(default_factory=dict)  # diff: column → "0.01" or "0.5%", no change
     classified: tuple[str, ...] = ()  # columns whose values are masked wherever rows are shown
-    throttle: Throttle | None = None  # instead of the project's
-    health: tuple[Signal, ...] = ()  # besides the project's
-    approval: ApprovalRules = field(
-        default_factory=ApprovalRules
-    )  # the project's, with what the product says otherwise
-    manual: bool = True  # a person releases each candidate; False: one that is clean publishes by itself
+    throttle: Throttle | None = None  # replaces the project's, with which it is already merged
+    health: tuple[Signal, ...] = ()  # in addition to the project's
+    approval: ApprovalRules = field(default_factory=ApprovalRules)  # the project's rules, with the product's changes
+    manual: bool = True  # a person releases each candidate; False: a clean candidate is published automatically
     path: str = ""  # the file, relative to the project
-    lines: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)  # where rules stand in it
+    lines: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)  # line of each rule in the file

@@ -1,4 +1,4 @@
-"""Checks as written → checks as judged: which keys a metric takes, exactly one threshold, a name. Pure."""
+"""Build checks from a product file: which keys a metric takes, exactly one threshold, a name. Pure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _AGES = ("minutes", "hours", "days")
 def build_checks(
     files: Sequence[CheckFile], inputs: Mapping[str, InputFile], grain: Grain, report: ProblemReport
 ) -> tuple[Check, ...]:
-    """The checks that could be read; what is wrong with the others is in the report."""
+    """The valid checks; problems of the others go to the report."""
     found = []
     for n, file in enumerate(files):
         check = _build_check(n, file, report)
@@ -156,7 +156,7 @@ def _check_references(n: int, check: Check, inputs: Mapping[str, InputFile], rep
 def _build_threshold(n: int, file: CheckFile, given: dict[str, object], report: ProblemReport) -> Threshold | None:
     found = [key for key in THRESHOLDS if key in given]
     if not found and file.metric in _DBT:
-        return Threshold("mustBe", "0")  # as dbt's tests do
+        return Threshold("mustBe", "0")  # the default of dbt's tests
     if len(found) != 1:
         said = ", ".join(found) if found else "none"
         report.at(("checks", n), f"expected exactly one threshold ({', '.join(THRESHOLDS)}); found {said}", found=False)

@@ -1,6 +1,7 @@
-"""Eras and row rules as written → as planned: what one key says must agree with what the others say. Pure.
+"""Build eras and row rules from a product file, and check that their keys agree with each other. Pure.
 
-Whether the eras cover what a run reads is proven at plan time, from real schemas; here is what no source could mend.
+Whether the eras cover what a run reads is checked at plan time against real schemas; here are the errors that no source
+could fix.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from errata.project.problems import Path, ProblemReport
 from errata.project.yaml.problem_texts import find_nearest
 
 _TAKEN = ("cast ", "text ")
-"""How the reasons of values that could not be taken over begin."""
+"""Prefixes reserved for the reasons of values that failed to convert."""
 _OWN_PREFIX = "__errata"
 
 
 def build_eras(file: InputFile, grain: Grain, place: Path, report: ProblemReport) -> tuple[Era, ...]:
-    """The eras of an input, named and in the order of the file."""
+    """The eras of an input, named and in file order."""
     for name in file.columns:
         if name.startswith(_OWN_PREFIX):
             report.at((*place, "columns", name), f"names that begin with {_OWN_PREFIX} are taken", found=False)
@@ -80,7 +81,7 @@ def _parse_bound(text: str | None, grain: Grain, file: InputFile, place: Path, r
 
 
 def _check_columns(given: EraFile, file: InputFile, place: Path, report: ProblemReport) -> None:
-    """Only declared columns are made, each in one way; the partition column is what it is."""
+    """Check that an era makes only declared columns, each once, and leaves the partition column as it is."""
     made: Mapping[str, Mapping[str, object]] = {
         "rename": {new: old for old, new in given.rename.items()},
         "cast": given.cast,
@@ -101,7 +102,7 @@ def _check_columns(given: EraFile, file: InputFile, place: Path, report: Problem
 
 
 def _check_values(given: EraFile, file: InputFile, place: Path, report: ProblemReport) -> None:
-    """Casts end in the declared type, defaults are of it, and what is dropped is not used."""
+    """Check that casts end in the declared type, defaults have it, and dropped columns are not used."""
     for column, kind in given.cast.items():
         if not is_assignable(kind, file.columns.get(column, kind)):
             report.at((*place, "cast", column), f"expected {file.columns[column]}, the type in columns")
@@ -117,7 +118,7 @@ def _check_values(given: EraFile, file: InputFile, place: Path, report: ProblemR
 
 
 def _is_overlapping(one: Era, other: Era) -> bool:
-    """Whether two eras that look at no column share a partition; with columns, only real files can tell."""
+    """Whether two eras without column conditions share a partition; with conditions, only real files can tell."""
     if one.has or one.lacks or other.has or other.lacks:
         return False
     starts, ends = (one.first or "", other.first or ""), (one.last or "~", other.last or "~")
@@ -125,7 +126,7 @@ def _is_overlapping(one: Era, other: Era) -> bool:
 
 
 def build_row_rules(file: InputFile, place: Path, report: ProblemReport) -> tuple[RowRule, ...]:
-    """The row rules of an input, in the order in which they are tried."""
+    """The row rules of an input, in the order they are tried."""
     seen: set[str] = set()
     for n, rule in enumerate(file.rows):
         if rule.name in seen:
@@ -137,7 +138,7 @@ def build_row_rules(file: InputFile, place: Path, report: ProblemReport) -> tupl
 
 
 def build_row_limits(inputs: Mapping[str, InputFile], report: ProblemReport) -> tuple[RowLimits, ...]:
-    """How many rows may be in quarantine, by input."""
+    """Limits on quarantined rows, by input."""
     return tuple(_build_limits(name, given.quarantine, report) for name, given in inputs.items() if given.quarantine)
 
 

@@ -1,7 +1,7 @@
-"""Rules whose results would be values of classified columns: groups, newest moments, smallest and largest. Pure.
+"""Refuse rules whose results would expose values of classified columns: groups, freshness, minimum and maximum. Pure.
 
-What is measured is stored and shown to whoever reads a verdict, so it cannot be masked afterwards. Counts and sums of
-classified columns are no values of rows and stay possible.
+Measurements are stored and shown to everyone who reads a verdict, so they cannot be masked afterwards. Counts and sums
+of classified columns are not values of a row and stay allowed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ Path = tuple[str | int, ...]
 _TEXTS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _NAMES = re.compile(r"[^\W\d]\w*|(?<=`)[^`]+(?=`)")
 _PICKS = re.compile(r"\b(min|max|median|percentile|bit_and|bit_or|bit_xor)\s*\(", re.IGNORECASE)
-"""Aggregates that answer with a value of a row; the bits of one row are that row's."""
+"""Aggregates that return a value of a row; bit aggregates over one row return that row's bits."""
 _EVERYTHING = re.compile(r"[(,]\s*\*")
 
 
 def refuse_exposing_rules(product: Product, report: ProblemReport) -> None:
-    """A problem for every rule that would show values of a classified column."""
+    """Report every rule that would show values of a classified column."""
     hidden = {name.casefold(): name for name in product.classified}
     if not hidden:
         return
@@ -70,7 +70,7 @@ def _iterate_aggregates(product: Product) -> Iterator[tuple[Path, str]]:
 
 
 def _find_classified(text: str, hidden: dict[str, str]) -> str | None:
-    """The first classified column that a piece of SQL speaks about."""
+    """The first classified column that a piece of SQL refers to."""
     plain = _TEXTS.sub("''", text)
     if _EVERYTHING.search(plain):
         return next(iter(hidden.values()))
@@ -78,7 +78,7 @@ def _find_classified(text: str, hidden: dict[str, str]) -> str | None:
 
 
 def _read_argument(text: str, start: int) -> str:
-    """What stands between the parenthesis before ``start`` and its end."""
+    """The argument text from ``start``, just after an opening parenthesis, to its closing parenthesis."""
     depth = 1
     for at in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[at], 0)

@@ -1,7 +1,7 @@
-"""Who may act, what an approval takes and who is alarmed, as written → as the rest of Errata takes it. Pure.
+"""Build people, approval rules and the alarm from project files. Pure.
 
-Two spellings of one name would be two people to a rule that counts them, so names and aliases are unique whatever
-their letter case. A product's ``approval`` replaces key by key what the project says.
+Two spellings of one name would count as two people, so names and aliases are unique regardless of letter case. A
+product's ``approval`` overrides the project's key by key.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OF_SERVICES = (Role.OPERATOR, Role.PUBLISHER)
 
 
 def build_people(file: ProjectFile, report: ProblemReport) -> dict[str, Person]:
-    """People by name; none in single-user mode."""
+    """People by name; empty in single-user mode."""
     if file.people == "single-user":
         return {}
     taken: dict[str, str] = {}
@@ -41,14 +41,14 @@ def build_people(file: ProjectFile, report: ProblemReport) -> dict[str, Person]:
 
 
 def build_approval(file: ApprovalFile, report: ProblemReport, base: ApprovalRules | None = None) -> ApprovalRules:
-    """The rules, with ``base`` where the file says nothing."""
+    """The rules, with values from ``base`` for keys that the file leaves out."""
     if file.valid is not None and not to_days(file.valid):
         report.at(("approval", "valid"), "expected longer than nothing, such as 30d")
     return replace(base or ApprovalRules(), **file.model_dump(exclude_none=True))
 
 
 def refuse_unreachable_quorum(quorum: int, people: Mapping[str, Person], report: ProblemReport) -> None:
-    """A quorum that cannot be reached would let every plan wait for ever."""
+    """Report a quorum that cannot be reached: every plan would wait for ever."""
     able = sorted(person.name for person in people.values() if Role.APPROVER in person.roles)
     if not people and quorum > 1:
         report.at(("approval", "quorum"), "expected 1, because one person may do everything in a single-user project")
@@ -57,7 +57,7 @@ def refuse_unreachable_quorum(quorum: int, people: Mapping[str, Person], report:
 
 
 def build_alarm(file: ProjectFile) -> Alarm | None:
-    """What is run when someone breaks the glass."""
+    """Command that runs on break-glass."""
     return Alarm(tuple(file.alarm.command), file.alarm.timeout) if file.alarm else None
 
 

@@ -1,4 +1,4 @@
-"""Files as read → the values Errata works with, judging what takes more than one key to judge. Pure."""
+"""Build the project and its products from the parsed files, with the checks that involve several keys. Pure."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _build_catalog(name: str, file: CatalogFile, root: Path, s3: S3 | None, repo
 
 
 def build_product(file: ProductFile, root: Path, project: Project | None, report: ProblemReport) -> Product:
-    """One product; ``project`` None means that it is not known because errata.yaml is in error."""
+    """One product; ``project`` is None if errata.yaml has errors."""
     grain = Grain(file.target.partition.grain)
     catalogs = None if project is None else tuple(project.catalogs)
     _check_table(file.target.table, ("target", "table"), catalogs, report)
@@ -155,7 +155,7 @@ def build_product(file: ProductFile, root: Path, project: Project | None, report
         path=report.file,
         lines=report.lines(("checks", "reconcile", "compare", "control", "publish")),
     )
-    if len(checks) == len(file.checks):  # else positions have moved, and the reason has been said
+    if len(checks) == len(file.checks):  # otherwise positions have shifted, and the reason is reported already
         _check_unique_names(product, report)
         refuse_exposing_rules(product, report)
     return product
@@ -231,7 +231,7 @@ def _build_input(
 
 
 def _build_own_input(name: str, file: InputFile, product: ProductFile, report: ProblemReport) -> Input:
-    """The product's own earlier partitions: the target itself, cut as the target is cut."""
+    """The product's own earlier partitions as an input: the target itself, partitioned like the target."""
     path = ("inputs", name)
     for key in ("table", "files", "partition", "reference", "version", "columns", "eras", "rows", "quarantine"):
         if getattr(file, key):
@@ -293,7 +293,7 @@ def _check_locked(file: ProductFile, grain: Grain, report: ProblemReport) -> Non
 
 
 def _check_diff_columns(file: ProductFile, report: ProblemReport) -> None:
-    """What a diff pairs rows by has no tolerance, and a partition's name cannot be masked."""
+    """Refuse a tolerance on columns that pair rows in a diff, and masking of the partition column."""
     partition = file.target.partition.column
     for column in file.diff.tolerance:
         if column in (partition, *file.target.key):
@@ -326,7 +326,7 @@ def _build_lineage(wanted: bool | list[str], report: ProblemReport) -> tuple[str
 
 
 def _check_unique_names(product: Product, report: ProblemReport) -> None:
-    """`--accept NAME=WHY` and every verdict name a rule, so no two rules share a name."""
+    """Refuse a name used by two rules: `--accept NAME=WHY` and every verdict identify a rule by its name."""
     seen: set[str] = set()
     sections = {
         "checks": [check.name for check in product.checks],

@@ -1,4 +1,4 @@
-"""The ``publish`` section of a product file: which keys a mode takes and which it needs. Pure."""
+"""Build the ``publish`` section of a product file: which keys a mode takes and which it needs. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from errata.project.problems import ProblemReport
 from errata.text.numbers import format_duration
 
 _OF_MODE = {"merge": ("merge",), "versions": ("version",), "view": ("version", "swap_view")}
-"""Keys that say something in some modes only."""
+"""Keys that apply only in some modes."""
 _REBASED = ("replace_partitions", "merge")
-"""Modes in which a partition may be computed again on what live made of it."""
+"""Modes in which a partition can be recomputed on top of a live write."""
 _NEEDS = {"version": "versions", "swap_view": "view", "corrections": "corrections"}
 
 
@@ -46,7 +46,7 @@ def build_publish(file: ProductFile, catalogs: Sequence[str] | None, report: Pro
 
 
 def _check_live_wins(file: ProductFile, report: ProblemReport) -> None:
-    """Partitions are computed again one by one: their rows must be the target's, and none may rest on another."""
+    """Check that ``live_wins`` can recompute partitions one by one: rows are the target's, none depends on another."""
     if file.publish.on_live_write != "live_wins":
         return
     where = ("publish", "on_live_write")

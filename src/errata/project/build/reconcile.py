@@ -1,4 +1,4 @@
-"""Balances and control periods as written → as judged: groups, filters, what is comparable at which grain. Pure."""
+"""Build reconciliations and control periods: groups, filters, and which partitions are comparable. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from errata.project.yaml.problem_texts import find_nearest
 REACH = 4
 WARN, BLOCK = "3.5", "8"
 _UNIT = {Grain.HOUR: "weeks", Grain.DAY: "weeks", Grain.MONTH: "years"}
-"""What comparable partitions are counted in, for the grains that have any."""
+"""Unit in which comparable partitions are counted, for the grains that have any."""
 
 
 def build_reconciliations(file: ProductFile, report: ProblemReport) -> tuple[Reconciliation, ...]:

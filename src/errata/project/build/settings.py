@@ -1,4 +1,4 @@
-"""Where things are: relative places become absolute, other schemes are left alone. Pure."""
+"""Make locations absolute and build the evidence settings; locations with another scheme are left alone. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _SQLITE = re.compile(r"(sqlite(?:\+[a-z0-9_]+)?:///|jdbc:sqlite:)([^?]*)(.*)", r
 
 
 def has_scheme(place: str) -> bool:
-    """Whether a place names its file system, as ``s3://bucket`` and ``file:/tmp`` do."""
+    """Whether a location names its file system, as ``s3://bucket`` and ``file:/tmp`` do."""
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", place) is not None
 
 
 def to_absolute(root: Path, place: str) -> str:
-    """A path relative to the project as an absolute one.
+    """Make a path relative to the project absolute.
 
     >>> to_absolute(Path("/p"), ".errata/warehouse"), to_absolute(Path("/p"), "s3://lake/wh")
     ('/p/.errata/warehouse', 's3://lake/wh')
@@ -29,7 +29,7 @@ def to_absolute(root: Path, place: str) -> str:
 
 
 def to_absolute_url(root: Path, url: str) -> str:
-    """A database URL whose SQLite file is absolute; other databases are left alone.
+    """Make the SQLite file of a database URL absolute; other databases are left alone.
 
     >>> to_absolute_url(Path("/p"), "sqlite:///.errata/ledger.db")
     'sqlite:////p/.errata/ledger.db'
@@ -41,7 +41,7 @@ def to_absolute_url(root: Path, url: str) -> str:
 
 
 def build_evidence(file: EvidenceFile, root: Path, report: ProblemReport) -> EvidenceSettings:
-    """Where proof goes and who signs it."""
+    """Where evidence is stored, and the keys that sign it."""
     if file.heads is not None and file.key is None:
         report.at_key(("evidence", "heads"), 'missing key "key" in evidence, which signs the heads')
     if file.heads is not None and has_scheme(file.heads):

@@ -1,7 +1,7 @@
-"""How fast runs may go and what they watch, as written → as the runtime takes it. Pure, but for the time-zone database.
+"""Build the throttle and health signals from project files. Pure, except that it reads the time-zone database.
 
-A product's ``throttle`` replaces key by key what the project says: a product that wants fewer chunks must not lose the
-project's hours by saying so. Health signals add up.
+A product's ``throttle`` overrides the project's key by key: a product that wants fewer chunks must not lose the
+project's hours. Health signals are added to the project's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BELONGS = {"on": "sql", "field": "http"}
 
 
 def build_throttle(file: ThrottleFile, report: ProblemReport, base: Throttle | None = None) -> Throttle:
-    """The limits, with ``base`` where the file says nothing."""
+    """The limits, with values from ``base`` for keys that the file leaves out."""
     if file.zone is not None:
         _check_zone(file.zone, report)
         if file.hours is None and not (base and base.hours):
@@ -40,7 +40,7 @@ def build_throttle(file: ThrottleFile, report: ProblemReport, base: Throttle | N
 
 
 def build_signals(files: Sequence[SignalFile], report: ProblemReport, taken: Sequence[str] = ()) -> tuple[Signal, ...]:
-    """The signals; ``taken`` are the names that the project has given away."""
+    """The signals; ``taken`` are names already used by the project."""
     seen = set(taken)
     for n, file in enumerate(files):
         if file.name in seen:
@@ -116,7 +116,7 @@ def _check_address(address: str, path: Path, report: ProblemReport) -> None:
 
 
 def _check_query(query: str, path: Path, report: ProblemReport) -> None:
-    # imported here because the parser takes a quarter of a second to load, and most projects watch nothing by SQL
+    # imported here because the parser takes a quarter of a second to load, and few projects have SQL signals
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError

@@ -1,1 +1,1 @@
-"""Read YAML with line numbers, and say clearly what is wrong with it."""
+"""Read YAML with line numbers and report errors clearly."""

@@ -1,7 +1,7 @@
-"""``${NAME}`` → the value of an environment variable. Pure: the environment is an argument.
+"""Replace ``${NAME}`` with the value of an environment variable. Pure: the environment is an argument.
 
-Product files are copied into run manifests, which are kept and shown; there only the places of data (``table``,
-``files``) may take a value from the environment. ``$${NAME}`` is the text ``${NAME}`` itself.
+Product files are copied into run manifests, which are stored and shown, so only the locations of data (``table``,
+``files``) may use the environment there. ``$${NAME}`` is the literal text ``${NAME}``.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Allowed = Callable[[Path], bool]
 
 
 def is_allowed_anywhere(path: Path) -> bool:
-    """The rule of ``errata.yaml``."""
+    """Rule for ``errata.yaml``: variables are allowed everywhere."""
     return bool(path)
 
 
 def is_data_location(path: Path) -> bool:
-    """The rule of product files."""
+    """Rule for product files: variables are allowed only in locations of data."""
     match path:
         case ("target", "table") | ("inputs", _, "table" | "files"):
             return True
@@ -33,14 +33,14 @@ def is_data_location(path: Path) -> bool:
 
 
 def is_resolved_later(path: Path) -> bool:
-    """Keys are read by the command that needs one; for all others the variable need not be set."""
+    """Whether the value is a key, read only by the command that needs it; other commands run without the variable."""
     return path in (("evidence", "key"), ("evidence", "subject_key"), ("erasure", "key"))
 
 
 def resolve_variables(
     root: Node, environ: Mapping[str, str], allowed: Allowed, report: ProblemReport
 ) -> dict[str, str]:
-    """Put the variables' values into the tree; returns those that were used, by name."""
+    """Substitute variables in the tree; returns those that were used, by name."""
     used: dict[str, str] = {}
     _resolve_node(root, (), environ, allowed, report, used)
     return used

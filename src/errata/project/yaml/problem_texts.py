@@ -1,4 +1,4 @@
-"""What a model refuses, in Errata's words, at the line where it is written. Pure."""
+"""Turn model validation errors into Errata's messages, at the line of the error. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DBT = {
     "warn_if": "dbt's warn_if is a threshold such as mustBeLessThan, with severity: warn",
     "where": "a filter is part of the condition: write an expression",
 }
-"""What a check in a dbt project says, and how it is said here."""
+"""Keys of dbt checks, and how to write them here."""
 
 _SHAPES = {
     "model_type": "expected a mapping",
@@ -44,7 +44,7 @@ _BRANCHES = ("<many>", "<one>", "<list>", "<mapping>")
 
 
 def read_model(kind: type[M], root: Node, report: ProblemReport) -> M | None:
-    """The file as a model, or None with everything that is wrong in the report."""
+    """The file as a model, or None with all problems in the report."""
     try:
         return kind.model_validate(to_model_data(root))
     except ValidationError as refusals:
@@ -97,7 +97,7 @@ def _report_length(path: Path, context: Mapping[str, Any], report: ProblemReport
 
 
 def find_nearest(word: str, choices: Iterable[str]) -> str | None:
-    """The choice a reader most likely meant, whatever its case, or None."""
+    """The choice most likely meant, regardless of case, or None."""
     folded = {choice.lower(): choice for choice in choices}
     close = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
     return folded[close[0]] if close else None
@@ -109,7 +109,7 @@ def _json_schema(kind: type[BaseModel]) -> dict[str, Any]:
 
 
 def _list_keys(schema: Mapping[str, Any], path: Path) -> set[str]:
-    """The keys a file may have at a place, looked up in the JSON schema."""
+    """Keys that a file may have at a position, looked up in the JSON schema."""
     branches = [schema]
     for step in path:
         branches = [

@@ -1,7 +1,7 @@
-"""The kinds of value that project files hold, each with its grammar and its JSON schema. Pure.
+"""Types of values in project files, each with its grammar and JSON schema. Pure.
 
-Every refusal says what was expected and nothing else; what was found is added from the file, so that a value from
-the environment cannot get into a message.
+Every error states only what was expected; what was found is added from the file, so that a value from the environment
+cannot get into a message.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 DECIMAL = r"-?[0-9]{1,30}(\.[0-9]{1,18})?"
 AMOUNT = r"[0-9]{1,30}(\.[0-9]{1,18})?%?"
 MAX_NAME = 400
-"""Characters of a name or a number; ``catalog.namespace.table`` is three names."""
+"""Most characters of a name or a number; ``catalog.namespace.table`` is three names."""
 MAX_QUERY = 10_000
 MAX_EXPRESSION = 2_000
 MAX_SAFE_INTEGER = 2**53 - 1
@@ -45,13 +45,13 @@ class PlainScalar:
 
 
 class EnvText(str):
-    """Text that a variable was put into: it may serve as text and as a number."""
+    """Text with a substituted variable; accepted both as text and as a number."""
 
     __slots__ = ()
 
 
 def to_model_data(node: Node) -> Any:
-    """A tree as pydantic takes it: dicts, lists, text, None and :class:`PlainScalar`."""
+    """A tree as input for pydantic: dicts, lists, text, None and :class:`PlainScalar`."""
     if isinstance(node, ScalarNode):
         if node.kind == "null":
             return None
@@ -64,7 +64,7 @@ def to_model_data(node: Node) -> Any:
 
 
 def expected(what: str) -> PydanticCustomError:
-    """The refusal of a value: ``expected …``."""
+    """The validation error ``expected …``."""
     return PydanticCustomError("errata", "{what}", {"what": f"expected {what}"})
 
 
@@ -106,12 +106,12 @@ def _parse_line(value: Any, most: int = 200) -> str:
 
 
 def _parse_credential(value: Any) -> str:
-    # session tokens of AWS and addresses with certificates in them are long
+    # AWS session tokens and URLs with certificates are long
     return _parse_line(value, 8_000)
 
 
 def _parse_setting(value: Any) -> str:
-    """A value of a setting: one line, or nothing."""
+    """Parse the value of a setting: one line, may be empty."""
     text = _require_scalar(value, "a single value")
     if not text.isprintable() or len(text) > 8_000:
         raise expected("one line of text, at most 8,000 characters")
@@ -119,12 +119,12 @@ def _parse_setting(value: Any) -> str:
 
 
 def _parse_title(value: Any) -> str:
-    # `--accept NAME=WHY` takes names apart at the equals sign; `empty` is the name of the built-in check
+    # `--accept NAME=WHY` splits at the equals sign; `empty` is the name of the built-in check
     what = 'a name: one line of text without "=", other than "empty"'
     text = _parse_line(value)
     if "=" in text or text == "empty":
         raise expected(what)
-    # whoever types the name again must mean the same one
+    # composed form, so that a name typed again is equal
     return unicodedata.normalize("NFC", text)
 
 
@@ -137,7 +137,7 @@ def _parse_input_name(value: Any) -> str:
 
 
 def _parse_key_text(value: Any) -> str:
-    """The path of a key file, or a key as text, whose line ends only the environment can bring."""
+    """Parse the path of a key file, or a key as text; only a key from the environment may have line breaks."""
     text = _require_text(value, "the file of a key")
     if not text.strip() or len(text) > 8_000 or not (text.isprintable() or isinstance(value, EnvText)):
         raise expected("the file of a key")
@@ -223,7 +223,7 @@ def _to_number(value: PlainScalar) -> bool | int | float:
     number = float("inf") if "n" in value.text.lower() else float(value.text)
     if not isfinite(number):
         raise expected("finite numbers")
-    # canonical JSON writes 1.0 as 1, so a run would be given another type than a trial
+    # canonical JSON writes 1.0 as 1, so a run would get a different type than a trial
     return _require_safe_integer(int(number)) if number.is_integer() else number
 
 
@@ -242,7 +242,7 @@ def _require_safe_integer(number: int) -> int:
 
 
 def _parse_source_type(value: Any) -> str:
-    """A type that an input may have, nested ones included."""
+    """Parse the type of an input column, nested types included."""
     what = f"one of {', '.join(SCALARS)}, decimal(p,s), array<…>, map<…,…> or struct<name:…>"
     found = normalize_type(_require_text(value, what))
     if found is None:
@@ -251,7 +251,7 @@ def _parse_source_type(value: Any) -> str:
 
 
 def _parse_column_type(value: Any) -> str:
-    """An Iceberg type in Iceberg's own spelling."""
+    """Parse an Iceberg type in Iceberg's own spelling."""
     what = f"one of {', '.join(_PLAIN_TYPES.split('|'))} or decimal(p,s)"
     found = re.fullmatch(_TYPE, _require_text(value, what), re.ASCII)
     if not found:
@@ -332,7 +332,7 @@ PersonName = Annotated[
 ProductName = Annotated[
     str, BeforeValidator(_build_matcher(_PRODUCT, "a name such as fin.daily_revenue")), _build_pattern_schema(_PRODUCT)
 ]
-# no pattern in the schema, because ${NAME} may stand here; it is put in before the grammar is checked
+# no pattern in the schema, because ${NAME} is allowed here and substituted before the grammar is checked
 TableName = Annotated[
     str, BeforeValidator(_build_matcher(_TABLE, "catalog.namespace.table")), WithJsonSchema({"type": "string"})
 ]

@@ -1,8 +1,8 @@
-"""Secrets written out where they would be kept or shown, refused at their line. Pure.
+"""Refuse secrets written out in places that are stored or shown, at their line. Pure.
 
-What a product file says is copied into run manifests, the ledger and evidence; Spark settings are shown by Spark's own
-pages. A secret there must be a reference, or stay out. Passwords in the ledger's and the catalogs' addresses and S3
-keys reach none of these and are left to :func:`list_written_credentials`, so that messages can hide them.
+Product files are copied into run manifests, the ledger and evidence; Spark shows its settings on its own pages. A
+secret there must be a reference or stay out. Passwords in the URLs of the ledger and the catalogs, and S3 keys, reach
+none of these places and are left to :func:`list_written_credentials`, so that messages can hide them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from errata.text.secrets import classify_secret, find_passwords, holds_secret, i
 
 _REFERENCE = re.compile(r"\$?\$\{[^}]*\}")
 _LEAST = 8
-"""A shorter password would turn ordinary words into noise when it is hidden in messages."""
+"""Shortest password to hide: hiding a shorter one would garble ordinary words in messages."""
 
 SecretRule = Callable[[Path], str]
-"""What a place may not hold: ``any`` secret, ``known`` kinds of secret, or nothing is looked at (empty)."""
+"""What a position must not hold: ``any`` secret, ``known`` kinds of secret, or unchecked (empty)."""
 
 
 def rule_for_product(path: Path) -> str:
-    """The rule of product files: nothing that looks like a secret; names of versions may look random."""
+    """Rule for product files: random-looking text is allowed where it may be the name of a version."""
     match path:
         case ("transform", "config", *_) | ("consumers", *_) | ("health", _, "http" | "command", *_):
             return "any"
@@ -33,7 +33,7 @@ def rule_for_product(path: Path) -> str:
 
 
 def rule_for_project(path: Path) -> str:
-    """The rule of ``errata.yaml``."""
+    """Rule for ``errata.yaml``."""
     match path:
         case ("ledger",) | ("catalogs", _, "uri") | ("storage", *_):
             return ""
@@ -44,7 +44,7 @@ def rule_for_project(path: Path) -> str:
 
 
 def refuse_secrets(root: Node, judge: SecretRule, hint: str, report: ProblemReport) -> None:
-    """Say where a literal looks like a secret, without repeating it."""
+    """Report each literal that looks like a secret, without repeating it."""
     _check_node(root, (), judge, hint, report)
 
 
@@ -74,7 +74,7 @@ def _classify_literal(node: ScalarNode, path: Path, rule: str) -> str | None:
 
 
 def list_written_credentials(project: Project) -> tuple[str, ...]:
-    """Passwords, keys and tokens that ``errata.yaml`` spells out: what messages must hide besides variables."""
+    """Passwords, keys and tokens written out in ``errata.yaml``, which messages must hide as they hide variables."""
     catalogs = project.catalogs.values()
     named = [*project.spark_conf.items(), *(pair for catalog in catalogs for pair in catalog.properties.items())]
     s3 = project.s3

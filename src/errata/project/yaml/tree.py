@@ -1,9 +1,9 @@
-"""YAML text → a tree in which every node knows its line. Pure.
+"""Parse YAML into a tree in which every node knows its line. Pure.
 
-Built from the parser's events in one pass, so that aliases and depth are refused before anything is expanded. Scalars
-follow YAML 1.2 and keep their text: ``on``, ``NO`` and ``12:30:45`` are text, ``2.10`` stays ``2.10``, and no number
-becomes a binary float here. Text holds no character that a reader cannot see, whether raw or as an escape, and two keys
-that look alike because they are composed differently are the same key.
+Built from the parser's events in one pass, so that aliases and excessive depth are refused before anything is expanded.
+Scalars follow YAML 1.2 and keep their text: ``on``, ``NO`` and ``12:30:45`` are text, ``2.10`` stays ``2.10``, and no
+number becomes a binary float here. Text must not contain invisible characters, raw or escaped, and keys that differ
+only in Unicode composition are the same key.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A place in a file, counted from 1."""
+    """A position in a file, counted from 1."""
 
     line: int
     column: int
@@ -51,7 +51,7 @@ class Mark:
 
 @dataclass(slots=True)
 class ScalarNode:
-    """One value as written; ``kind`` is str, int, float, bool, null, or env once a variable was put in."""
+    """One value as written; ``kind`` is str, int, float, bool, null, or env after substitution of a variable."""
 
     mark: Mark
     text: str
@@ -60,7 +60,7 @@ class ScalarNode:
     unresolved: bool = False
 
     def shown(self) -> str:
-        """What the file says, for messages: never what the environment says."""
+        """The value as written in the file, for messages: never the value from the environment."""
         if self.kind == "null":
             return "nothing"
         whole = hide_passwords(self.text)
@@ -76,7 +76,7 @@ class SequenceNode:
     items: list[Node] = field(default_factory=list)
 
     def shown(self) -> str:
-        """What it is, for messages."""
+        """Description for messages."""
         return "a list"
 
 
@@ -96,7 +96,7 @@ class MappingNode:
     entries: dict[str, MappingEntry] = field(default_factory=dict)
 
     def shown(self) -> str:
-        """What it is, for messages."""
+        """Description for messages."""
         return "a mapping"
 
 
@@ -104,7 +104,7 @@ Node = ScalarNode | SequenceNode | MappingNode
 
 
 class TreeError(Exception):
-    """The text cannot be read at all; carries the place."""
+    """The text cannot be parsed at all; carries the position."""
 
     def __init__(self, message: str, mark: Mark | None = None) -> None:
         super().__init__(message)
@@ -113,7 +113,7 @@ class TreeError(Exception):
 
 
 def parse_tree(content: bytes) -> tuple[MappingNode, list[tuple[Mark, str, str]]]:
-    """The mapping a file holds, and the duplicate keys in it as (place, message, key)."""
+    """Parse the mapping of a file; also returns its duplicate keys as (position, message, key)."""
     if len(content) > MAX_BYTES:
         raise TreeError(f"the file is too large; expected at most {MAX_BYTES} bytes")
     try:
@@ -144,14 +144,14 @@ def _parse_events(text: str) -> Iterator[Event]:
 
 
 def _hint_quotes(text: str, mark: Mark | None) -> str:
-    """The fault most people make: ``${NAME}`` inside braces or brackets ends them."""
+    """Hint for the most common mistake: an unquoted ``${NAME}`` inside braces or brackets, which it ends."""
     line = text.splitlines()[mark.line - 1] if mark and mark.line <= len(text.splitlines()) else ""
     is_variable = mark is not None and line[max(mark.column - 2, 0) :].startswith("${")
     return '; inside { } and [ ] a variable needs quotes: "${NAME}"' if is_variable else ""
 
 
 class _Builder:
-    """Turns one document's events into nodes; the recursion is bounded by ``MAX_DEPTH``."""
+    """Turns one document's events into nodes; recursion is bounded by ``MAX_DEPTH``."""
 
     def __init__(self, events: Iterator[Event]) -> None:
         self._events = events
@@ -199,7 +199,7 @@ class _Builder:
             place = f"{path}.{key.text}".removeprefix(".")
             value = self._build_node(next(self._events), depth + 1, place)
             if isinstance(value, ScalarNode) and not value.text:
-                value.mark = key.mark  # the parser puts an absent value on the next line
+                value.mark = key.mark  # the parser places an absent value on the next line
             earlier = node.entries.get(key.text) or alike.get(unicodedata.normalize("NFC", key.text))
             if earlier is not None:
                 said = f'duplicate key "{key.text}"; it was given before, on line {earlier.key_mark.line}'
@@ -212,7 +212,7 @@ class _Builder:
 
 def _build_scalar(event: ScalarEvent, mark: Mark, tag: str | None) -> ScalarNode:
     text: str = event.value
-    seen = text.replace("\n", "").replace("\t", "")  # what people lay text out with
+    seen = text.replace("\n", "").replace("\t", "")  # allowed for layout
     if not is_plain(seen):
         hidden, shown = next(sign for sign in seen if not is_plain(sign)), escape_text(text[:40])
         raise TreeError(f'expected text that can be seen; found the character U+{ord(hidden):04X} in "{shown}"', mark)

@@ -1,6 +1,6 @@
-"""The view of accepted versions: for every partition the one version that is accepted now, as SQL. Pure.
+"""SQL of the view of accepted versions: for every partition, the version that is currently accepted. Pure.
 
-Partitions of one version that follow each other are one range, so the text stays short and readers prune by it. A view
+Adjacent partitions of one version are folded into a range, so the text stays short and readers can prune by it. A view
 that readers use instead of the target shows the target's own rows for every other partition.
 """
 
@@ -15,7 +15,7 @@ from errata.model.side_tables import VERSION
 
 
 def build_accepted_sql(versions: str, target: TargetPin, columns: Sequence[str], accepted: Mapping[str, int]) -> str:
-    """``SELECT`` of these columns from the table of versions; a partition that nothing is accepted of has no rows."""
+    """``SELECT`` of these columns from the table of versions; partitions without an accepted version have no rows."""
     by_version: dict[int, list[str]] = {}
     for partition, number in accepted.items():
         by_version.setdefault(number, []).append(partition)
@@ -29,12 +29,12 @@ def build_accepted_sql(versions: str, target: TargetPin, columns: Sequence[str],
 
 
 def build_swapped_sql(versions: str, target: TargetPin, columns: Sequence[str], accepted: Mapping[str, int]) -> str:
-    """The target with accepted partitions in place of its own; rows of a NULL partition are told apart as well."""
+    """``SELECT`` of the target with accepted partitions in place of its own."""
     rest = f"SELECT {', '.join(map(quoted, columns))} FROM {_quote_table(target.table)}"  # noqa: S608
     if not accepted:
         return rest
     outside = f"NOT ({_build_filter(target, list(accepted))})"
-    if NULL not in accepted:
+    if NULL not in accepted:  # NOT (…) is NULL for rows of the NULL partition, which would drop them
         outside = f"{outside} OR {quoted(target.column)} IS NULL"
     return f"{build_accepted_sql(versions, target, columns, accepted)} UNION ALL {rest} WHERE {outside}"
 

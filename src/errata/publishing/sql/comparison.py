@@ -1,8 +1,8 @@
-"""Old and new rows side by side by key, as a query that names both sides. Pure.
+"""SQL that shows old and new rows side by side, paired by key. Pure.
 
-Both sides are put under each other and grouped by key, so that a reader's condition on key columns reaches both scans.
-A key that is there twice is paired copy by copy, in the order of its values. Values are compared exactly; columns of
-lineage are left out, and masked ones say only whether there is a value.
+Both sides are united and grouped by key, so that a reader's filter on key columns reaches both scans. A key that occurs
+more than once is paired copy by copy, in the order of its values. Values are compared exactly. Lineage columns are left
+out, and masked columns show only whether there is a value.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ CHANGES = ("added", "removed", "changed", "same")
 
 @dataclass(frozen=True, slots=True)
 class ComparisonSides:
-    """The names under which both sides are read; ``before`` None: there was nothing."""
+    """The tags under which both sides are read; ``before`` is None if the table had no snapshot."""
 
     before: str | None
     dark: str
 
 
 def build_read_statements(table: str, name: str, snapshot_id: str) -> dict[str, str]:
-    """The statement that reads a name, by reader.
+    """Statements that read a preview name, by reader.
 
     >>> build_read_statements("lake.fin.t", "preview", "42")["Spark"]
     "SELECT * FROM `lake`.`fin`.`t` VERSION AS OF 'preview'"
@@ -79,7 +79,7 @@ def build_comparison_sql(
 def _build_side(
     target: TargetPin, sides: ComparisonSides, values: Sequence[str], partitions: Sequence[str], side: int
 ) -> str:
-    """One side's rows: key, number of the copy, and the values as one structure; all NULL types are spelt out."""
+    """Rows of one side: key, number of the copy, and the values as one struct. NULLs of new columns are typed."""
     new = {column.name for column in target.new_columns}
     is_before = side == 0 and sides.before is not None
     table, name = (target.table, sides.before) if is_before else (target.staging.table, sides.dark)
@@ -103,7 +103,7 @@ def _build_side(
 
 
 def _build_equality(old: str, new: str, kind: str) -> str:
-    """NULL equals NULL; a map equals another with the same entries, which Spark cannot tell by itself."""
+    """Null-safe equality; maps are compared by their entries, because Spark cannot compare maps."""
     if kind.startswith("map<") and "map<" not in kind[4:]:
         old, new = (f"array_sort(map_entries({side}))" for side in (old, new))
     elif "map<" in kind:

@@ -1,1 +1,1 @@
-"""Every commit that Errata makes to an Iceberg table, each one compare-and-swap in the JVM."""
+"""Commits to Iceberg tables through the Java API, each a single compare-and-swap."""

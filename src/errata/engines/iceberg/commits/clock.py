@@ -1,8 +1,8 @@
-"""Tables that are dated ahead of this machine's clock: Iceberg then refuses every commit, ours and everyone's.
+"""Detect tables dated ahead of this machine's clock, for which Iceberg refuses every commit.
 
-A commit is refused when it is dated more than a minute before the newest entry of the table's logs. A live writer whose
-clock is wrong leaves such an entry behind; it can only be waited for. Asked before each commit, because Iceberg's own
-refusal names neither snapshot nor way on.
+Iceberg refuses a commit dated more than a minute before the newest entry of the table's logs. A live writer with a
+wrong clock leaves such an entry behind, and the only remedy is to wait. Checked before each commit, because Iceberg's
+own error names neither the snapshot nor a remedy.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from errata.errors import EngineError
 from errata.text.numbers import format_duration
 
 TOLERANCE_MS = 60_000
-"""How much older than the table's newest entry Iceberg lets a commit be."""
+"""How much older than the table's newest entry a commit may be."""
 
 
 def commit_wait_ms(newest_ms: int, now_ms: int) -> int:
-    """How long Iceberg will refuse commits to a table whose newest entry is of that time; 0: it takes them.
+    """How long Iceberg will refuse commits to a table with this newest entry; 0 if it accepts them now.
 
     >>> commit_wait_ms(newest_ms=600_000, now_ms=0), commit_wait_ms(newest_ms=30_000, now_ms=0)
     (540000, 0)
@@ -28,7 +28,7 @@ def commit_wait_ms(newest_ms: int, now_ms: int) -> int:
 
 
 def build_clock_error(table: str, snapshot_id: str | None, newest_ms: int, now_ms: int) -> EngineError:
-    """The refusal: what is dated ahead, by how much, and until when to wait."""
+    """The error: what is dated ahead, by how much, and how long to wait."""
     what = f"snapshot {snapshot_id}" if snapshot_id else "its newest metadata"
     ahead, until = format_duration((newest_ms - now_ms) / 1000), _format_time(newest_ms - TOLERANCE_MS)
     return EngineError(
@@ -44,7 +44,7 @@ def build_clock_error(table: str, snapshot_id: str | None, newest_ms: int, now_m
 
 
 def require_clock(table: Any) -> None:
-    """Refuse to go on with a (Java) table that would take no commit now."""
+    """Raise ``EngineError`` if a (Java) table is dated ahead and would refuse a commit now."""
     metadata = table.operations().current()
     entries: list[tuple[int, str | None]] = [(int(metadata.lastUpdatedMillis()), None)]
     for log, snapshot in ((metadata.snapshotLog(), True), (metadata.previousFiles(), False)):
@@ -54,11 +54,11 @@ def require_clock(table: Any) -> None:
     now_ms = int(time.time() * 1000)
     newest_ms = max(at for at, _ in entries)
     if commit_wait_ms(newest_ms, now_ms):
-        # metadata is as new as the snapshot that it was written for
+        # prefer to name a snapshot: it has the same date as the metadata written with it
         snapshot_id = next((found for at, found in entries if found and commit_wait_ms(at, now_ms)), None)
         raise build_clock_error(str(table.name()), snapshot_id, newest_ms, now_ms)
 
 
 def _format_time(at_ms: int) -> str:
-    # to the next second, so that a command repeated at that time is not too early
+    # rounded up, so that a command repeated at that second is not too early
     return datetime.fromtimestamp(-(-at_ms // 1000), UTC).strftime("%Y-%m-%d %H:%M:%S")

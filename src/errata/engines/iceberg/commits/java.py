@@ -1,7 +1,7 @@
-"""The Java side of Iceberg through a py4j gateway: catalogs, tables, scope expressions, file lists and commits.
+"""Iceberg's Java API through a py4j gateway: catalogs, tables, scope expressions, file lists and commits.
 
-Needs a JVM but no SparkContext. File lists stay in Java: what Python has called on a Java object is kept alive by
-py4j's own cycles, and a list of 20,000 files with statistics is most of a 1 GB heap.
+Needs a JVM but no SparkContext. File lists stay in Java: py4j's reference cycles keep every Java object alive that
+Python has called, and a list of 20,000 files with statistics takes most of a 1 GB heap.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ESCAPES = {ord(meant): f"\\{letter}" for letter, meant in _ESCAPED.items()}
 _ESCAPE = re.compile(r"\\([\\nf0])")
 _MAX_RANGES = 64
 ALL_ROWS = "*"
-"""The scope that every row is in."""
+"""The scope that contains every row."""
 CONTENT = {"POSITION_DELETES": "position_deletes", "EQUALITY_DELETES": "equality_deletes", "DATA": "data"}
 
 
@@ -46,12 +46,12 @@ class JavaIceberg:
 
     @property
     def jvm(self) -> Any:
-        """The gateway's view of the JVM."""
+        """The gateway's JVM view."""
         return self._gateway.jvm
 
     @property
     def bulk(self) -> Any:
-        """``ErrataFiles`` in this JVM."""
+        """The ``ErrataFiles`` helper in this JVM, compiled on first use."""
         with _compile_lock:
             return _compile_helpers(self._gateway)
 
@@ -60,7 +60,7 @@ class JavaIceberg:
         from py4j.protocol import Py4JJavaError
 
         catalog, identifier = self.place(table)
-        # tableExists() would load the table, too
+        # without asking tableExists() first, which would load the table as well
         try:
             return catalog.loadTable(identifier)
         except Py4JJavaError as problem:
@@ -69,12 +69,12 @@ class JavaIceberg:
             raise NotFound(f"table {table} is not in catalog {table.partition('.')[0]}", table=table) from None
 
     def place(self, table: str) -> tuple[Any, Any]:
-        """The catalog of a table and its identifier in there."""
+        """The catalog of a table and the table's identifier in it."""
         name, *rest = table.split(".")
         return self._open_catalog(name), self.jvm.org.apache.iceberg.catalog.TableIdentifier.parse(".".join(rest))
 
     def reach(self, name: str) -> int:
-        """How many namespaces the catalog has at its top; raises when it does not answer."""
+        """Number of top-level namespaces in the catalog; raises if it does not answer."""
         from py4j.protocol import Py4JError
 
         try:
@@ -86,7 +86,7 @@ class JavaIceberg:
     def commit(self, table: str) -> Iterator[Any]:
         """An ``ErrataCommit``: the newest metadata version of a table and the one commit that may follow it.
 
-        Raises ``EngineError`` when the table is dated ahead and would take no commit now.
+        Raises ``EngineError`` if the table is dated ahead and would refuse a commit now.
         """
         begun = self.bulk.begin(self.load(table))
         try:
@@ -107,18 +107,18 @@ class JavaIceberg:
         return self._open[name]
 
     def scope(self, table: Any, target: TargetPin, partitions: Sequence[str]) -> str:
-        """A predicate that every row of the partitions meets, as ``ErrataFiles`` reads it; it prunes by any transform.
+        """A predicate for ``ErrataFiles`` that every row of the partitions satisfies; it prunes by any transform.
 
-        It names the column by field id, because each snapshot is scanned under the names of its own schema. Scattered
-        partitions are joined into at most 64 ranges, so others may meet it as well: callers that list files by it say
-        which partitions, or which paths, are wanted.
+        It names the column by field id, because each snapshot is scanned with the names of its own schema. Scattered
+        partitions are merged into at most 64 ranges, so rows of other partitions may satisfy it as well: callers that
+        list files with it must also say which partitions, or which paths, they want.
         """
         ranges = _merge_ranges([*_iterate_ranges(target, [name for name in partitions if name != NULL])])
         lines = [_FIELD.join(_escape_text(part) for part in each) for each in ranges]
         return "\n".join([str(self.field(table, target)[0]), *lines, *(["n"] if NULL in partitions else [])])
 
     def live(self, table: Any, snapshot_id: str, target: TargetPin, partitions: Sequence[str]) -> tuple[DataFile, ...]:
-        """Data files of a snapshot that hold rows of the partitions, wholly or in part."""
+        """Data files of a snapshot that contain, or may contain, rows of the partitions."""
         wanted = "\n".join(_to_raw_value(target, name) for name in partitions)
         return self._describe_files(
             table, snapshot_id, self.scope(table, target, partitions), target, partitions, wanted
@@ -146,19 +146,19 @@ class JavaIceberg:
         )
 
     def columns(self, table: Any, schema_id: int) -> tuple[TableColumn, ...]:
-        """Columns of a schema of this table; none when the table no longer has it."""
+        """Columns of one of the table's schemas; empty if the table no longer has it."""
         rows = parse_rows(self.bulk.schema(table, schema_id))
         return tuple(TableColumn(int(number), name, None if text == _NONE else text) for number, name, text in rows)
 
     def field(self, table: Any, target: TargetPin) -> tuple[int, str]:
-        """Source id and transform of the partition field: how it is found in any spec, at any position."""
+        """Source id and transform of the partition field, which identify it in any spec, at any position."""
         planned = table.schemas().get(target.schema_id)
-        # by the schema of the plan, because the column may have been renamed since
+        # look in the planned schema first, because the column may have been renamed since
         found = (planned and planned.findField(target.column)) or table.schema().findField(target.column)
         return int(found.fieldId()), target.transform
 
     def current_column(self, table: Any, target: TargetPin) -> str | None:
-        """What the partition column is called by now; None: it was dropped."""
+        """The current name of the partition column; None if it was dropped."""
         name = table.schema().findColumnName(self.field(table, target)[0])
         return None if name is None else str(name)
 
@@ -168,7 +168,7 @@ _compile_lock = threading.Lock()
 
 @cache
 def _compile_helpers(gateway: Any) -> Any:
-    """Once per JVM: py4j remembers methods by class name, so a second class of the same name would be mixed up."""
+    """Compile the Java helpers, once per JVM: py4j caches methods by class name, so two classes would get mixed up."""
     jvm = gateway.jvm
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(jvm.Thread.currentThread().getContextClassLoader())
@@ -179,7 +179,7 @@ def _compile_helpers(gateway: Any) -> Any:
 
 
 def _read_java_source() -> str:
-    """Both classes as one unit, because each uses the other: all imports first."""
+    """Both classes as one compilation unit with all imports first, because each class uses the other."""
     lines = [
         line
         for name in ("ErrataFiles.java", "ErrataCommit.java")
@@ -190,17 +190,17 @@ def _read_java_source() -> str:
 
 
 def parse_rows(text: str) -> Iterator[list[str]]:
-    """Records of a bulk answer."""
+    """Records of a bulk result, as lists of fields."""
     return ([_unescape_field(field) for field in line.split(_FIELD)] for line in text.split("\n") if line)
 
 
 def _unescape_field(field: str) -> str:
-    """A field as it was before ``ErrataFiles`` escaped what separates records and fields."""
+    """Undo the escaping that ``ErrataFiles`` applies to record and field separators."""
     return _ESCAPE.sub(lambda found: _ESCAPED[found[1]], field) if "\\" in field else field
 
 
 def parse_partition(target: TargetPin, raw: str) -> str | None:
-    """A raw partition value of the bulk lists as canonical text; None when neither spec nor bounds tell it."""
+    """A raw partition value from a bulk result as canonical text; None if neither spec nor bounds determine it."""
     if raw.startswith("?"):
         return None
     if raw == _NONE:
@@ -221,7 +221,7 @@ def _parse_data_file(target: TargetPin, row: list[str], partitions: Sequence[str
 
 
 def parse_span(target: TargetPin, raw: str) -> Span:
-    """What a raw value of the bulk lists says of a file that is in no one partition."""
+    """The range of partitions, from a raw value of a bulk result, for a file that is not in a single partition."""
     if raw == "?":
         return Span(target.grain)
     first, _, last = raw[2:].partition(_BETWEEN)
@@ -233,7 +233,7 @@ def parse_span(target: TargetPin, raw: str) -> Span:
 
 
 def _iterate_ranges(target: TargetPin, partitions: Sequence[str]) -> Iterator[tuple[str, Any, Any]]:
-    """Runs of partitions in order: "#" for numbers or "'" for text, the first and the last value of their column.
+    """Consecutive partitions as ranges: "#" for numbers or "'" for text, then the first and last column value.
 
     Dates are days and times are microseconds since 1970, which no year can overflow.
     """
@@ -244,18 +244,18 @@ def _iterate_ranges(target: TargetPin, partitions: Sequence[str]) -> Iterator[tu
         for value in sorted(values, key=int if is_number else None):
             yield ("#" if is_number else "'", value, value)
         return
-    # a day of seconds, or a second of microseconds
+    # from seconds to days, or from seconds to microseconds
     divided, times = (86_400, 1) if kind == "date" else (1, 1_000_000)
     for first, last in fold_ranges(grain, partitions):
         if kind == "string":
-            yield ("'", first, last)  # canonical time text sorts as time does
+            yield ("'", first, last)  # canonical time texts sort chronologically
         else:
             low, end = first_second(grain, to_ordinal(grain, first)), first_second(grain, to_ordinal(grain, last) + 1)
             yield ("#", low // divided * times, end // divided * times - 1)
 
 
 def _merge_ranges(ranges: Sequence[tuple[str, Any, Any]]) -> Iterator[tuple[str, str, str]]:
-    """At most 64 ranges that cover these: every file is held against each of them."""
+    """At most 64 ranges that cover the given ones, because every file is compared with each range."""
     size = -(-len(ranges) // _MAX_RANGES) or 1
     for n in range(0, len(ranges), size):
         group = ranges[n : n + size]
@@ -263,7 +263,7 @@ def _merge_ranges(ranges: Sequence[tuple[str, Any, Any]]) -> Iterator[tuple[str,
 
 
 def _to_raw_value(target: TargetPin, partition: str) -> str:
-    """The inverse of ``parse_partition``, as ``ErrataFiles`` writes values."""
+    """The inverse of :func:`parse_partition`: a partition as ``ErrataFiles`` writes it."""
     if partition == NULL:
         return _NONE
     if not target.grain.is_time:
@@ -272,14 +272,14 @@ def _to_raw_value(target: TargetPin, partition: str) -> str:
 
 
 def java_message(problem: Exception) -> str:
-    """What Java said, in one line and without py4j's preface."""
+    """The first line of a Java error, without py4j's preface."""
     thrown = getattr(problem, "java_exception", None)
     text = str(problem) if thrown is None else str(thrown.toString())
     return text.strip().partition("\n")[0]
 
 
 def join_paths(paths: Iterable[str]) -> str:
-    """Paths as the one string that ``ErrataFiles`` takes."""
+    """Paths joined into the single string that ``ErrataFiles`` expects."""
     return "\n".join(_escape_text(path) for path in paths)
 
 

@@ -1,4 +1,4 @@
-"""Publishing on Iceberg: one metadata version, one compare-and-swap, an undo branch and a fence."""
+"""Publish to an Iceberg table: one compare-and-swap on one metadata version, with an undo branch and a fence."""
 
 from __future__ import annotations
 
@@ -38,20 +38,22 @@ _UNCHANGED = "main is unchanged"
 
 
 class RowWriter(Protocol):
-    """Spark, as far as publishing ever needs it: rows of staged scan tasks written as new files on a branch."""
+    """What publishing needs from Spark: write the rows of staged scan tasks as new files on a branch."""
 
     def find_files_with_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> frozenset[str]:
-        """The files of a snapshot that hold rows of the partitions."""
+        """The files of a snapshot that contain rows of the partitions."""
 
     def copy_rows(
         self, target: TargetPin, table: Any, staged: str, partitions: Sequence[str], branch: str, *, inside: bool
     ) -> str:
-        """Append the rows that are in the partitions, or those that are in none of them, to the branch; answers the
-        snapshot, and raises ``EngineError`` when the branch then holds anything else."""
+        """Append the rows inside the partitions, or the rows outside all of them, to the branch.
+
+        Returns the snapshot. Raises ``EngineError`` if the branch then holds anything else.
+        """
 
 
 class IcebergVersion:
-    """One metadata version: what is checked and what is committed both come from it."""
+    """One metadata version of a table, used both for the checks and for the commit."""
 
     def __init__(self, java: JavaIceberg, target: TargetPin) -> None:
         self._java = java
@@ -61,12 +63,12 @@ class IcebergVersion:
 
     @property
     def snapshot_id(self) -> str:
-        """Main's head."""
+        """Snapshot id of main's head."""
         return main_head(self._table) or ""
 
     @property
     def table_uuid(self) -> str:
-        """The table's own id."""
+        """UUID of the table."""
         return str(self._table.uuid().toString())
 
     @property
@@ -75,7 +77,7 @@ class IcebergVersion:
         return self._java.schema(self._table)
 
     def columns(self, schema_id: int | None = None) -> tuple[TableColumn, ...]:
-        """Columns of a schema that the table has had, by default of main's head."""
+        """Columns of one of the table's schemas, by default that of main's head."""
         if schema_id is None:
             # a snapshot is read with its own schema, which may be older than the table's
             schema_id = self._table.snapshot(int(self.snapshot_id)).schemaId()
@@ -88,7 +90,7 @@ class IcebergVersion:
 
     @property
     def column(self) -> str | None:
-        """What the partition column is called by now."""
+        """The current name of the partition column; None if it was dropped."""
         return self._java.current_column(self._table, self._target)
 
     @property
@@ -97,11 +99,11 @@ class IcebergVersion:
         return list_refs(self._java, self._table)
 
     def live(self, partitions: Sequence[str]) -> tuple[DataFile, ...]:
-        """Data files live at main's head in these partitions, wholly or in part."""
+        """Data files of main's head that contain, or may contain, rows of these partitions."""
         return self._java.live(self._table, self.snapshot_id, self._target, partitions)
 
     def history(self, base_snapshot_id: str | None, partitions: Sequence[str]) -> History:
-        """Walk the parents of main's head back to the base."""
+        """Commits from main's head back to the base, along its parents."""
         known = {row[0]: row for row in parse_rows(self._java.bulk.snapshots(self._table))}
         commits: list[Commit] = []
         current: str | None = self.snapshot_id
@@ -130,7 +132,7 @@ class IcebergVersion:
     def new_deletes(
         self, base_snapshot_id: str | None, partitions: Sequence[str], marks: Sequence[str] = ()
     ) -> tuple[NewDelete, ...]:
-        """See the port; summaries say which commits brought some, and only their manifests are read."""
+        """See the port. Summaries tell which commits added deletes, so only their manifests are read."""
         source, transform = self._java.field(self._table, self._target)
         snapshots = "\n".join([base_snapshot_id or "", *marks])
         rows = list(parse_rows(self._java.bulk.newDeletes(self._table, snapshots, source, transform)))
@@ -144,17 +146,19 @@ class IcebergVersion:
         return tuple(found)
 
     def commit(self, publication: PublicationCommit) -> str:
-        """New columns, one overwrite, two tags and a touch of every ref relied on, in one compare-and-swap."""
+        """Commit new columns, the overwrite, two tags and a touch of every required ref in one compare-and-swap."""
         try:
             head = self.snapshot_id
             require_clock(self._table)
             self._require_refs(publication)
+            # columns first: the files that the overwrite adds carry the new field ids
             self._add_columns(publication)
             made = self._overwrite(publication, head)
+            # in the same swap, so that a fence, which takes the publication's tag, makes a late commit fail
             self._set_tags(publication, head, made)
             self._commit.swap()
         finally:
-            self._commit.close()  # it holds the lists of every file that is added
+            self._commit.close()  # frees the lists of all added files in the JVM
         return made
 
     def _require_refs(self, publication: PublicationCommit) -> None:
@@ -191,7 +195,7 @@ class IcebergVersion:
         return str(commit.finish())
 
     def _add_columns(self, publication: PublicationCommit) -> None:
-        """Under exactly the field ids that the files to be added carry; any other would read them wrongly."""
+        """Add the columns; raises unless they get the field ids in the files, which would otherwise be misread."""
         if not publication.add_columns:
             return
         for column in publication.add_columns:
@@ -213,26 +217,26 @@ class IcebergVersion:
         commit.createTag(after, int(made))
         commit.setAge(after, PUB_TAG_DAYS * DAY_MS)
         for name, days in publication.keep_refs.items():
-            # a REST catalog asserts only the refs that a commit changes, so every ref that this one relies on is
-            # changed: by a millisecond at least; a promise is only ever prolonged
+            # a REST catalog asserts only the refs that a commit changes, so every required ref is changed, by at least
+            # a millisecond; retention is only ever extended
             ref = self._table.refs().get(name)
             needed = compute_ref_age(self._table, str(ref.snapshotId()), days)
             commit.setAge(name, max((ref.maxRefAgeMs() or 0) + 1, needed))
 
 
 class IcebergPublishing:
-    """The target as publications see it."""
+    """Publishes to targets, and undoes and fences publications."""
 
     def __init__(self, java: JavaIceberg, rows: Callable[[], RowWriter]) -> None:
         self._java = java
-        self._rows = rows  # asked only when rows must be written: it starts Spark
+        self._rows = rows  # called only when rows must be written, because it starts Spark
 
     def version(self, target: TargetPin) -> IcebergVersion:
-        """The newest metadata version, read once."""
+        """Load the newest metadata version."""
         return IcebergVersion(self._java, target)
 
     def files_of(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> tuple[DataFile, ...]:
-        """The data files of any snapshot the table still has."""
+        """Data files of a snapshot in these partitions; raises ``RunExpired`` if the table no longer has it."""
         table = self._java.load(target.table)
         if table.snapshot(int(snapshot_id)) is None:
             raise RunExpired(
@@ -243,7 +247,10 @@ class IcebergPublishing:
         return self._java.live(table, snapshot_id, target, partitions)
 
     def find_outcome(self, target: TargetPin, publication_id: str) -> PublicationLookup:
-        """By the tag, and only when its snapshot carries this publication's id; then by what the table remembers."""
+        """Find out whether a publication landed: by its tag, or without a tag by the table's snapshots.
+
+        The tag counts only if its snapshot carries this publication's id; otherwise it is a fence.
+        """
         table = self._java.load(target.table)
         tagged = find_ref(table, pub_tag(publication_id))
         if tagged is not None:
@@ -258,7 +265,7 @@ class IcebergPublishing:
         return PublicationLookup(Outcome.ABSENT)
 
     def fence(self, target: TargetPin, publication_id: str) -> None:
-        """The publication's own tag on the guard: its late commit finds the tag taken and cannot land."""
+        """Put the publication's tag on the guard, so that its late commit finds the tag taken and cannot land."""
         guard, _ = ensure_guard(self._java, target.table)
         tag = pub_tag(publication_id)
 
@@ -280,7 +287,7 @@ class IcebergPublishing:
         paths: Sequence[str],
         days: int,
     ) -> str:
-        """Guard-rooted, exactly these files, with statistics: a promise of 30 days pins them and nothing else."""
+        """Write the undo branch, rooted on the guard: it holds and pins exactly these files, with statistics."""
         return retry_commit(lambda: self._try_undo(target, publication_id, from_snapshot, partitions, paths, days))
 
     def _try_undo(
@@ -311,12 +318,12 @@ class IcebergPublishing:
         return made
 
     def ensure_guard(self, target: TargetPin) -> tuple[str, bool]:
-        """The guard's snapshot id, and whether it had to be made; raises when the table would take no commit now."""
+        """The guard's snapshot id and whether it was created; raises if the table would refuse a commit now."""
         require_clock(self._java.load(target.table))
         return ensure_guard(self._java, target.table)
 
     def rewrite(self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str]) -> str:
-        """Rows as that snapshot reads, in new files without delete files."""
+        """Write the rows of a snapshot to new files on the branch, with deletes applied."""
         table = self._java.load(target.table)
         paths = [file.path for file in self._java.live(table, from_snapshot, target, partitions)]
         return self._write_to_branch(target, table, from_snapshot, partitions, paths, branch, inside=True)
@@ -324,7 +331,7 @@ class IcebergPublishing:
     def carry_over(
         self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str], paths: Sequence[str]
     ) -> CarriedOver:
-        """See the port: which of the files hold rows of the scope is read from them, one column of each."""
+        """See the port. Reads one column of the files to find those that contain rows of the scope."""
         java, table = self._java, self._java.load(target.table)
         taken = tuple(sorted(self._rows().find_files_with_rows(target, from_snapshot, partitions).intersection(paths)))
         if not taken:
@@ -343,7 +350,7 @@ class IcebergPublishing:
         *,
         inside: bool,
     ) -> str:
-        """The snapshot of a branch of its own after one write to it."""
+        """Open the branch, write the rows to it, and return its snapshot."""
         java, name = self._java, f"errata_{uuid.uuid4().hex}"
         open_branch(java, target.table, branch, PUB_TAG_DAYS)
         scope = java.scope(table, target, partitions)
@@ -355,11 +362,11 @@ class IcebergPublishing:
 
 
 def _confirm_landed(table: Any, target: TargetPin, publication_id: str, snapshot_id: str) -> PublicationLookup:
-    """It landed, if readers can open what it made: nothing that cannot be read is called published."""
+    """The publication landed if its snapshot can be read; an unreadable snapshot never counts as published."""
     if count_manifests(table, snapshot_id) is not None:
         return PublicationLookup(Outcome.LANDED, snapshot_id)
     if main_head(table) != snapshot_id:
-        return PublicationLookup(Outcome.FENCED)  # main was set to something else, and the name is taken for good
+        return PublicationLookup(Outcome.FENCED)  # main was moved to another snapshot, and the tag stays taken
     raise EngineError(
         f"{target.table} cannot be read: the manifest list of its newest snapshot {snapshot_id} is gone",
         state="the publication landed and readers fail; no file of what was there before was deleted",

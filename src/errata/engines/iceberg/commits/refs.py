@@ -1,7 +1,7 @@
-"""Branches and tags on a table: the guard, retention that really lasts, idempotent creation and removal.
+"""Branches and tags of a table: the guard, correct retention, idempotent creation and removal.
 
-Iceberg counts retention from the timestamp of a ref's snapshot. A branch that is opened here begins with a snapshot of
-its own, so its age is the wanted time and no more; a tag on an older snapshot gets that snapshot's age added.
+Iceberg counts retention from the timestamp of a ref's snapshot. A branch opened here starts with its own snapshot, so
+its age is exactly the wanted time; a tag on an older snapshot gets that snapshot's age added.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from errata.model.refs import GUARD
 DAY_MS = 86_400_000
 FOR_EVER_DAYS = 36_500
 T = TypeVar("T")
-_APPEND_TRIES = 30  # what is appended has been computed already, and several workers append to one branch
+_APPEND_TRIES = 30  # more than usual: the rows are already computed, and several workers append to the same branch
 _LOST_RACE = ("CommitFailedException", "PendingUpdateFailedException", "SQLITE_BUSY", "TableAlreadyExistsException")
 _NO_CLEAR_ANSWER = ("CommitStateUnknownException", "ServiceFailureException", "RESTException", "UncheckedSQLException")
 
 
 def find_ref(table: Any, name: str) -> str | None:
-    """The snapshot a ref points to; a table may have thousands of refs, and each costs a call from here."""
+    """The snapshot of one ref. Looked up by name, because a table may have thousands of refs and each costs a call."""
     ref = table.refs().get(name)
     return None if ref is None else str(ref.snapshotId())
 
@@ -37,7 +37,7 @@ def list_refs(java: JavaIceberg, table: Any) -> frozenset[str]:
 
 
 def main_head(table: Any) -> str | None:
-    """Main's current snapshot, if it has one."""
+    """Main's current snapshot; None for an empty table."""
     snapshot = table.currentSnapshot()
     return None if snapshot is None else str(snapshot.snapshotId())
 
@@ -49,12 +49,15 @@ def compute_ref_age(table: Any, snapshot_id: str, days: int) -> int:
 
 
 def find_marked_snapshots(java: JavaIceberg, table: Any, key: str, value: str) -> tuple[str, ...]:
-    """The snapshots whose summary has this property."""
+    """Snapshots whose summary has this property."""
     return tuple(row[0] for row in parse_rows(java.bulk.snapshots(table)) if f"{key}={value}" in row[4:])
 
 
 def retry_commit(act: Callable[[], T], attempts: int = 8) -> T:
-    """Repeat an act that reloads the table and looks for its own effect first, until the catalog answers clearly."""
+    """Retry a commit until the catalog gives a clear answer.
+
+    ``act`` must reload the table and first look for its own effect, because an earlier try may have landed.
+    """
     retry = Retrying(
         stop=stop_after_attempt(attempts),
         wait=wait_random_exponential(multiplier=0.05, max=1.0),
@@ -86,19 +89,20 @@ def retry_commit(act: Callable[[], T], attempts: int = 8) -> T:
 
 
 def _mentions_any(error: BaseException, *names: str) -> bool:
-    # Spark's own wrapper drops the Java object, so the text is all there is
+    # Spark's wrapper drops the Java exception, so only the text is left
     text = f"{getattr(error, 'java_exception', '')} {error}"
     return any(name in text for name in names)
 
 
 def ensure_guard(java: JavaIceberg, name: str) -> tuple[str, bool]:
-    """The guard: a branch whose head has no parent and no files; root of all our branches.
+    """Return the guard's snapshot, creating it if needed, and whether it was created.
 
-    Its presence alone makes every Java expiry walk what is reachable instead of trusting what commits said they
-    removed, which after a rollback would delete live files.
+    The guard is a branch whose head has no parent and no files; all our branches are rooted on it. Its presence makes
+    every Java expiry walk the reachable files instead of trusting what commits say they removed, which after a rollback
+    would delete live files.
     """
     table = java.load(name)
-    is_empty = main_head(table) is None  # also with a guard: replacing a table leaves its other refs alone
+    is_empty = main_head(table) is None  # possible even with a guard: replacing a table keeps its other refs
     if not is_empty and (found := _find_empty_root(table)):
         return found, False
     if is_empty:
@@ -115,7 +119,10 @@ def _create_first_snapshot(java: JavaIceberg, name: str) -> None:
 
 
 def _make_guard(java: JavaIceberg, name: str) -> str:
-    """Delete everything, append nothing and forget the snapshot in between, in one commit."""
+    """Create the guard, or remove its head's parent, in one commit.
+
+    A new guard is an empty root: delete everything, append nothing, and forget the snapshot in between.
+    """
     with java.commit(name) as commit:
         table = commit.table()
         if found := _find_empty_root(table):
@@ -134,13 +141,13 @@ def _make_guard(java: JavaIceberg, name: str) -> str:
 
 
 def _needs_new_guard(table: Any) -> bool:
-    """Whether the guard is missing, still lists files or cannot be read; a parent alone is only forgotten."""
+    """Whether the guard is missing, lists files or cannot be read; a guard that only has a parent can be kept."""
     head = find_ref(table, GUARD)
     return head is None or count_manifests(table, head) != 0
 
 
 def count_manifests(table: Any, snapshot_id: str) -> int | None:
-    """How many manifests a snapshot lists; None when its list cannot be opened."""
+    """Number of manifests of a snapshot; None if its manifest list is gone."""
     from py4j.protocol import Py4JJavaError
 
     try:
@@ -152,7 +159,7 @@ def count_manifests(table: Any, snapshot_id: str) -> int | None:
 
 
 def _find_empty_root(table: Any) -> str | None:
-    """The guard's snapshot, if it has neither files nor a parent."""
+    """The guard's snapshot; None unless it has neither files nor a parent."""
     if _needs_new_guard(table):
         return None
     head = find_ref(table, GUARD)
@@ -161,7 +168,7 @@ def _find_empty_root(table: Any) -> str | None:
 
 
 def open_branch(java: JavaIceberg, name: str, branch: str, days: int) -> str:
-    """A branch that lists no file and keeps every one of its snapshots for ``days``; left alone when it is there."""
+    """Open an empty branch that keeps all its snapshots for ``days``; an existing branch is left unchanged."""
     guard, _ = ensure_guard(java, name)
 
     def act() -> str:
@@ -169,7 +176,7 @@ def open_branch(java: JavaIceberg, name: str, branch: str, days: int) -> str:
             if (found := find_ref(commit.table(), branch)) is not None:
                 return found
             commit.createBranch(branch, int(guard))
-            # a head of its own: an old guard's age would have to be added to the days, and be in them for ever
+            # its own head, because with the guard as head the guard's age would have to be added to the retention
             commit.startAppend(branch)
             commit.set("errata.branch", branch)
             head = str(commit.finish())
@@ -184,9 +191,10 @@ def open_branch(java: JavaIceberg, name: str, branch: str, days: int) -> str:
 def append_written_files(
     java: JavaIceberg, name: str, branch: str | None, written: str, mark: tuple[str, str], properties: dict[str, str]
 ) -> str:
-    """Add what Spark has written under a name to a branch, or to main; answers the snapshot.
+    """Commit the files that Spark wrote under a name to a branch, or to main; returns the snapshot.
 
-    ``mark`` is a property that one append carries, ever: one that has landed before is the answer.
+    ``mark`` is a property that at most one append ever carries: if such an append has landed before, its snapshot is
+    returned.
     """
 
     def act() -> str:
@@ -194,7 +202,7 @@ def append_written_files(
             table = commit.table()
             if found := find_marked_snapshots(java, table, *mark):
                 return found[0]
-            # Iceberg would bring a branch that was dropped back from main: its files would be everyone's
+            # Iceberg would recreate a dropped branch from main, and the branch would hold all of main's files
             if branch is not None and find_ref(table, branch) is None:
                 raise RunExpired(
                     f"branch {branch} of {name} was dropped while it was written",
@@ -213,7 +221,7 @@ def append_written_files(
 
 
 def drop_refs(java: JavaIceberg, name: str, refs: Iterable[str]) -> tuple[str, ...]:
-    """Remove branches and tags in one commit; those that are gone already are left out. Answers what was removed."""
+    """Remove branches and tags in one commit; returns those that existed."""
     wanted = tuple(refs)
     removed: list[str] = []
 
@@ -224,7 +232,8 @@ def drop_refs(java: JavaIceberg, name: str, refs: Iterable[str]) -> tuple[str, .
             for ref in found:
                 commit.removeRef(ref)
             if found:
-                removed[:] = found  # also when the answer to a commit that landed is lost
+                # before the swap, so that they are returned even if the answer to a landed commit is lost
+                removed[:] = found
                 commit.swap()
         return tuple(removed)
 

@@ -1,11 +1,12 @@
-"""The shadow of a target: a table of its own that takes staged files which the target cannot take yet.
+"""The shadow of a target: a separate table for staged files that the target cannot hold yet.
 
-A branch isolates data and not the schema, so a column added for a branch would show on main at once. The shadow is the
-target's own metadata without its history, under another name and place, with the new columns at exactly the field ids
-that the target will give them: a file written for the one reads rightly in the other. (A table made by CREATE would get
-ids of its own.) Where the target's partitions are no partitions of the product, the shadow has those as one more field,
-so that each staged file is of one partition. It never owns data: ``gc.enabled`` is off, so that no expiry and no purge
-of the shadow can take a file that the target has by then. Dropping deletes only what no snapshot of the target reads.
+A branch isolates data but not the schema, so a column added for a branch would be visible on main at once. The shadow
+is a copy of the target's metadata without its history, under another name and location, with the new columns at exactly
+the field ids that the target will give them, so that a file written for one reads correctly in the other. (CREATE TABLE
+would assign other ids.) If the target is not partitioned by the product's partitions, the shadow gets them as an
+additional field, so that each staged file belongs to one partition. The shadow never owns data: ``gc.enabled`` is off,
+so that neither expiry nor purge of the shadow can delete a file that the target has taken over. Dropping the shadow
+deletes only files that no snapshot of the target reads.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _PATH_PROPERTIES = ("write.data.path", "write.metadata.path", "write.object-stor
 
 
 def ensure_shadow(java: JavaIceberg, target: TargetPin, run_id: str) -> None:
-    """Make the shadow unless it is there; safe to repeat, also by several workers at once."""
+    """Create the shadow if it does not exist; safe to repeat, also by several workers at once."""
     if target.shadow is None or _load_or_none(java, target.shadow):
         return
     table = java.load(target.table)
@@ -59,27 +60,27 @@ def ensure_shadow(java: JavaIceberg, target: TargetPin, run_id: str) -> None:
 
 
 def drop_shadow(java: JavaIceberg, target: TargetPin) -> bool:
-    """Drop the shadow, its metadata and the staged files that no snapshot of the target reads; False: it was gone.
+    """Drop the shadow, its metadata and the staged files that no snapshot of the target reads; False if it was gone.
 
-    Files go first: what is cut off half-way is found in the catalog and finished the next time.
+    Data files are deleted first: after a crash the shadow is still in the catalog, and the next call finishes the drop.
     """
     shadow = _load_or_none(java, target.shadow) if target.shadow else None
     if shadow is None or target.shadow is None:
         return False
     owner = _load_or_none(java, target.table)
-    # of a target that was dropped, renamed or made anew nothing is known, so everything is left where it is
+    # if the target was dropped, renamed or recreated, its files are unknown, so no data file is deleted
     if owner is not None and str(owner.uuid().toString()) == target.table_uuid:
         java.bulk.deleteUnused(shadow.io(), java.bulk.paths(shadow), java.bulk.paths(owner))
     metadata = shadow.operations().current()
     catalog, identifier = java.place(target.shadow)
     catalog.dropTable(identifier, False)  # noqa: FBT003 - without purge
-    # with garbage collection off this takes metadata and manifests, and no data file
+    # with gc.enabled off this deletes metadata and manifests, but no data file
     java.jvm.org.apache.iceberg.CatalogUtil.dropTableData(shadow.io(), metadata)
     return True
 
 
 def sibling_location(location: str, name: str) -> str:
-    """A place next to a table and not inside it: its clean-up of orphans would take files it does not know yet.
+    """A location next to a table, not inside it, where the table's orphan removal would delete the shadow's files.
 
     >>> sibling_location("s3://lake/fin/daily/", "shadow"), sibling_location("file:/wh/daily", "shadow")
     ('s3://lake/fin/shadow', 'file:/wh/shadow')
@@ -96,7 +97,7 @@ def sibling_location(location: str, name: str) -> str:
 def build_shadow_metadata(
     target: Mapping[str, Any], new: Sequence[NewColumn], table_uuid: str, location: str, run_id: str
 ) -> dict[str, Any]:
-    """The metadata of a target as its shadow's: no history, another place, the new columns under their ids. Pure."""
+    """Metadata for a target's shadow: no history, another location, the new columns with their field ids. Pure."""
     made = {key: value for key, value in target.items() if key not in _HISTORY}
     made |= {"table-uuid": table_uuid, "location": location, "last-sequence-number": 0, "snapshots": []}
     if "next-row-id" in made:
@@ -110,12 +111,12 @@ def build_shadow_metadata(
         added = [{"id": each.field_id, "name": each.name, "required": False, "type": each.type} for each in new]
         schemas.append({**current, "schema-id": number, "fields": [*current["fields"], *added]})
         made |= {"schemas": schemas, "current-schema-id": number, "last-column-id": new[-1].field_id}
-        made.pop("schema", None)  # format 1 repeats the current one
+        made.pop("schema", None)  # format 1 repeats the current schema
     return made
 
 
 def add_partition_field(table: Mapping[str, Any], source_id: int, transform: str) -> dict[str, Any]:
-    """The metadata with this partition field in its current spec; as it is when the field is there. Pure."""
+    """The metadata with this partition field in the current spec; unchanged if the field is already there. Pure."""
     specs = list(table["partition-specs"])
     current = next(spec for spec in specs if spec["spec-id"] == table["default-spec-id"])
     if any((field["source-id"], field["transform"]) == (source_id, transform) for field in current["fields"]):
@@ -125,7 +126,7 @@ def add_partition_field(table: Mapping[str, Any], source_id: int, transform: str
     field = {"name": _PARTITION, "transform": transform, "source-id": source_id, "field-id": field_id}
     specs.append({"spec-id": number, "fields": [*current["fields"], field]})
     made = {**table, "partition-specs": specs, "default-spec-id": number, "last-partition-id": field_id}
-    made.pop("partition-spec", None)  # format 1 repeats the current one
+    made.pop("partition-spec", None)  # format 1 repeats the current spec
     return made
 
 
@@ -137,7 +138,7 @@ def _load_or_none(java: JavaIceberg, table: str) -> Any:
 
 
 def _register(java: JavaIceberg, shadow: str, place: str) -> None:
-    """One try; safe to repeat, because every try names the same metadata."""
+    """Register the shadow if it does not exist; safe to retry, because every try names the same metadata."""
     from py4j.protocol import Py4JJavaError
 
     if _load_or_none(java, shadow):
@@ -146,6 +147,6 @@ def _register(java: JavaIceberg, shadow: str, place: str) -> None:
     try:
         catalog.registerTable(identifier, place)
     except Py4JJavaError:
-        # another worker may have been faster, and either of the two tables does
+        # another worker may have been faster, and its shadow serves as well
         if not _load_or_none(java, shadow):
             raise

@@ -1,6 +1,6 @@
-"""Tables beside a target: rows wait on a branch of their own, and one append with the publication's tag shows them.
+"""Side tables of a target: rows are staged on a branch, and one append to main, with the publication's tag, shows them.
 
-The tag makes it once: a second append, by a repetition or by a process that was believed dead, finds the tag taken.
+The tag makes the append happen once: a second one, by a retry or by a process believed dead, finds the tag taken.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from errata.model.refs import pub_tag, rows_branch
 from errata.ports.publish import SideTable, StagedRows
 
 ROWS_PROPERTY = "errata.rows"
-"""The property of an append to such a branch: its name."""
+"""Snapshot property of an append to a staging branch; its value is the branch name."""
 
 _KEEP_DAYS = 7
 
 
 class IcebergSideTables:
-    """Appends to tables beside a target."""
+    """Appends to side tables."""
 
     def __init__(self, java: JavaIceberg) -> None:
         self._java = java
 
     def open_branch(self, table: str, publication_id: str) -> str:
-        """See the port; the branch is rooted on the table's guard, so it holds only what is written to it."""
+        """See the port. The branch is rooted on the table's guard, so it holds only what is written to it."""
         branch = f"{rows_branch(publication_id, 1)}_{uuid.uuid4().hex[:8]}"
         open_branch(self._java, table, branch, _KEEP_DAYS)
         return branch
@@ -53,7 +53,7 @@ class IcebergSideTables:
         return tuple(one for one in found if one.get("errata.run") == run_id)
 
     def landed(self, table: str, publication_id: str) -> str | None:
-        """See the port: by the tag, then by what the table remembers."""
+        """See the port. Looks for the tag, or without a tag for a snapshot with the publication's id."""
         return self._landed(self._java.load(table), publication_id)
 
     def land(self, table: str, publication_id: str, branch: str, properties: Mapping[str, str]) -> str:
@@ -68,6 +68,7 @@ class IcebergSideTables:
         tag = pub_tag(publication_id)
         with self._java.commit(table) as commit:
             handle = commit.table()
+            # an earlier try may have landed although its answer was lost
             if found := self._landed(handle, publication_id):
                 return found
             if find_ref(handle, tag) is not None:
@@ -94,16 +95,16 @@ class IcebergSideTables:
         return next(iter(find_marked_snapshots(self._java, handle, "errata.publication", publication_id)), None)
 
     def _require_head(self, handle: Any, table: str, branch: str) -> str:
-        """The rows that wait on the branch, and nothing else."""
+        """The branch's head; raises unless it holds the staged rows and nothing else."""
         head = find_ref(handle, branch)
-        # one that was dropped and came back from main holds what is shown already
+        # a branch that was dropped and recreated from main would hold rows that are already visible
         summary = handle.snapshot(int(head)).summary() if head is not None else {}
         if head is None or branch not in (summary.get("errata.branch"), summary.get(ROWS_PROPERTY)):
             raise EngineError(f"branch {branch} of {table} was dropped while it was written")
         return head
 
     def _files(self, handle: Any, snapshot_id: str) -> list[list[str]]:
-        # no partition is asked for, so any field will do
+        # no partition is requested, so any field will do
         java = self._java
         return list(parse_rows(java.bulk.live(handle, int(snapshot_id), ALL_ROWS, 1, "identity", "")))
 

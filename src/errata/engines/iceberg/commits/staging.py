@@ -1,6 +1,6 @@
-"""Staging on Iceberg: the run branch, what attempts appended, and the candidate.
+"""Stage a run on Iceberg: the run branch, the files that attempts appended, and the candidate.
 
-All of it is on the table that ``TargetPin.staging`` names: the target, or its shadow while the target lacks columns.
+All of it is on the table named by ``TargetPin.staging``: the target, or its shadow if the target cannot hold the files.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from errata.ports.compute import Candidate, StagedOutput, StagingTable
 
 
 class IcebergStaging:
-    """The target as the executor and the candidate builder use it."""
+    """Staging operations for workers and for building candidates."""
 
     def __init__(self, java: JavaIceberg) -> None:
         self._java = java
 
     def prepare(self, target: TargetPin, run_id: str, keep_days: int) -> str:
-        """Guard and run branch; the branch is rooted on the guard, so it holds only what attempts append."""
+        """Create the guard and the run branch, which is rooted on the guard and so holds only what attempts append."""
+        # the shadow first: if there is one, the run branch is opened on it
         ensure_shadow(self._java, target, run_id)
         guard, _ = ensure_guard(self._java, target.table)
         failpoint("run.after_guard")
@@ -43,7 +44,7 @@ class IcebergStaging:
         return guard
 
     def find_attempt(self, target: TargetPin, attempt: str) -> StagedOutput | None:
-        """The snapshot that carries this attempt's property; ``append()`` itself answers nothing."""
+        """The output of the snapshot that carries this attempt's property; None if the attempt committed nothing."""
         table = self._load(target)
         found = [
             self._read_added_files(table, target, each)
@@ -87,7 +88,7 @@ class IcebergStaging:
         return StagedOutput(snapshot_id, files)
 
     def find_candidate(self, target: TargetPin, branch: str) -> Candidate | None:
-        """The branch's head, if it is the snapshot that was made for it."""
+        """The candidate at the branch's head; None unless that snapshot was made for this branch."""
         table = self._load(target)
         head = find_ref(table, branch)
         if head is None:
@@ -107,10 +108,10 @@ class IcebergStaging:
         paths: Sequence[str],
         keep_days: int,
     ) -> Candidate:
-        """Branch at main's head plus one overwrite on it, in one transaction on one metadata version.
+        """Create a branch at main's head with one overwrite on it, in one transaction on one metadata version.
 
-        On a shadow, whose main is empty, that is exactly the adopted files; the base they will be compared with is the
-        target's head all the same.
+        On a shadow, whose main is empty, the result is exactly the adopted files; they are still compared with the
+        target's head as the base.
         """
         return retry_commit(lambda: self._try_candidate(target, run_id, branch, partitions, paths, keep_days))
 
@@ -123,6 +124,7 @@ class IcebergStaging:
         paths: Sequence[str],
         keep_days: int,
     ) -> Candidate:
+        # an earlier try may have landed although its answer was lost
         if found := self.find_candidate(target, branch):
             return found
         with self._java.commit(target.staging.table) as commit:
@@ -172,7 +174,7 @@ class IcebergStaging:
         return drop_refs(self._java, table, refs)
 
     def drop_shadow(self, target: TargetPin) -> bool:
-        """The table that staged files went to while the target lacked their columns, and what nobody reads of it."""
+        """Drop the shadow and the staged files that the target does not read; False if there is none."""
         return drop_shadow(self._java, target)
 
 

@@ -1,4 +1,4 @@
-"""Which partitions a data file may hold rows of, by the bounds of the partition column in its manifest entry. Pure."""
+"""Partitions that a data file may contain, from the partition column's bounds in its manifest entry. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ColumnBounds:
-    """How files say where their rows are when their spec does not."""
+    """Locates the rows of files whose partition spec does not give the partition."""
 
     def __init__(self, schema: Schema, column: str, grain: Grain) -> None:
         self._grain = grain
@@ -30,7 +30,7 @@ class ColumnBounds:
             self._field, self._type = field.field_id, kind
 
     def span(self, file: Any) -> Span:
-        """Between which values the file's rows are."""
+        """The range of partition column values in the file; an open span if the bounds are missing."""
         if self._field is None:
             return Span(self._grain)
         low, high = (file.lower_bounds or {}).get(self._field), (file.upper_bounds or {}).get(self._field)
@@ -41,7 +41,7 @@ class ColumnBounds:
         return Span(self._grain, ends, has_null=nulls != 0)
 
     def only(self, file: Any) -> str | None:
-        """The partition that all rows of the file are in; None when that is not known."""
+        """The partition that contains all rows of the file; None if unknown."""
         if self._field is not None:
             nulls = (file.null_value_counts or {}).get(self._field)
             if nulls is not None and nulls == (file.value_counts or {}).get(self._field):
@@ -49,7 +49,7 @@ class ColumnBounds:
         return self.span(file).only
 
     def _to_comparable(self, value: Any) -> Any:
-        """By its partition's ordinal, which pyiceberg's transforms cannot give for years after 9999."""
+        """Times as partition ordinals, computed here because pyiceberg's transforms fail for years after 9999."""
         if isinstance(value, str):
             return value.encode()
         if not self._grain.is_time:

@@ -1,4 +1,4 @@
-"""What a catalog keeps of branches and tags: asked with a throw-away table, or seen without writing. No JVM."""
+"""Find out whether a catalog keeps branches and tags, with a temporary table or without writing. No JVM."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PREFIX = "errata_probe_"
 
 @dataclass(frozen=True, slots=True)
 class RefSupport:
-    """What was there when the table was read again; ``refused`` is what the catalog said to a commit with refs."""
+    """What the catalog kept when the table was reloaded; ``refused`` is its error for the commit that added refs."""
 
     branch: bool
     tag: bool
@@ -31,10 +31,10 @@ class RefSupport:
 
 
 def find_hidden_refs(table: Table) -> tuple[str, ...]:
-    """Branches and tags that the table's metadata file has and the catalog does not show.
+    """Branches and tags that are in the table's metadata file but that the catalog does not show.
 
-    Only a REST catalog answers with metadata of its own making; others hand out the file. A file that cannot be read
-    from here says nothing.
+    Only a REST catalog builds its own metadata responses; the others return the file. Empty if the file cannot be read
+    from here.
     """
     from pyiceberg.catalog.rest import RestCatalog
     from pyiceberg.serializers import FromInputFile
@@ -49,7 +49,7 @@ def find_hidden_refs(table: Table) -> tuple[str, ...]:
 
 
 def probe_catalog(tables: TableLoader, catalog: str, namespace: tuple[str, ...]) -> RefSupport:
-    """Make a table in this namespace, give it a branch and a tag, register it once more, and drop it again."""
+    """Create a table in this namespace, add a branch and a tag, register it a second time, and drop both."""
     try:
         opened = tables.open(catalog)
         with _temporary_table(opened, namespace) as (table, copy):
@@ -65,7 +65,7 @@ def probe_catalog(tables: TableLoader, catalog: str, namespace: tuple[str, ...])
             )
     except ErrataError:
         raise
-    except Exception as problem:  # catalogs raise what their drivers raise: no common base
+    except Exception as problem:  # catalogs raise their drivers' exceptions, which have no common base
         place = ".".join((catalog, *namespace))
         raise EngineError(
             f"no table could be tried in {place}: {describe_error(problem)}", catalog=catalog
@@ -74,7 +74,7 @@ def probe_catalog(tables: TableLoader, catalog: str, namespace: tuple[str, ...])
 
 @contextmanager
 def _temporary_table(catalog: IcebergCatalog, namespace: tuple[str, ...]) -> Iterator[tuple[Table, tuple[str, ...]]]:
-    """A table with one empty snapshot, and the name of a second one; neither is there afterwards."""
+    """A table with one empty snapshot, and an unused name for a copy; both are dropped on exit."""
     from pyiceberg.exceptions import NoSuchTableError
     from pyiceberg.schema import Schema
     from pyiceberg.types import IntegerType, NestedField
@@ -87,7 +87,7 @@ def _temporary_table(catalog: IcebergCatalog, namespace: tuple[str, ...]) -> Ite
             pass
         yield catalog.load_table(first), copy
     finally:
-        # the copy shares its files, so only the first is purged
+        # both tables share files: drop the copy without purging, then purge the original
         for drop, identifier in ((catalog.drop_table, copy), (catalog.purge_table, first)):
             try:
                 drop(identifier)

@@ -1,4 +1,4 @@
-"""Live manifest entries of a snapshot, gathered by partition in one pass. Reads manifests, opens no data file."""
+"""Live files of a snapshot by partition, collected in one pass. Reads manifests, opens no data file."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
 _CONTENT = ("data", "position_deletes", "equality_deletes")
-_DELETED_PATH_FIELD = 2147483546  # the reserved field id of file_path in position delete files
+_DELETED_PATH_FIELD = 2147483546  # reserved field id of file_path in position delete files
 
 
 class LiveFile(NamedTuple):
-    """What is kept of a manifest entry."""
+    """The fields of a manifest entry that are needed here."""
 
     path: str
     rows: int
     size: int
     content: int
     sequence: int
-    partition: tuple[int, Any]  # spec id and the whole partition value
-    only: bytes | None  # the one data file a position delete file is about
+    partition: tuple[int, Any]  # spec id and complete partition value
+    only: bytes | None  # the data file to which a position delete file applies, if it is a single one
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class LiveTarget:
     totals: Mapping[str, PartitionSize]
     expected: Mapping[str, tuple[ExpectedFile, ...]]
     fingerprints: Mapping[str, str]
-    shared: tuple[LiveFile, ...]  # data files that may hold the scope, and other partitions as well
+    shared: tuple[LiveFile, ...]  # data files that may contain rows of the scope and of other partitions
     unreadable: tuple[str, ...]
-    unnameable: Mapping[str, str]  # partitions outside the years 1 to 9999, each with one of its files
+    unnameable: Mapping[str, str]  # partitions outside the years 1 to 9999, each with one file as an example
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,14 @@ class LiveInput:
 
 
 def fingerprint_files(files: Iterable[tuple[str, int]]) -> str:
-    """SHA-256 over sorted ``[path, rows]``; for text and integers these are the bytes of canonical JSON."""
+    """SHA-256 of the sorted ``[path, rows]`` pairs as canonical JSON."""
     listed = json.dumps(sorted(files), separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(listed.encode()).hexdigest()
 
 
 @contextmanager
 def _pause_gc() -> Iterator[None]:
-    # entries hold no cycles, and looking for some while they pile up is a quarter of the time at 43,800 partitions
+    # manifest entries have no cycles, and collecting garbage took a quarter of the time at 43,800 partitions
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -82,10 +82,11 @@ def _pause_gc() -> Iterator[None]:
 def scan_target(
     table: Table, snapshot: Snapshot | None, column: str, grain: Grain, partitions: Sequence[str]
 ) -> LiveTarget:
-    """Totals for every partition; files for those asked for; what cannot be attributed to one of them.
+    """Totals of every partition, the files of the requested ones, and files that belong to no single partition.
 
-    Files that carry the current field (same column, same transform), and others whose bounds lie in one partition, can
-    be taken out one partition at a time. The rest is shared: a file is listed with each partition that it may hold.
+    Files written with the current partition field (same column, same transform), and files whose bounds lie within one
+    partition, can be replaced one partition at a time. The rest are shared: each is listed with every requested
+    partition that it may contain.
     """
     places = _find_spec_fields(table, column, grain)
     own = find_spec_field(table.spec(), table.schema(), column, grain)
@@ -93,7 +94,7 @@ def scan_target(
     found: dict[str, list[LiveFile]] = {name: [] for name in partitions}
     bounds = ColumnBounds(table.schema(), column, grain)
     shared: dict[str, tuple[LiveFile, tuple[str, ...]]] = {}
-    elsewhere: list[LiveFile] = []  # delete files whose spec does not name a partition of this grain
+    elsewhere: list[LiveFile] = []  # delete files whose spec has no partition of this grain
     unreadable: set[str] = set()
     unnameable: dict[str, str] = {}
     for manifest in snapshot.manifests(table.io) if snapshot else ():
@@ -136,7 +137,7 @@ def scan_target(
 def scan_input(
     table: Table, snapshot: Snapshot | None, column: str | None, grain: Grain, partitions: Sequence[str]
 ) -> LiveInput:
-    """Sizes and fingerprints of the partitions asked for, or of the whole table when it has no such partitions."""
+    """Sizes and fingerprints of the requested partitions, or of the whole table if it is not partitioned that way."""
     place = find_spec_field(table.spec(), table.schema(), column, grain) if column else None
     if column is None or place is None:
         note = "" if column is None else f"not partitioned by {column}: its filter decides what is read"
@@ -208,7 +209,7 @@ def _find_spec_fields(table: Table, column: str, grain: Grain) -> dict[int, Spec
 
 
 def _partitions_inside(place: SpecField | None, key: str | None, partitions: Sequence[str]) -> Sequence[str]:
-    """Those of the partitions that lie in a wider interval; all of them when the spec says nothing."""
+    """The partitions that lie within a wider interval; all of them if the spec gives no interval."""
     if place is None or key is None:
         return partitions
     return [name for name in partitions if place.covering_interval(name) == key]
@@ -252,7 +253,7 @@ def _add_to_totals(totals: dict[str, list[int]], key: str, entry: LiveFile, shar
 
 
 def _attach_deletes(files: Sequence[LiveFile], elsewhere: Sequence[LiveFile]) -> tuple[ExpectedFile, ...]:
-    """Data files and the delete files that apply to one of them, as a scan would attach them."""
+    """Data files and the delete files that apply to at least one of them, by the rules of an Iceberg scan."""
     data = [file for file in files if file.content == 0]
     kept = data
     if elsewhere or len(data) != len(files):
@@ -276,7 +277,7 @@ def _delete_applies(delete: LiveFile, file: LiveFile) -> bool:
 def _is_outside(
     manifest: ManifestFile, place: SpecField, span: tuple[str, str] | None, oldest: _OldestPartition
 ) -> bool:
-    """Whether the bounds in the manifest list already say that no partition asked for is in this manifest."""
+    """Whether the bounds in the manifest list already rule out every requested partition."""
     if not (span and place.is_number and manifest.partitions):
         return False
     summary = manifest.partitions[place.position]

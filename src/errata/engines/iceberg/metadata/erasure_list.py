@@ -1,6 +1,7 @@
-"""The list of erased subjects, an Iceberg table of keyed hashes, with pyiceberg: made, looked at and added to.
+"""The list of erased subjects: an Iceberg table of keyed hashes, created, read and appended to with pyiceberg.
 
-It only grows by :meth:`add`; where it stands is its newest snapshot. Adding waits for others who add.
+The list only grows, through :meth:`IcebergErasureList.add`; its newest snapshot is the watermark. Concurrent additions
+retry after a lost race.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _TRIES = 8
 
 
 class IcebergErasureList:
-    """The list of a project."""
+    """The erasure list of a project."""
 
     def __init__(self, tables: TableLoader, table: str, key: Callable[[], bytes]) -> None:
         self._tables, self._key = tables, key
@@ -52,7 +53,7 @@ class IcebergErasureList:
         schema = Schema(NestedField(1, SUBJECT, StringType(), required=True))
         self._tables.create(self.table, schema, {"format-version": "2", KEY_CHECK: compute_key_check(self._key())})
         again = Retrying(
-            # a lost race, no answer, a lock: drivers have no common base, and each try looks at what is listed by now
+            # a lost race, no answer or a lock: drivers' exceptions have no common base, and each try re-reads the list
             retry=retry_if_exception(lambda error: isinstance(error, Exception) and not isinstance(error, ErrataError)),
             wait=wait_random_exponential(0.1, max=3),
             stop=stop_after_attempt(_TRIES),
@@ -73,7 +74,10 @@ class IcebergErasureList:
             ) from error
 
     def _append(self, subjects: Collection[str], added: set[str]) -> None:
-        """Add who is missing; ``added`` keeps them over tries, because one without an answer may have landed."""
+        """Append the missing subjects, and add them to ``added``.
+
+        ``added`` is kept over tries, because a try without an answer may have landed.
+        """
         import pyarrow as pa
 
         table = self._tables.load(self.table)

@@ -1,7 +1,7 @@
-"""Commits of main by partition, and the table as it was, with pyiceberg: no JVM. Reads metadata, opens no data file.
+"""Commits to main by partition, and the table at an earlier snapshot. No JVM; reads metadata, opens no data file.
 
-A commit's changes stand in the manifests that it wrote itself, so each commit costs its own manifests and its list.
-What main held is proven by its log and its parents; a tag proves it where both were cut by an expiry.
+A commit's changes are in the manifests that it wrote itself, so reading a commit costs its own manifests and its
+manifest list. The snapshot log and the parent chain prove what main held; a tag proves it where expiry cut both.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MAX_TAGS_SHOWN = 6
 
 
 class IcebergHistory:
-    """Who wrote what into main, and what main held."""
+    """Reads who wrote what to main, and what main held at a snapshot."""
 
     def __init__(self, tables: TableLoader) -> None:
         self._tables = tables
@@ -77,7 +77,7 @@ class IcebergHistory:
 def _walk_commits(
     table: Table, until: str | None, column: str, grain: Grain, partitions: Sequence[str], most: int | None
 ) -> History:
-    """From main's head back to a snapshot, or to the beginning; only commits that touched the partitions."""
+    """Commits that touched the partitions, from main's head back to a snapshot or to the beginning."""
     wanted = frozenset(partitions)
     found: list[Commit] = []
     current = table.metadata.current_snapshot()
@@ -118,7 +118,10 @@ def _build_commit(table: Table, snapshot: Snapshot, column: str, grain: Grain, p
 
 
 def _format_application(summary: Mapping[str, str]) -> str:
-    """Name and id of who wrote, as far as engines say: a name tells people what it was, an id which time."""
+    """Name and id of the application that wrote, as far as the engine recorded them.
+
+    The name identifies the job, the id its execution.
+    """
     name, number = summary.get("app-name"), summary.get("app-id") or summary.get("spark.app.id")
     if name and number and name != number:
         return f"{name} ({number})"
@@ -128,8 +131,10 @@ def _format_application(summary: Mapping[str, str]) -> str:
 def _iterate_changes(
     table: Table, snapshot: Snapshot, column: str, grain: Grain, wanted: frozenset[str]
 ) -> Iterator[tuple[str | None, int, int, int]]:
-    """(partition, added or removed, content, rows) of every file that may be in the wanted partitions; partition None:
-    nothing tells in which of them."""
+    """(partition, added or removed, content, rows) of every changed file that may be in the wanted partitions.
+
+    The partition is None if neither spec nor bounds determine it.
+    """
     bounds = ColumnBounds(table.schema(), column, grain)
     for manifest in snapshot.manifests(table.io):
         if manifest.added_snapshot_id != snapshot.snapshot_id:
@@ -140,7 +145,7 @@ def _iterate_changes(
                 continue
             file = entry.data_file
             content = int(file.content or 0)
-            # only one stored value inside one partition of the product says where the file belongs, or its bounds
+            # the stored value gives the partition only if it lies within one partition of the product; else the bounds
             if place is not None and place.is_exact:
                 name = place.text(file.partition[place.position])
             else:
@@ -159,7 +164,7 @@ def _add_change(before: Touch, status: int, content: int, rows: int) -> Touch:
 
 
 def _resolve_snapshot(table: Table, name: str, asked: str) -> Snapshot:
-    """The snapshot of main that a number, a tag or a time names."""
+    """The snapshot of main given by a snapshot id, a tag or a time."""
     metadata, text = table.metadata, asked.strip()
     known = _list_main_snapshots(table)
     tags = {tag: ref.snapshot_id for tag, ref in metadata.refs.items() if ref.snapshot_ref_type == "tag"}
@@ -190,12 +195,12 @@ def _resolve_snapshot(table: Table, name: str, asked: str) -> Snapshot:
 
 
 def _find_departure(table: Table, line: Mapping[int, int], number: int) -> Departure:
-    """How main left a snapshot that is not in its line, which is given from its head back."""
+    """When and for which snapshot main left a snapshot that is not in ``line``, main's ancestry from its head back."""
     metadata = table.metadata
     oldest = metadata.snapshot_by_id(list(line)[-1]) if line else None
     known = metadata.snapshot_by_id(number)
     begins = oldest is None or oldest.parent_snapshot_id is None
-    # an expiry cuts the line at its old end, so what is newer than that end would be in it
+    # expiry only cuts the old end of the ancestry, so a newer snapshot that is missing from it has really left main
     is_sure = begins or (known is not None and oldest is not None and known.timestamp_ms > oldest.timestamp_ms)
     log = metadata.snapshot_log
     descended = _find_descendants(table, number)
@@ -206,12 +211,12 @@ def _find_departure(table: Table, line: Mapping[int, int], number: int) -> Depar
     shared = [one for one in line if one in own]
     if shared:
         return Departure(str(shared[0]), None, is_sure)
-    # replacing a table begins its log anew
+    # replacing a table starts a new log, so its first entry is the time of departure
     return Departure(None, log[0].timestamp_ms if begins and log else None, is_sure)
 
 
 def _walk_parents(table: Table, number: int) -> dict[int, int]:
-    """A snapshot and its ancestors, newest first, with their times; it ends where an expiry cut it."""
+    """A snapshot and its ancestors with their times, newest first, as far as expiry left them."""
     known = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
     found: dict[int, int] = {}
     current = known.get(number)
@@ -238,12 +243,12 @@ def _require_snapshot(table: Table, number: int) -> Snapshot:
 
 
 def _find_snapshot_at(table: Table, at_ms: int) -> int | None:
-    """What main held at that time; it may hold a snapshot again that it held before, when someone sets it back."""
+    """The snapshot that main held at a time; the log lists a snapshot again if main was set back to it."""
     log = [(entry.timestamp_ms, entry.snapshot_id) for entry in table.metadata.snapshot_log]
-    # parents that the log does not name were written to a branch, unless they are older than the log itself
+    # ancestors missing from the log were committed to a branch, unless they are older than the log itself
     older = [(at, number) for number, at in _main_ancestors(table).items() if not log or at < log[0][0]]
     held = sorted((entry for entry in (*older, *log) if entry[0] <= at_ms), key=lambda entry: entry[0])
-    return held[-1][1] if held else None  # of two in one millisecond the later: some writers take rows out first
+    return held[-1][1] if held else None  # last of a millisecond: some writers delete, then append
 
 
 def _main_ancestors(table: Table) -> dict[int, int]:
@@ -252,7 +257,7 @@ def _main_ancestors(table: Table) -> dict[int, int]:
 
 
 def _list_main_snapshots(table: Table) -> dict[int, int]:
-    """Every snapshot that main is known to have held, with the time from which on; oldest first."""
+    """Every existing snapshot that main is known to have held, with the time it became current; oldest first."""
     metadata = table.metadata
     found = _main_ancestors(table) | {
         entry.snapshot_id: entry.timestamp_ms for entry in reversed(metadata.snapshot_log)
@@ -295,7 +300,7 @@ def _measure_partitions(
 
 
 def _map_columns(then: Schema, now: Schema) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """Columns of now by their name of then, as the same field id says; and what cannot be put back."""
+    """Current column names mapped to their old names, matched by field id; and what cannot be restored."""
     kinds_then, kinds_now = column_types(then), column_types(now)
     old = {field.field_id: field for field in then.fields}
     ids_now = {field.field_id for field in now.fields}

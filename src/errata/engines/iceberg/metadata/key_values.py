@@ -1,4 +1,4 @@
-"""Values as people type them, and as `errata diff` prints them, in the type of an Iceberg column. Pure."""
+"""Parse key values, as typed by people or printed by `errata diff`, into the type of an Iceberg column. Pure."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _LIMITS = {"int": 2**31, "long": 2**63}
 
 
 def build_equality(schema: Schema, column: str, text: str | None) -> BooleanExpression:
-    """Whether a column holds the value that a text stands for; raises ``UsageError`` when it fits no value of its type.
+    """A predicate that a column equals the value written as text; raises ``UsageError`` if it is no value of the type.
 
-    ``null`` is NULL, and in a column of text also that word.
+    ``null`` means NULL; in a string column it also matches the word itself.
     """
     from pyiceberg.expressions import EqualTo, IsNull, Or
 
@@ -37,7 +37,7 @@ def build_equality(schema: Schema, column: str, text: str | None) -> BooleanExpr
 
 
 def to_key_text(value: Any) -> str | None:
-    """A value as text that :func:`build_equality` reads again; None for NULL."""
+    """A value as text that :func:`build_equality` parses back; None for NULL."""
     match value:
         case None:
             return None
@@ -61,7 +61,7 @@ def _parse_value(column: str, kind: str, text: str) -> Any:
 
 
 def _strip_separators(text: str) -> str:
-    """A number as it is printed for people: separators of thousands where they belong, a minus that is no hyphen."""
+    """Undo number formatting: remove correctly placed thousands separators, replace the typographic minus."""
     plain = text.replace(_MINUS, "-")
     whole, dot, places = plain.partition(".")
     if "," in whole:
@@ -124,4 +124,4 @@ _READERS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "binary": ("hexadecimal digits", lambda _, text: bytes.fromhex(text)),
     "fixed": ("hexadecimal digits", lambda _, text: bytes.fromhex(text)),
 }
-"""By type: what is expected, in words, and the way to read it."""
+"""By type: the expected form, in words, and the parser."""

@@ -1,7 +1,7 @@
-"""Which field of a partition spec carries a product's partitions, and how its stored values are written. Pure.
+"""Find the field of a partition spec that holds a product's partitions, and convert its stored values. Pure.
 
-The field is found by source column and transform, never by position: specs have several fields and evolve. Texts of a
-coarser grain are prefixes of finer ones (``2026-01`` of ``2026-01-03T05``), so mapping between grains is slicing.
+The field is found by source column and transform, never by position: specs have several fields and evolve. The text of
+a coarser grain is a prefix of the finer one (``2026-01`` of ``2026-01-03T05``), so mapping between grains is slicing.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ _BY_VALUE = ("string", "int", "long")
 
 
 class SpecField:
-    """Where the files of one spec say which partition they belong to."""
+    """The field of one spec from which a file's partition is read."""
 
     __slots__ = ("_is_text", "_known", "position", "stored", "transform", "wanted")
 
     def __init__(self, position: int, transform: str, stored: Grain, wanted: Grain, *, is_text: bool = False) -> None:
         self.position = position
         self.transform = transform
-        self.stored = stored  # grain of the values in the metadata
+        self.stored = stored  # grain of the stored values
         self.wanted = wanted  # grain of the product
         self._is_text = is_text  # a string column that holds time partitions as text
         self._known: dict[Any, str | None] = {None: NULL}
 
     @property
     def is_exact(self) -> bool:
-        """Whether one stored value lies inside one partition of the product."""
+        """Whether a stored value always lies within one partition of the product."""
         return not self.wanted.is_time or _WIDTH[self.stored] >= _WIDTH[self.wanted]
 
     @property
     def is_number(self) -> bool:
-        """Whether the stored values are counts since 1970, so that bounds in manifest lists can be compared."""
+        """Whether stored values are counts since 1970, so that bounds in manifest lists can be compared."""
         return self.wanted.is_time and not self._is_text
 
     def text(self, value: Any) -> str | None:
-        """The partition (or, when not exact, the wider interval) of a stored value; None when it is neither."""
+        """The partition of a stored value, or the wider interval if not exact; None if the value is neither."""
         try:
             return self._known[value]
         except KeyError:
@@ -58,7 +58,7 @@ class SpecField:
         if self._is_text:
             return _parse_canonical(self.wanted, str(value))
         text = format_stored_ordinal(self.stored, int(value))
-        # from the end, because a year may have five digits and a sign
+        # cut from the end, because a year may have five digits and a sign
         return text[: len(text) - max(0, _WIDTH[self.stored] - _WIDTH[self.wanted])]
 
     def covering_interval(self, partition: str) -> str:
@@ -82,7 +82,7 @@ def _stored_grain(transform: str, column_type: str) -> Grain | None:
 
 
 def find_spec_field(spec: PartitionSpec, schema: Schema, column: str, grain: Grain) -> SpecField | None:
-    """The finest field of a spec that places a column's values in time, or by value; None when there is none."""
+    """The finest field of a spec that partitions a column by time, or by value; None if there is none."""
     column_id, column_type = _find_column(schema, column)
     found: list[SpecField] = []
     for position, part in enumerate(spec.fields):
@@ -96,7 +96,7 @@ def find_spec_field(spec: PartitionSpec, schema: Schema, column: str, grain: Gra
 
 
 def find_partition_field(spec: PartitionSpec, schema: Schema, column: str, grain: Grain) -> PartitionField | None:
-    """The field whose partitions are exactly the product's, None when the spec has no such field."""
+    """The field whose partitions are exactly the product's; None if the spec has no such field."""
     place = find_spec_field(spec, schema, column, grain)
     if place is None or place.stored is not grain:
         return None
@@ -120,7 +120,7 @@ def list_columns(schema: Schema) -> tuple[Column, ...]:
 
 
 def column_types(schema: Schema) -> dict[str, str]:
-    """Every column's type as Spark reads it, nested ones in full."""
+    """Every column's type as Spark reads it, nested types in full."""
     return {field.name: _to_spark_type(field.field_type) for field in schema.fields}
 
 

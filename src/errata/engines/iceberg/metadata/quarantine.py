@@ -1,7 +1,7 @@
-"""The table of rows that a run set aside, with pyiceberg: made, read, counted and dropped without a JVM.
+"""Quarantine tables: created, counted, sampled and dropped with pyiceberg, without a JVM.
 
-Attempts append to it; what counts is what adopted attempts appended. Rows of killed attempts stay until the table goes,
-and nothing looks at them.
+Attempts append their quarantined rows; only the rows of adopted attempts count. Rows of killed attempts stay until the
+table is dropped and are never read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COLUMNS = ("run_id", "chunk_id", "attempt", "input", "partition", "kind", "reaso
 _GROUP = ("input", "partition", "kind", "reason")
 _PROPERTIES = {
     "format-version": "2",
-    # one stage from the read to the file: what Spark counts on the way is then counted once
+    # no shuffle, so one stage reads and writes, and the rows Spark observes on the way are counted once
     "write.distribution-mode": "none",
     "commit.retry.num-retries": "30",
     "write.parquet.compression-codec": "zstd",

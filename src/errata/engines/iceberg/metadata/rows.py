@@ -1,4 +1,4 @@
-"""Single rows and their origin with pyiceberg: a filter on partition and key, and the few files that can match."""
+"""Read single rows and their origin with pyiceberg: a filter on partition and key prunes to a few files."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
 
 _MAX_REQUESTS = 16
-"""Questions to the storage that are under way at one time."""
+"""Maximum number of concurrent requests to the storage."""
 
 
 class IcebergRowReader:
-    """Reads rows of pinned snapshots; everything here only reads."""
+    """Reads rows of pinned snapshots. Read-only."""
 
     def __init__(self, tables: TableLoader) -> None:
         self._tables = tables
@@ -77,12 +77,12 @@ class IcebergRowReader:
         try:
             with ThreadPoolExecutor(_MAX_REQUESTS) as pool:
                 there = list(pool.map(lambda path: table.io.new_input(path).exists(), paths))
-        except Exception as problem:  # storages raise what their drivers raise: no common base
+        except Exception as problem:  # storage drivers' exceptions have no common base
             raise EngineError(f"files of {target.table} could not be looked for: {problem}") from problem
         return len(paths), tuple(path for path, is_there in zip(paths, there, strict=True) if not is_there)
 
     def origin(self, target: TargetPin, snapshot_id: str | None, partition: str) -> Origin | None:
-        """The newest commit among the live files of this partition."""
+        """The newest commit that wrote a live file of this partition."""
         table = self._tables.load(target.table)
         snapshot = table.metadata.snapshot_by_id(int(snapshot_id)) if snapshot_id else None
         if snapshot is None:
@@ -114,7 +114,7 @@ def _match_any_key(schema: Schema, keys: Sequence[Key]) -> BooleanExpression:
 
 
 def _parse_values(text: str | None, key: Key) -> dict[str, Any] | None:
-    """Values of a correction as text, every digit kept."""
+    """Values of a correction as text, with every digit preserved."""
     if text is None:
         return None
     values = json.loads(text, parse_float=str, parse_int=str)
@@ -133,7 +133,7 @@ def _build_scope_filter(target: TargetPin, partition: str) -> BooleanExpression:
             "==", column, _parse_whole(column, value or "") if target.column_type in ("int", "long") else value
         )
     number = to_ordinal(target.grain, partition)
-    # as numbers, because after 9999-12-31 comes a day that no Python date can be
+    # as numbers, because the end of 9999-12-31 cannot be a Python date
     low, high = (first_second(target.grain, n) for n in (number, number + 1))
     if target.column_type == "date":
         return And(_build_predicate(">=", column, low // 86_400), _build_predicate("<", column, high // 86_400))

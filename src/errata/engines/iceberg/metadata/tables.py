@@ -1,7 +1,7 @@
-"""Table metadata without a JVM: the planner's reading ports on pyiceberg. Reads manifests, opens no data file.
+"""Table metadata through pyiceberg, without a JVM: the planner's read ports. Reads manifests, opens no data file.
 
-One pass over the live entries of the current snapshot serves totals, expected sets and fingerprints. Every answer
-comes from one metadata version: the table is loaded once per call and never refreshed inside it.
+One pass over the live files of the current snapshot gives totals, expected files and fingerprints. Every result comes
+from one metadata version: the table is loaded once per call and never refreshed during it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
 _EXTRAS = {"jdbc": "postgres"}
-"""What to install for a catalog type, where it is not called like the type."""
+"""The pip extra of a catalog type, where its name differs from the type."""
 
 
 class TableLoader:
-    """Opens catalogs once and tables every time; one for all readers of a project, because each holds connections."""
+    """Opens each catalog once and loads tables afresh every time.
+
+    All readers of a project share one loader, because each loader holds connections.
+    """
 
     def __init__(self, catalogs: Mapping[str, Catalog]) -> None:
         self._catalogs = catalogs
@@ -48,11 +51,11 @@ class TableLoader:
             ) from None
         except ErrataError:
             raise
-        except Exception as problem:  # catalogs raise what their drivers raise: no common base
+        except Exception as problem:  # catalogs raise their drivers' exceptions, which have no common base
             raise EngineError(f"table {table} could not be read: {describe_error(problem)}", table=table) from problem
 
     def reach(self, name: str) -> int:
-        """How many namespaces the catalog has at its top; raises when it does not answer."""
+        """Number of top-level namespaces in the catalog; raises if it does not answer."""
         catalog = self.open(name)
         try:
             return len(catalog.list_namespaces())
@@ -60,7 +63,7 @@ class TableLoader:
             raise EngineError(f"catalog {name} did not answer: {describe_error(problem)}", catalog=name) from problem
 
     def create(self, table: str, schema: Schema, properties: Mapping[str, str]) -> None:
-        """Make a table, and its namespace, unless they are there."""
+        """Create a table, and its namespace, if they do not exist."""
         from pyiceberg.exceptions import NoSuchNamespaceError
 
         name, identifier = split_table(table)
@@ -77,7 +80,7 @@ class TableLoader:
             raise EngineError(f"table {table} could not be made: {describe_error(problem)}", table=table) from problem
 
     def drop(self, table: str) -> bool:
-        """Remove a table and its files; False when it is not there."""
+        """Drop a table and its files; False if it does not exist."""
         from pyiceberg.exceptions import NoSuchTableError
 
         name, identifier = split_table(table)
@@ -94,12 +97,12 @@ class TableLoader:
         return True
 
     def close(self) -> None:
-        """Give back connections; what is opened afterwards is opened anew."""
+        """Close all connections; a later call opens the catalog again."""
         while self._open:
             self._open.popitem()[1].close()
 
     def open(self, name: str) -> IcebergCatalog:
-        """The catalog, opened once."""
+        """The catalog, opened on first use."""
         from pyiceberg.catalog import load_catalog
         from pyiceberg.exceptions import NotInstalledError
 
@@ -110,7 +113,7 @@ class TableLoader:
             raise UsageError(f"catalog {name!r} is not in errata.yaml; expected one of: {known}", catalog=name)
         catalog = self._catalogs[name]
         path = sqlite_path(catalog.uri) if catalog.type == "jdbc" else None
-        # SQLite creates a missing file on connect, and a plan must not leave an empty catalog behind
+        # SQLite creates a missing file on connect, but a plan must not leave an empty catalog behind
         if path and not Path(path).exists():
             raise NotFound(f"catalog {name} was not found; expected a SQLite database at {path}", catalog=name)
         try:
@@ -130,7 +133,7 @@ class TableLoader:
 
 
 def describe_error(problem: BaseException) -> str:
-    """The first line of what a driver said; the rest repeats statements and addresses of manuals."""
+    """The type and first line of a driver's error; the rest repeats statements and links to manuals."""
     return f"{type(problem).__name__}: {str(problem).strip().partition(chr(10))[0]}"
 
 
@@ -158,7 +161,7 @@ class IcebergMetadata:
         )
 
     def read_target(self, table: str, column: str, grain: Grain, partitions: Sequence[str]) -> TargetState:
-        """Totals of every partition, and the expected set of those asked for."""
+        """Totals of every partition, and the expected files of the requested ones."""
         from errata.engines.iceberg.metadata.data_files import scan_target
         from errata.engines.iceberg.metadata.partition_fields import (
             find_partition_field,
@@ -194,7 +197,7 @@ class IcebergMetadata:
         )
 
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
-        """The input's snapshot, the newest or the one that its version names, mapped onto partitions of the product."""
+        """The input's current snapshot, or the one tagged with its version, mapped to partitions of the product."""
         from errata.engines.iceberg.metadata.data_files import scan_input
 
         if source.table is None:
@@ -223,7 +226,7 @@ class IcebergMetadata:
 
 
 def _resolve_version(table: Table, source: Input) -> tuple[Snapshot | None, str | None]:
-    """The snapshot to read, or why there is none; a branch is not a version, because it moves."""
+    """The snapshot to read, and the problem if there is none; a branch is not a version, because it moves."""
     if source.version is None:
         return table.metadata.current_snapshot(), None
     tags = {name: ref for name, ref in table.metadata.refs.items() if ref.snapshot_ref_type == "tag"}
@@ -234,7 +237,7 @@ def _resolve_version(table: Table, source: Input) -> tuple[Snapshot | None, str 
 
 
 def _read_snapshot_types(table: Table, snapshot: Snapshot | None) -> dict[str, str]:
-    """The columns of the pinned snapshot, which may be fewer than those of the table by now."""
+    """Column types of the pinned snapshot, whose schema may be older than the table's."""
     from errata.engines.iceberg.metadata.partition_fields import column_types
 
     if snapshot is None or snapshot.schema_id is None:

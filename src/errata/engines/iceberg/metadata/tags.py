@@ -1,9 +1,9 @@
-"""Tags that keep a pinned snapshot alive, created and removed with pyiceberg: no JVM, no data.
+"""Tags that keep pinned snapshots alive, created and removed with pyiceberg: no JVM, no data.
 
 Creating and removing are idempotent and safe to repeat after a crash. A tag's age counts from its *snapshot's*
-timestamp, so the age of the snapshot is added to what is wanted. A catalog that does not let us tag is a warning:
-the run goes on and becomes ``expired`` if the snapshot is gone when it is needed. One that accepts a tag and does not
-keep it is told apart, because nothing can be published there.
+timestamp, so the snapshot's age is added to the wanted retention. If the catalog refuses tags, that is a warning: the
+run continues and becomes ``expired`` if the snapshot is gone when needed. A catalog that accepts a tag but does not
+keep it has its own outcome (``not_kept``), because nothing can be published there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FIRST_WAIT_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class TagResult:
-    """What became of one tag."""
+    """Outcome of creating, moving or removing one tag."""
 
     table: str
     tag: str
@@ -42,12 +42,12 @@ class IcebergTags:
         self._sleep = sleep
 
     def refs(self, table: str) -> dict[str, str]:
-        """Every branch and tag with its snapshot."""
+        """Every branch and tag with its snapshot id."""
         refs = self._tables.load(table).metadata.refs
         return {name: str(ref.snapshot_id) for name, ref in refs.items()}
 
     def hidden(self, table: str) -> tuple[str, ...]:
-        """Branches and tags that the table has and its catalog does not show; nothing is written to find out."""
+        """Branches and tags that the table has but its catalog does not show. Read-only."""
         from errata.engines.iceberg.metadata.catalog_probe import find_hidden_refs
 
         return find_hidden_refs(self._tables.load(table))
@@ -57,7 +57,7 @@ class IcebergTags:
         return self._tables.load(table).metadata.snapshot_by_id(int(snapshot_id)) is not None
 
     def create(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> TagResult:
-        """Tag a snapshot for ``keep_ms`` from now; the same tag on the same snapshot is ``already``."""
+        """Tag a snapshot for ``keep_ms`` from now; ``already`` if the tag is on this snapshot."""
 
         def attempt(found: Table) -> TagResult:
             held, snapshot = found.metadata.refs.get(tag), found.metadata.snapshot_by_id(int(snapshot_id))
@@ -68,7 +68,7 @@ class IcebergTags:
                 return TagResult(table, tag, snapshot_id, "not_pinned", f"tag {tag} of {table} {what}")
             age = max(0, now_ms - snapshot.timestamp_ms)
             found.manage_snapshots().create_tag(int(snapshot_id), tag, max_ref_age_ms=keep_ms + age).commit()
-            # some catalogs accept a tag and do not keep it
+            # some catalogs accept a tag but do not keep it, so read it back
             if tag not in self.refs(table):
                 why = f"{table}: the catalog accepted tag {tag} and does not keep it"
                 return TagResult(table, tag, snapshot_id, "not_kept", why)
@@ -77,7 +77,7 @@ class IcebergTags:
         return self._retry_commit(table, tag, snapshot_id, attempt)
 
     def move(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> TagResult:
-        """Let a tag name this snapshot from now on, in one commit, so that readers of the name never miss it."""
+        """Move a tag to this snapshot in one commit, so that readers of the tag always find it."""
         from pyiceberg.table.refs import SnapshotRefType
 
         def attempt(found: Table) -> TagResult:
@@ -97,7 +97,7 @@ class IcebergTags:
         return self._retry_commit(table, tag, snapshot_id, attempt)
 
     def remove(self, table: str, tag: str) -> TagResult:
-        """Remove a tag; one that is not there is ``absent``."""
+        """Remove a tag; ``absent`` if it does not exist."""
 
         def attempt(found: Table) -> TagResult:
             held = found.metadata.refs.get(tag)
@@ -109,7 +109,7 @@ class IcebergTags:
         return self._retry_commit(table, tag, "", attempt)
 
     def drop(self, table: str, refs: Sequence[str]) -> tuple[str, ...]:
-        """Remove branches and tags in one commit; those that are gone already are left out."""
+        """Remove branches and tags in one commit; returns those that existed."""
         dropped: tuple[str, ...] = ()
 
         def attempt(found: Table) -> TagResult:
@@ -119,7 +119,7 @@ class IcebergTags:
                 dropped = held
                 manage = found.manage_snapshots()
                 for ref in held:
-                    manage = manage.remove_branch(ref)  # a tag goes the same way
+                    manage = manage.remove_branch(ref)  # removes tags as well
                 manage.commit()
             return TagResult(table, ", ".join(held), "", "removed" if held else "absent")
 
@@ -142,7 +142,7 @@ class IcebergTags:
             except ErrataError:
                 raise
             except Exception as error:  # noqa: BLE001  a lost race, no answer, a lock: drivers have no common base
-                # the next try loads the table again and sees whether this one landed after all
+                # the next try reloads the table and sees whether this one landed after all
                 trouble = f"{type(error).__name__} {error}".splitlines()[0]
                 self._sleep(wait)
                 wait *= 2

@@ -1,6 +1,6 @@
-"""Whether a candidate left everything outside its scope alone: file sets of two snapshots compared. Reads manifests.
+"""Check that a candidate changed nothing outside its scope, by comparing the files of two snapshots. Reads manifests.
 
-A manifest that both snapshots list is the same immutable file, so it is read once, and only for its partitions.
+A manifest listed by both snapshots is the same immutable file, so it is read once, and only to count its partitions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NO_PARTITION = "files without a partition of this grain"
 
 
 class IcebergOutsideReader:
-    """Compares live files of snapshots; opens no data file, starts no JVM."""
+    """Compares live files of two snapshots; opens no data file, starts no JVM."""
 
     def __init__(self, tables: TableLoader) -> None:
         self._tables = tables

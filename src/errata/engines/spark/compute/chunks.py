@@ -1,4 +1,4 @@
-"""Compute one chunk and append it to the run branch: inputs, transform, output contract, lineage, one write."""
+"""Compute one chunk and append it to the run branch: inputs, transform, lineage, output contract, one write."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class SparkChunkEngine:
-    """Chunks on one Spark session."""
+    """Computes chunks on one Spark session."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class SparkChunkEngine:
         self._sources = sources
         self._cache = cache
         self._ensure_quarantine = ensure_quarantine
-        self._fates: dict[str, Mapping[str, int]] = {}  # input rows by what became of them, by attempt
+        self._fates: dict[str, Mapping[str, int]] = {}  # counts of input rows by outcome, by attempt
 
     def check_sources(self, work: ChunkWork) -> None:
         """Re-stat every pinned file this chunk reads."""
@@ -72,14 +72,14 @@ class SparkChunkEngine:
             )
 
     def append(self, work: ChunkWork) -> None:
-        """One append, named after the attempt; Spark jobs run in a group of that name."""
+        """Compute the chunk and append it once, marked with the attempt; its Spark jobs run in a group of that name."""
         session = self._runtime.session
         session.sparkContext.setJobGroup(work.attempt, f"chunk {work.chunk.chunk_id}", interruptOnCancel=True)
         if self._runtime.pool is not None:
             session.sparkContext.setLocalProperty("spark.scheduler.pool", self._runtime.pool)
         aside = TransformQuarantine(work.manifest)
         output = self._compute_output(work, aside)
-        # first, so that what is known of the rows is known when the output lands
+        # quarantine first, so that every row is accounted for once the output lands
         self._fates[work.attempt] = self._translate_errors(
             work, partial(write_quarantine, session, self._writer, work, aside, self._ensure_quarantine)
         )
@@ -114,7 +114,7 @@ class SparkChunkEngine:
         return self._merge_output(work, frame, may_leave_out=leave_out)
 
     def _merge_output(self, work: ChunkWork, frame: DataFrame, *, may_leave_out: bool) -> DataFrame:
-        """What the partitions held at the base, with the transform's rows merged in."""
+        """The rows of the base snapshot in these partitions, with the transform's rows merged in."""
         target, merge = work.manifest.target, work.manifest.publish.merge or Merge()
         changes = self._translate_errors(work, partial(mark_deletions, frame, merge))
         markers = [name for name in changes.columns if name in merge.markers and name not in target.columns]
@@ -141,7 +141,7 @@ class SparkChunkEngine:
         return {**read_job_costs(self._runtime.session.sparkContext, work.attempt), **fates}
 
     def digests(self, work: ChunkWork, parallelism: int) -> Mapping[str, str]:
-        """See the port: other tasks, other splits, other order of rows; the same content or not the same."""
+        """See the port. Computes the chunk with other tasks, splits and row order, which must not change the result."""
         target, session = work.manifest.target, self._runtime.session
         columns = sorted(set(target.columns) - set(work.manifest.lineage_columns))
         with _override_conf(session, {"spark.sql.shuffle.partitions": str(parallelism)}):
@@ -151,13 +151,13 @@ class SparkChunkEngine:
                     work, partial(digest_partitions, output, target, work.chunk.partitions, columns)
                 )
             except UsageError as error:
-                # what cannot be summed up here is the transform's output, not a check
+                # a digest that cannot be computed is a fault of the transform's output, not of a check
                 raise TransformFailed(f"chunk {work.chunk.chunk_id}: {error.message}") from error
         return {name: f"{digest.rows}:{digest.a}:{digest.b}" for name, digest in found.items()}
 
     @contextmanager
     def trial(self, work: ChunkWork) -> Iterator[tuple[Measurer, Mapping[str, int]]]:
-        """See the port: computed once and kept, because the gate and the diff both look at it."""
+        """See the port. The output is computed once and cached, because both the gate and the diff read it."""
         target, session = work.manifest.target, self._runtime.session
         output = self._compute_output(work).persist()
         try:
@@ -180,7 +180,7 @@ class SparkChunkEngine:
                 raise broken from error
             if known := classify_error(error, where, self._runtime.exit_code):
                 raise known from error
-            if work.manifest.restored is not None and isinstance(error, Exception):  # no transform had a part in it
+            if work.manifest.restored is not None and isinstance(error, Exception):  # no transform was involved
                 raise self.explain(work, error) from error
             raise TransformFailed(
                 f"{where} failed in {work.manifest.code.call}: {cause_of(error)}",
@@ -190,13 +190,13 @@ class SparkChunkEngine:
             ) from error
 
     def cancel(self, work: ChunkWork) -> None:
-        """Stop the attempt's Spark jobs; a JVM that is gone has none."""
+        """Cancel the attempt's Spark jobs; does nothing if the JVM is gone."""
         with suppress(Py4JError, OSError):
             self._runtime.session.sparkContext.cancelJobGroup(work.attempt)
 
 
 def build_context(work: ChunkWork, aside: TransformQuarantine) -> Context:
-    """What the transform of this attempt is told; what it sets aside is in ``aside`` afterwards."""
+    """The context passed to the transform; rows that it quarantines are collected in ``aside``."""
     manifest, grain = work.manifest, work.manifest.target.grain
     partitions = sort_oldest_first(grain, work.chunk.partitions)
     timed = [name for name in partitions if grain.is_time and name != "null"]

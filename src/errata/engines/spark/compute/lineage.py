@@ -1,4 +1,4 @@
-"""Which run, code, inputs and reason a row came from, as columns of the row."""
+"""Lineage columns: the run, code, inputs and reason that a row came from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def build_lineage(run_id: str, manifest: Manifest, chunk: Chunk) -> dict[str, str | None]:
-    """The values of all lineage columns for the rows of one chunk."""
+    """Values of all lineage columns for the rows of one chunk."""
     pinned = [pin for pin in manifest.inputs if pin.snapshot_id]
     grain = manifest.target.grain
     ranges = [
@@ -42,14 +42,14 @@ def build_lineage(run_id: str, manifest: Manifest, chunk: Chunk) -> dict[str, st
 
 
 def stamp(frame: DataFrame, values: Mapping[str, str | None]) -> DataFrame:
-    """The frame with these lineage columns; a column of the same name is replaced."""
+    """Add these lineage columns to a frame, replacing columns of the same name."""
     from pyspark.sql import functions as F  # noqa: N812  the name every Spark reader knows
 
     return frame.withColumns({name: F.lit(value).cast("string") for name, value in values.items()})
 
 
 def deterministic_id(*columns: str) -> Column:
-    """A 64-digit id that depends on these columns alone; NULL and the empty string differ."""
+    """A 64-digit id that depends only on these columns; NULL and the empty string differ."""
     from pyspark.sql import functions as F  # noqa: N812  the name every Spark reader knows
 
     def tagged(name: str) -> Any:

@@ -1,9 +1,10 @@
-"""Merge by key: what a partition holds and what a transform gives, as the rows it will hold. No actions.
+"""Merge a transform's rows into a partition's existing rows by key. Runs no Spark action.
 
-Rows meet within one partition. Of a key the row with the newest version stays, at equal versions the transform's; where
-that row is marked as deleted, the key goes. Keys that the transform does not give keep their rows, also when a key is
-there twice. What has no single answer fails the chunk: a change without key or version, two changes of one key with the
-same version. One shuffle and one sort do it; the answer depends on rows alone and never on their order.
+Rows are merged within one partition. For each key the row with the newest version is kept, and the transform's row if
+versions are equal; if that row is marked as deleted, the key is removed. Keys that the transform does not return keep
+their rows, even if a key occurs twice. Ambiguous changes fail the chunk: a change without key or version, or two
+changes of one key with the same version. The merge takes one shuffle and one sort; the result depends only on the rows,
+never on their order.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _MAX_VALUE_LENGTH = 200
 
 
 def mark_deletions(frame: DataFrame, merge: Merge) -> DataFrame:
-    """The transform's rows with what the condition says of each; NULL is not true."""
+    """Mark the transform's rows for which the deletion condition is true; NULL is not true."""
     condition = F.expr(merge.sql) if merge.sql else F.lit(False)  # noqa: FBT003 - a literal is a value
     return frame.withColumn(DELETED, F.coalesce(condition.cast("boolean"), F.lit(False)))  # noqa: FBT003
 
@@ -47,7 +48,7 @@ def merge_rows(
     partitions: Sequence[str],
     classified: Sequence[str] = (),
 ) -> DataFrame:
-    """The rows of these partitions after the merge; ``changes`` are marked, and both have the target's columns."""
+    """The rows of these partitions after the merge; ``changes`` must be marked, and both need the target's columns."""
     key = [F.col(quoted(name)) for name in target.key]
     unit = partition_unit(target.column, target.column_type, target.grain).alias(_UNIT)
     columns = [F.col(quoted(name)) for name in target.columns]
@@ -86,11 +87,11 @@ def merge_rows(
 def _check_changes(
     changes: DataFrame, target: TargetPin, version: str | None, partitions: Sequence[str], classified: Sequence[str]
 ) -> DataFrame:
-    """The changes, unless one of them has no answer; Spark tells when it meets it."""
+    """The changes, with a check that fails the Spark job at the first ambiguous or misplaced change."""
     no_key = F.lit(False)  # noqa: FBT003
     for name in target.key:
         no_key = no_key | F.col(quoted(name)).isNull()
-    # a row to be written elsewhere shows in the files that are written, one to be deleted elsewhere nowhere
+    # a row written outside the chunk would show up in the written files; a deletion outside would go unnoticed
     inside = F.coalesce(
         in_partitions(target.column, target.column_type, target.grain, partitions), F.lit(False)  # noqa: FBT003
     )  # fmt: skip
@@ -104,7 +105,7 @@ def _check_changes(
 
 
 def _raise_for_row(said: str, target: TargetPin, classified: Sequence[str]) -> Column:
-    """Fails the row that gets here, and names its key; a classified value is masked."""
+    """An expression that fails on any row it is evaluated for, naming its key; classified values are masked."""
     names = dict.fromkeys((*target.key, target.column))
     shown = [
         F.concat(F.lit(f"{name}="), F.coalesce(_format_value(name, target, name in classified), F.lit("NULL")))
@@ -123,7 +124,7 @@ def _format_value(name: str, target: TargetPin, is_classified: bool) -> Column:
 
 
 def find_merge_violation(error: BaseException, where: str) -> OutputContract | None:
-    """What :func:`merge_rows` raised from within Spark, when that is what the error is about."""
+    """The error raised by :func:`merge_rows` inside Spark; None if the exception has another cause."""
     found = _MERGE_MESSAGE.search(str(error))
     if found is None:
         return None

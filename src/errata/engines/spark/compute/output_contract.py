@@ -1,8 +1,8 @@
-"""The output contract: a transform's columns are the target's columns, by name, and their types fit exactly.
+"""The output contract: a transform's columns are the target's columns, by name, with matching types.
 
-Order does not matter. Only widenings that Iceberg itself calls promotions are allowed, because a silent cast is how a
-wrong number gets in. A column that the output leaves out is written as NULL only when the plan says so by name, and
-never where NULL has no place; a NULL in a column that the table requires fails the chunk that holds it.
+Order does not matter. Only Iceberg's own type promotions are allowed, because a silent cast can change a number. A
+column missing from the output is written as NULL only if the plan overrides the schema check, and never if the column
+is required or part of the key or the partition. A NULL in a required column fails its chunk.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _LEFT_OUT_HINT = (
 def conform_output(
     frame: DataFrame, target: TargetPin, *, may_leave_out: bool = False, beside: tuple[str, ...] = ()
 ) -> DataFrame:
-    """The frame's columns in the target's order; raises ``OutputContract`` listing every difference.
+    """Select the target's columns in its order; raises ``OutputContract`` listing every difference.
 
-    Columns ``beside`` the target's are Errata's own and stay at the end.
+    Errata's own columns (``beside``) stay at the end.
     """
     found = {
         field.name: _to_iceberg_type(field.dataType.simpleString())
@@ -89,7 +89,7 @@ def conform_output(
 
 
 def find_null_violation(error: BaseException, where: str) -> OutputContract | None:
-    """What ``conform_output`` raised from within Spark, when that is what the error is about."""
+    """The error raised by :func:`conform_output` inside Spark; None if the exception has another cause."""
     found = _REQUIRED.search(str(error))
     if found is None:
         return None
@@ -101,7 +101,7 @@ def find_null_violation(error: BaseException, where: str) -> OutputContract | No
 
 
 def is_assignable(found: str, wanted: str) -> bool:
-    """Whether a value of one Iceberg type may be written to a column of another without changing it."""
+    """Whether values of one Iceberg type can be written to a column of another without changing them."""
     if found == wanted or (found, wanted) in _PROMOTIONS:
         return True
     narrow, wide = _DECIMAL.fullmatch(found), _DECIMAL.fullmatch(wanted)
@@ -109,7 +109,7 @@ def is_assignable(found: str, wanted: str) -> bool:
 
 
 def to_spark_type(iceberg_type: str) -> str | None:
-    """A plain Iceberg type as Spark writes it; None for nested and other ones."""
+    """The Spark name of a primitive Iceberg type; None for nested and unsupported types."""
     decimal = _DECIMAL.fullmatch(iceberg_type)
     return f"decimal({decimal[1]},{decimal[2]})" if decimal else _SPARK_TYPES.get(iceberg_type)
 
@@ -123,7 +123,7 @@ def _select_present(name: str, target: TargetPin, nullable: set[str]) -> Column:
     value = F.col(f"`{name}`")
     if name not in target.required or name not in nullable:
         return value
-    # Spark guesses nullability, and nearly every computed column may be NULL to it: only the rows can tell
+    # Spark considers nearly every computed column nullable, so NULLs can only be found in the rows
     return F.coalesce(value, F.raise_error(f"errata: column {name} of {target.table} is required")).alias(name)
 
 

@@ -1,4 +1,4 @@
-"""What the target held at an older snapshot, as rows of the target of now. Reads; nothing is computed."""
+"""Read the target's rows at an older snapshot in its current schema. Runs no transform."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def read_restored_rows(
     session: SparkSession, manifest: Manifest, restored: Restored, partitions: Sequence[str]
 ) -> DataFrame:
-    """The rows as they read then, deletes applied; columns added since are NULL, renamed ones have today's name."""
+    """The snapshot's rows with deletes applied; columns added since are NULL, renamed ones have their current name."""
     target = manifest.target
     rows = read_snapshot(session, target.table, restored.snapshot_id, len(partitions))
     named = rows.select(*[F.col(quoted(then)).alias(now) for now, then in restored.columns.items()])

@@ -1,7 +1,7 @@
-"""The planned code: the zip kept in the ledger is what runs, on the driver and in Python workers.
+"""Load the planned code: the zip stored in the ledger runs both on the driver and in Python workers.
 
-Modules of the same names from elsewhere (the working tree, another run) are set aside first. What was loaded from the
-zip is pickled by value: a Python worker starts in the project directory and would otherwise import the working tree.
+Modules of the same names from elsewhere (the working tree, another run) are unloaded first. Modules from the zip are
+pickled by value: a Python worker starts in the project directory and would otherwise import the working tree.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _current: list[Path] = []
 
 
 def load_transform(content: bytes, digest: str, call: str, cache: Path) -> Callable[..., Any]:
-    """The function ``module:name`` out of this zip."""
+    """Import the function ``module:name`` from this zip."""
     if sha256(content) != digest:
         raise ManifestTampered(f"the planned code was refused; expected sha256 {digest}, found {sha256(content)}")
     place = _cache_zip(content, digest, cache)
@@ -43,7 +43,7 @@ def load_transform(content: bytes, digest: str, call: str, cache: Path) -> Calla
 
 
 def pickle_by_value() -> None:
-    """Pickle every module of the current zip by value; again after a transform ran, since it may import more."""
+    """Pickle every module of the current zip by value; call again after a transform ran, since it may import more."""
     from pyspark import cloudpickle
 
     with _importing:
@@ -64,7 +64,7 @@ def _cache_zip(content: bytes, digest: str, cache: Path) -> Path:
 
 
 def _activate_zip(place: Path, content: bytes) -> None:
-    """First on the path, ahead of the working directory, for as long as this code runs."""
+    """Put the zip first on ``sys.path``, ahead of the working directory, and unload modules it replaces."""
     for old in _current:
         sys.path.remove(str(old))
     with zipfile.ZipFile(BytesIO(content)) as archive:

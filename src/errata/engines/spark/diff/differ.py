@@ -1,7 +1,7 @@
-"""Old against new in as few jobs as possible: only partitions whose checksums differ are compared row by row. Reads.
+"""Compare old and new rows in as few jobs as possible: only partitions with differing checksums are compared by row.
 
-Where keys repeat, or there is no key, a partition is compared as a multiset of rows. However many partitions and
-columns there are: one query pairs, one finds medians, one profiles, one shows samples.
+If keys repeat, or there is no key, a partition is compared as a multiset of rows. The number of queries does not depend
+on the number of partitions and columns: one pairs rows, one finds medians, one profiles, one reads samples. Read-only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from errata.model.partition_sql import quoted
 from errata.ports.measure import ContentDigest
 
 MEDIAN_VALUES, MEDIAN_ROWS = 100_000, 20_000_000
-"""Where more values changed, or more rows are compared, medians come from so many, by a hash of the key."""
+"""Above these numbers of changed values or compared rows, medians are computed on a sample, chosen by key hash."""
 
 
 def compare_snapshots(
@@ -38,7 +38,7 @@ def compare_snapshots(
     digests_after: Mapping[str, ContentDigest],
     sample: int,
 ) -> Diff:
-    """The diff of two frames that are already cut to the partitions; columns that only one side has are left out."""
+    """The diff of two frames already filtered to the partitions; columns on only one side are left out."""
     pin = manifest.target
     common = [name for name in columns if name in before.columns and name in after.columns]
     hidden = frozenset(manifest.classified) & set(common)
@@ -88,7 +88,7 @@ def _build_notes(*, keyed: bool, by_row: Sequence[str], tolerance: Mapping[str, 
 
 
 def _select_profiled(pairs: Pairs, found: Sequence[PartitionDiff]) -> list[str]:
-    """Columns whose distribution can have changed: those that changed, or all where rows came or went."""
+    """Columns whose distribution may have changed: changed columns, or all if rows were added or removed."""
     if any(part.added or part.removed for part in found):
         return [name for name in pairs.columns if name != pairs.pin.column]
     changed = {name for part in found for name, change in part.columns.items() if change.changed or change.within}
@@ -139,7 +139,7 @@ def _compare_by_row(pairs: Pairs, partitions: Sequence[str]) -> dict[str, Partit
 
 
 def _count_identical_rows(pairs: Pairs, partitions: Sequence[str], extra: Sequence[Column]) -> DataFrame:
-    # hashes instead of rows: 128 bits tell rows apart, and maps cannot be grouped by
+    # hashes instead of values: 128 bits distinguish rows, and Spark cannot group by maps
     first, second = content_hashes(pairs.after, pairs.columns)
     rows = pairs.union_sides(partitions, [first.alias("ha"), second.alias("hb"), *extra])
     is_before = F.col(SIDE) == BEFORE
@@ -150,12 +150,12 @@ def _count_identical_rows(pairs: Pairs, partitions: Sequence[str], extra: Sequen
 
 @dataclass(frozen=True, slots=True)
 class _SampleReader:
-    """Differing rows to look at; classified values are masked before a row leaves here."""
+    """Reads a sample of differing rows; classified values are masked before a row is returned."""
 
     pairs: Pairs
 
     def take(self, found: Sequence[PartitionDiff], wanted: int) -> tuple[SampleRow, ...]:
-        """Up to ``wanted`` differing rows, from as few partitions as have enough of them, in key order."""
+        """Up to ``wanted`` differing rows in key order, from as few partitions as possible."""
         chosen: dict[str, list[str]] = {"key": [], "rows": []}
         room = wanted
         for part in sorted(found, key=lambda p: (-p.changed, -(p.added + p.removed))):
@@ -174,7 +174,7 @@ class _SampleReader:
     def _read_changed_rows(self, partitions: Sequence[str], limit: int) -> list[SampleRow]:
         keys = [f"k{n}" for n in range(len(self.pairs.key))]
         differing = self.pairs.pair_rows(partitions).where(F.col("status").isin("added", "removed", "changed"))
-        # changed rows say most, so they come first
+        # changed rows are the most informative, so they come first
         rank = F.when(F.col("status") == "changed", 0).otherwise(1)
         rows = differing.orderBy(rank, PARTITION, *keys).limit(limit).collect()
         return [self._build_sample_row(row) for row in rows]
@@ -210,7 +210,7 @@ class _SampleReader:
 
     def _to_plain_row(self, row: Mapping[str, Any]) -> dict[str, Any]:
         shown = mask_row(row, self.pairs.masked)
-        # PySpark hands instants over in the zone of this machine and does not say so
+        # PySpark returns instants in this machine's time zone, as naive datetimes
         zoned = [name for name in shown if isinstance(self.pairs.kinds.get(name), T.TimestampType)]
         instants = {name: shown[name].astimezone(UTC) for name in zoned if isinstance(shown[name], datetime)}
         return {name: to_plain_value(value) for name, value in (shown | instants).items()}

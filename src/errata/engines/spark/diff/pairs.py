@@ -1,8 +1,8 @@
-"""Rows of both sides paired by one aggregate, and what changed in them: by partition, column and pattern. Reads.
+"""Pair the rows of both sides by key, and count changes by partition, column and pattern. Read-only.
 
-One aggregate over both sides, grouped by partition and key, stands for a full outer join: NULL keys pair, and a key
-that occurs twice is counted instead of multiplying rows. What changed in a row is one word with a letter per column;
-counting words by partition first keeps every later step small, however many rows there are.
+One aggregate over both sides, grouped by partition and key, replaces a full outer join: NULL keys pair, and a repeated
+key is counted instead of multiplying rows. The changes in a row are a word with one letter per column; counting words
+by partition first keeps every later step small, however many rows there are.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_PATTERNS = 50
 
 @dataclass(frozen=True, slots=True)
 class PairCounts:
-    """What pairing found: partitions compared by key, those in which a key repeats, and the scope as a whole."""
+    """Result of pairing: partitions compared by key, partitions with repeated keys, and patterns over the scope."""
 
     partitions: Mapping[str, PartitionDiff]
     repeated: tuple[str, ...]
@@ -40,7 +40,7 @@ class PairCounts:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Both sides of a comparison, under names that cannot clash with the table's."""
+    """Both sides of a comparison, with column names that cannot clash with the table's."""
 
     before: DataFrame
     after: DataFrame
@@ -51,12 +51,12 @@ class Pairs:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What rows are paired by."""
+        """The columns by which rows are paired."""
         return self.pin.key
 
     @property
     def values(self) -> list[str]:
-        """What can change under a key: the partition's own column cannot."""
+        """The columns compared for each key: all but the key."""
         return [name for name in self.columns if name not in self.key]
 
     @property
@@ -65,7 +65,7 @@ class Pairs:
         return {field.name: field.dataType for field in self.after.schema.fields}
 
     def union_sides(self, partitions: Sequence[str], columns: Sequence[Column]) -> DataFrame:
-        """Both sides, one under the other, cut to the partitions."""
+        """The union of both sides, filtered to the partitions."""
         pin = self.pin
         cut = in_partitions(pin.column, pin.column_type, pin.grain, partitions)
         text = partition_text(pin.column, pin.column_type, pin.grain).alias(PARTITION)
@@ -76,9 +76,9 @@ class Pairs:
         return sides[0].unionAll(sides[1])
 
     def pair_rows(self, partitions: Sequence[str], one_in: int = 1) -> DataFrame:
-        """One row per key: ``b`` and ``a`` with values ``v0…``, a status, and the word of what changed.
+        """One row per key: ``b`` and ``a`` with values ``v0…``, a status, and the word of changes.
 
-        With ``one_in`` so many keys only one is looked at, chosen by its hash.
+        Only one in ``one_in`` keys is used, chosen by its hash.
         """
         kinds = self.kinds
         keys = [F.col(quoted(name)).alias(f"k{n}") for n, name in enumerate(self.key)]
@@ -90,7 +90,7 @@ class Pairs:
             rows = rows.where(F.pmod(F.xxhash64(*(F.col(f"k{n}") for n in range(len(keys)))), F.lit(one_in)) == 0)
         is_before = F.col(SIDE) == BEFORE
         group = [PARTITION, *(f"k{n}" for n in range(len(keys)))]
-        # by hand, because Spark would sort and aggregate before the shuffle as well, and hardly a key is there twice
+        # repartition explicitly: Spark would also sort and aggregate before the shuffle, but few keys occur twice there
         paired = (
             rows.repartition(*group)
             .groupBy(*group)
@@ -112,7 +112,7 @@ class Pairs:
         return paired.withColumn("word", F.concat(*letters) if letters else F.lit("")).withColumn("status", status)
 
     def count(self, partitions: Sequence[str]) -> PairCounts:
-        """Partitions, columns and patterns in one query; its answer has a row per partition and a few more."""
+        """Count by partition, column and pattern in one query, which returns one row per partition and a few more."""
         words = self._count_words(partitions)
         sets = [[F.col(PARTITION)], [F.col("word")]]
         grouping = F.grouping_id().alias("gid")
@@ -134,7 +134,7 @@ class Pairs:
         return self._counted(ordered.limit(len(partitions) + MAX_PATTERNS).collect(), partitions)
 
     def compute_medians(self, partitions: Sequence[str], names: Sequence[str], one_in: int) -> dict[str, str]:
-        """The median movement, in percent, of the values of these columns that changed; see :meth:`paired`."""
+        """Median change, in percent, of the changed values of these columns; for ``one_in`` see :meth:`pair_rows`."""
         wanted = [name for name in names if self._is_summed(name)]
         if not wanted or not partitions:
             return {}
@@ -146,18 +146,18 @@ class Pairs:
         return {name: _format_percent(percent) for name, percent in known.items() if percent is not None}
 
     def _count_words(self, partitions: Sequence[str]) -> DataFrame:
-        """Rows by partition, status and word, with sums: small from here on."""
+        """Row counts and sums by partition, status and word."""
         aggregates = [F.count("*").alias("rows"), F.sum("nb").alias("nb"), F.sum("na").alias("na")]
         for n, name in enumerate(self.values):
             if self._is_summed(name):
                 aggregates += self._build_sums(n, name)
         words = self.pair_rows(partitions).groupBy(PARTITION, "status", "word").agg(*aggregates)
-        # a partition in which a key repeats is compared whole, so its pairs count for nothing
+        # a partition with a repeated key is compared as whole rows, so its pairs are not counted
         is_broken = F.max(F.col("status") == "repeated").over(Window.partitionBy(PARTITION))
         return words.withColumn("broken", is_broken)
 
     def _build_letter(self, n: int, name: str) -> Column:
-        """``=`` the same, ``~`` within its tolerance, ``x`` changed, ``-`` not on both sides."""
+        """The letter of one column: ``=`` equal, ``~`` within tolerance, ``x`` changed, ``-`` not on both sides."""
         old, new = F.col(f"b.v{n}"), F.col(f"a.v{n}")
         letter = F.when((F.col("nb") != 1) | (F.col("na") != 1), "-").when(old.eqNullSafe(new), "=")
         if name in self.tolerance:
@@ -211,7 +211,7 @@ class Pairs:
 
 
 def _compute_percent(n: int) -> Column:
-    """How far the value moved, where it changed and was not zero."""
+    """Change of a value in percent; NULL if it did not change or was zero."""
     was, now = F.col(f"b.v{n}").cast("double"), F.col(f"a.v{n}").cast("double")
     moved = (F.substring("word", n + 1, 1) == "x") & (was != 0)
     return F.when(moved, (now - was) * 100 / F.abs(F.nullif(was, F.lit(0.0))))
@@ -226,7 +226,7 @@ def _is_changed() -> Column:
 
 
 def _is_within_tolerance(old: Column, new: Column, amount: str, kind: T.DataType) -> Column:
-    """Whether a number moved no further than its tolerance; NULL and NaN are near nothing but themselves."""
+    """Whether a number changed by at most its tolerance; NULL and NaN are within tolerance of no number."""
     limit = Decimal(amount.rstrip("%"))
     if amount.endswith("%"):
         was, now = old.cast("double"), new.cast("double")

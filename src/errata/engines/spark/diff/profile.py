@@ -1,6 +1,6 @@
-"""How values are spread before and after: one aggregate over both sides, whatever the number of columns. Reads.
+"""Distributions of column values before and after, in one aggregate over both sides. Read-only.
 
-Minimum, quantiles and frequent values are values of rows, so a classified column has none of them here.
+Minimum, maximum, quantiles and frequent values are values of rows, so they are omitted for classified columns.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from errata.model.partition_sql import quoted
 MAX_COLUMNS = 100
 TOP = 12
 _TRACKED = 1024
-_EXACT = _TRACKED * 3 // 4  # so many different values a sketch of that size counts without error
+_EXACT = _TRACKED * 3 // 4  # number of distinct values that a sketch of this size counts exactly
 _ACCURACY = 1000
 
 
 def profile_columns(pairs: Pairs, partitions: Sequence[str], columns: Sequence[str]) -> dict[str, Distribution]:
-    """The distribution of these columns over these partitions, on both sides."""
+    """Distributions of these columns over these partitions, on both sides."""
     chosen = list(columns)[:MAX_COLUMNS]
     if not partitions or not chosen:
         return {}

@@ -1,4 +1,4 @@
-"""Values of rows as JSON data and as text; numbers that JSON readers may round are text. Pure."""
+"""Convert row values to JSON data and text; numbers that JSON readers may round become text. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.sql import Row
 
 
 def format_sum(value: Any) -> str:
-    """A sum as text, every digit; the sum of nothing is 0."""
+    """A sum as text with every digit; None, the sum of no rows, is 0."""
     if value is None:
         return "0"
     return format(value, "f") if isinstance(value, Decimal) else repr(value) if isinstance(value, float) else str(value)

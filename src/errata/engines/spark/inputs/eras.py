@@ -1,8 +1,8 @@
-"""Inputs of several schema eras as one frame: each shape is read by its own schema and adapted, then they are put
-together. No actions.
+"""Read an input with several schema eras as one frame: each shape is read with its own schema, adapted, and unioned.
 
-A value that cannot be cast, or that a cast would change, is never NULL and never another value: its row is taken out
-with the reason ``cast COLUMN``. Text that is not text (a lone surrogate) is taken out with ``text COLUMN``.
+A value that cannot be cast, or that a cast would change, never becomes NULL or another value: its row is quarantined
+with the reason ``cast COLUMN``. Invalid text (a lone surrogate) is quarantined with ``text COLUMN``. Runs no Spark
+action.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def read_files_by_era(
 def read_table_by_era(
     pin: InputPin, read: Callable[[Sequence[str]], DataFrame], partitions: Sequence[str]
 ) -> DataFrame:
-    """A table's partitions, one read per era; ``read`` cuts the pinned snapshot to some of them."""
+    """A table's partitions, one read per era; ``read`` reads the given partitions of the pinned snapshot."""
     origin = F.lit(f"{pin.location}@{pin.snapshot_id}")
     if not pin.columns:
         return screen_rows(add_source(read(partitions), origin), pin)
@@ -61,7 +61,7 @@ def read_table_by_era(
     else:
         for name in partitions:
             groups.setdefault(_find_era(pin, name).name, []).append(name)
-    if not groups:  # nothing is asked for; any era that was proven has the right columns
+    if not groups:  # no partition is requested; any era that the plan has checked gives the right columns
         groups[next((name for found in pin.era_of.values() for name in found), next(iter(eras)))] = []
     shapes = [
         _adapt_rows(add_source(read(names), origin), pin, eras[era], schema) for era, names in sorted(groups.items())
@@ -70,7 +70,7 @@ def read_table_by_era(
 
 
 def _find_era(pin: InputPin, partition: str) -> Era:
-    """The era that was sealed for a partition of a table, else the one that matches; metadata may not name them all."""
+    """The era sealed for a partition of a table, or the matching era, since metadata may not list every partition."""
     sealed = pin.era_of.get(partition)
     if sealed is None:
         return _require_one_era(pin, partition, find_matching_eras(pin.eras, partition, pin.schemas[0]))
@@ -84,7 +84,7 @@ def _require_one_era(pin: InputPin, partition: str, eras: Sequence[Era]) -> Era:
 
 
 def _select_readable(schema: Mapping[str, str]) -> dict[str, str]:
-    """Columns that Spark can read; a plan that needed another one would have been refused."""
+    """Columns that Spark can read; a plan that needs any other column is refused."""
     return {name: kind for name, kind in schema.items() if normalize_type(kind)}
 
 
@@ -113,7 +113,7 @@ def _deliver_value(one: ColumnSource) -> Column:
 
 
 def _find_cast_failure(deliveries: Sequence[ColumnSource]) -> Column:
-    """The first column whose value could not be taken over."""
+    """The reason for the first column whose value cannot be converted; NULL if all can."""
     terms = []
     for one in deliveries:
         if one.needs_cast:

@@ -1,7 +1,7 @@
-"""Whether a cast keeps a value: what is taken over is what the source says, or it is lost. No actions.
+"""Detect values that a cast would lose or change. Runs no Spark action.
 
-Text must be a complete value of the type (:func:`errata.model.types.find_literal_pattern`); Spark alone reads ``2023``
-and ``2023-11-30 and so on`` as dates. Any other value is cast back and must be itself again.
+Text must be a complete value of the type (:func:`errata.model.types.find_literal_pattern`), because Spark reads
+``2023`` and ``2023-11-30 and so on`` as dates. Any other value is cast back and must equal the original.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 from errata.model.types import find_literal_pattern, to_spark_type
 
 _BINARY_DIGITS = {"float": 6, "double": 15}
-"""Decimal digits that a binary number keeps, whatever they are."""
+"""Number of decimal digits that the binary type always preserves."""
 _PADDED_TYPES = ("int", "long", "float", "double", "decimal")
 _WIDE, _WIDE_PLACES = "decimal(38,18)", 18
 _BEYOND_LONG = 2.0**63
 
 
 def is_changed(source: Column, found: str, value: Column, wanted: str) -> Column:
-    """Whether a value that is there became none or another one; types are normal ones that have a cast."""
+    """Whether a non-NULL value became NULL or another value; both types must be normalized and castable."""
     changed = (
         _is_text_changed(source, value, wanted)
         if found == "string"
@@ -30,7 +30,7 @@ def is_changed(source: Column, found: str, value: Column, wanted: str) -> Column
 
 def _is_value_changed(source: Column, found: str, value: Column, wanted: str) -> Column:
     other = ~value.try_cast(to_spark_type(found)).eqNullSafe(source)
-    # 2^63 becomes the largest long without an error, in both directions, and so seems to come back
+    # 2^63 silently becomes the largest long in both directions, so the round trip would not detect it
     for kind, number, opposite in ((found, source, wanted), (wanted, value, found)):
         if kind in _BINARY_DIGITS and opposite == "long":
             other |= number >= F.lit(_BEYOND_LONG)
@@ -40,7 +40,7 @@ def _is_value_changed(source: Column, found: str, value: Column, wanted: str) ->
 def _is_text_changed(source: Column, value: Column, wanted: str) -> Column:
     name = wanted.partition("(")[0]
     form = find_literal_pattern(wanted)
-    if form is None or name == "boolean":  # Spark's words for true and false, none of which has two meanings
+    if form is None or name == "boolean":  # Spark's words for true and false are unambiguous
         return F.lit(False)  # noqa: FBT003
     blank = "[ ]*" if name in _PADDED_TYPES else ""
     malformed = ~source.rlike(rf"\A{blank}(?:{form}){blank}\z")
@@ -52,14 +52,14 @@ def _is_text_changed(source: Column, value: Column, wanted: str) -> Column:
 
 
 def _count_decimal_places(text: Column) -> Column:
-    """Decimal places that the text of a number needs; NULL where the exponent itself is no number of places."""
+    """Number of decimal places in the text of a number; NULL if the exponent is out of range."""
     fraction = F.length(F.regexp_extract(text, r"\.([0-9]*?)0*(?:[eE ].*)?\z", 1))
     exponent = F.regexp_extract(text, "[eE]([+-]?[0-9]+)", 1).try_cast("int").cast("bigint")
     return F.when(text.rlike("[eE]"), fraction - exponent).otherwise(fraction)
 
 
 def _is_text_kept(text: Column, value: Column, name: str) -> Column:
-    """Whether a binary number still says what the text says: few digits, or just those that it is written with."""
+    """Whether a binary number preserves the text: few enough digits, or equal when printed back."""
     digits = F.regexp_replace(text, "[eE].*|[^0-9]", "")
     is_zero = digits.rlike(r"\A0*\z")
     few = F.length(F.regexp_replace(digits, r"\A0+", "")) <= F.lit(_BINARY_DIGITS[name])

@@ -1,9 +1,9 @@
-"""Pinned inputs as frames: exactly the snapshot or the files the manifest names, cut to what is asked for. Reads.
+"""Read pinned inputs as frames: exactly the snapshot or files in the manifest, cut to the requested partitions.
 
-Tables are read at their snapshot. Files are read by path and never listed; a file that is gone is an error by name.
-Whether a file is still the one that was planned (size, version) is for the caller to check before a chunk runs.
-Where an input declares columns each era is read by itself and adapted; where it has row rules, what they take out is
-gone from the frame, and :func:`read_screened` has it with the reason.
+Tables are read at their snapshot. Files are read by path and never listed; a missing file is an error that names it.
+The caller must check before a chunk runs that a file is still the planned one (size, version). If an input declares
+columns, each era is read separately and adapted; rows removed by row rules are not in the frame, but
+:func:`read_screened` returns them with the reason.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from errata.model.manifest import InputPin, Manifest, SourceFile, TargetPin
 from errata.model.partition import Grain, widen_partitions
 
 _LEAST_COST, _USUAL_COST = 256 * 1024, 4 * 1024 * 1024
-_LEAST_SPLIT = 16 * 1024 * 1024  # Iceberg cuts a small scan into tasks of at least so many bytes
+_LEAST_SPLIT = 16 * 1024 * 1024  # minimum bytes per task when Iceberg splits a small scan
 _TASKS_PER_CORE = 4
 
 
@@ -44,10 +44,10 @@ def read_input_frames(
     partitions: Sequence[str],
     earlier: Mapping[str, str] | None = None,
 ) -> dict[str, DataFrame]:
-    """Every input for computing these product partitions: look-back and look-ahead included, reference data whole.
+    """All inputs needed to compute these partitions, including look-back and look-ahead; reference data is read whole.
 
-    ``parts`` has the manifest's parts by digest, among them the file lists (``InputPin.files_part``); ``earlier`` the
-    snapshots in which this run staged its own partitions.
+    ``parts`` holds the manifest's parts by digest, including the file lists (``InputPin.files_part``); ``earlier`` maps
+    partitions that this run has staged to their snapshots.
     """
     grain, kind = manifest.target.grain, manifest.target.column_type
     found = {}
@@ -64,9 +64,9 @@ def read_input_frames(
 def read_own_frame(
     session: SparkSession, manifest: Manifest, pin: InputPin, partitions: Sequence[str], earlier: Mapping[str, str]
 ) -> DataFrame:
-    """The product's own earlier partitions: what this run staged and the ledger adopted, before that its base.
+    """The product's own earlier partitions: this run's adopted output within its scope, the base snapshot before it.
 
-    The run branch itself is never read: it may hold output of attempts that nobody adopted.
+    The run branch itself is never read: it may hold output of attempts that were not adopted.
     """
     target, scope = manifest.target, set(manifest.partitions)
     if missing := [name for name in partitions if name in scope and name not in earlier]:
@@ -85,14 +85,14 @@ def read_own_frame(
 
 
 def add_later_columns(rows: DataFrame, pin: TargetPin) -> DataFrame:
-    """A snapshot is read with its own schema; a column added since is NULL in it, as readers of main see it."""
+    """Add columns that are newer than the snapshot's schema as NULL, as readers of main see them."""
     kinds = {name: to_spark_type(kind) for name, kind in pin.columns.items() if name not in rows.columns}
     later = {name: F.lit(None).cast(kind) if kind else F.lit(None) for name, kind in kinds.items()}
     return rows.withColumns(later) if later else rows
 
 
 def _read_appended(session: SparkSession, table: str, snapshot_id: str) -> DataFrame:
-    """Only what this snapshot added."""
+    """Only the rows that this snapshot appended."""
     snapshots = session.read.format("iceberg").load(f"{table}.snapshots")
     parent = snapshots.where(F.col("snapshot_id") == F.lit(int(snapshot_id))).select("parent_id").first()
     if parent is None:
@@ -140,7 +140,7 @@ def read_screened(
     grain: Grain,
     target_type: str,
 ) -> DataFrame:
-    """Every row of an input under the transform's columns, and what became of it: used, or taken out and why."""
+    """Every row of an input in the transform's columns, with its outcome: used, or removed and why."""
     kind = pin.column_type or target_type
     if pin.kind == "table":
         return read_table_by_era(pin, partial(_read_table, session, pin, grain=grain, kind=kind), partitions)
@@ -156,7 +156,10 @@ def _read_table(session: SparkSession, pin: InputPin, partitions: Sequence[str],
 
 
 def read_snapshot(session: SparkSession, table: str, snapshot_id: str | None, partitions: int) -> DataFrame:
-    """A table as of a snapshot, to be cut to so many partitions; None is a table that had no snapshot, and is empty."""
+    """A table at a snapshot; None means that the table had no snapshot, and gives an empty frame.
+
+    ``partitions`` is the number of partitions the caller will filter for; it only tunes the split size.
+    """
     try:
         if snapshot_id is None:
             return session.read.table(quote_table(table)).where(F.lit(False))  # noqa: FBT003 - a literal is a value
@@ -168,10 +171,10 @@ def read_snapshot(session: SparkSession, table: str, snapshot_id: str | None, pa
 
 
 def _compute_open_cost(partitions: int, cores: int) -> int:
-    """What a file counts at least when a scan is cut into tasks.
+    """Minimum size to count for each file when a scan is split into tasks.
 
-    Iceberg's usual 4 MB make thousands of small partitions hundreds of tasks, and most of the work is starting them;
-    too little makes a task or two, and cores wait for the longest.
+    With Iceberg's default of 4 MB, thousands of small partitions become hundreds of tasks that mostly cost start-up;
+    too small a value gives one or two tasks, and cores sit idle.
     """
     wanted = _LEAST_SPLIT * _TASKS_PER_CORE * cores // max(partitions, 1)
     return max(_LEAST_COST, min(wanted, _USUAL_COST))

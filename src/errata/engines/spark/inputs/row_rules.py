@@ -1,8 +1,8 @@
-"""Which rows of an input the transform sees, and what becomes of the others. No actions.
+"""Decide which rows of an input the transform sees, and what happens to the others. Runs no Spark action.
 
-A screened frame has every row and, beside the columns, what was decided: nothing for a row that is used, else the
-action and the reason. The first reason counts, so that every row has one fate: values that could not be taken over come
-first, row rules follow in the order of the product file.
+A screened frame has every row and an additional column with the decision: NULL for a row that is used, otherwise action
+and reason. The first match decides, so that every row has one outcome: failed casts come first, then row rules in the
+order of the product file.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from errata.model.partition_sql import quoted
 from errata.model.product.eras import QUARANTINE
 
 CAST, ORIGIN, OUT, SOURCE = "__errata_cast", "__errata_origin", "__errata_out", "__errata_source"
-"""Why a value could not be taken over; file, or table at snapshot; the decision; the row as the source has it."""
+"""Reason for a failed cast; origin (file, or table at snapshot); the decision; the source row."""
 DECISION_TYPE = "struct<action:string,kind:string,reason:string>"
 OWN_COLUMNS = (CAST, ORIGIN, OUT, SOURCE)
 
 
 def add_source(rows: DataFrame, origin: Column) -> DataFrame:
-    """The rows with themselves as they are, and their origin."""
+    """Add each row's origin and a copy of the unchanged source row."""
     return rows.withColumns({ORIGIN: origin, SOURCE: to_row_struct(rows)})
 
 
 def to_row_struct(rows: DataFrame) -> Column:
-    """A row as one value for the record."""
+    """The whole row as one struct, without Errata's own columns."""
     return F.struct(*(_preserve_text(field) for field in rows.schema.fields if field.name not in OWN_COLUMNS))
 
 
@@ -38,13 +38,13 @@ def _preserve_text(field: T.StructField) -> Column:
     value = F.col(quoted(field.name))
     if not isinstance(field.dataType, T.StringType):
         return value
-    # bytes that are no text would be lost in JSON; their digits are not
+    # invalid UTF-8 would be lost in JSON, so it is written as hexadecimal digits
     digits = F.when(value.isNotNull(), F.concat(F.lit("0x"), F.hex(value)))
     return F.when(F.is_valid_utf8(value), value).otherwise(digits).alias(field.name)
 
 
 def screen_rows(rows: DataFrame, pin: InputPin) -> DataFrame:
-    """Decide over every row; the source's row becomes text where it is kept, and only there."""
+    """Add the decision for every row; the source row becomes JSON text for quarantined rows and NULL for all others."""
     chain = (
         F.when(F.col(CAST).isNotNull(), _build_decision(QUARANTINE, "cast", F.col(CAST)))
         if CAST in rows.columns
@@ -70,7 +70,7 @@ def is_used() -> Column:
 
 
 def select_used(rows: DataFrame) -> DataFrame:
-    """What the transform sees."""
+    """The rows and columns that the transform sees."""
     names: Sequence[str] = [name for name in rows.columns if name not in OWN_COLUMNS]
     return rows.where(is_used()).select(*(F.col(quoted(name)) for name in names))
 
@@ -78,7 +78,7 @@ def select_used(rows: DataFrame) -> DataFrame:
 def split_rows(
     take: Callable[[DataFrame, str], None], frame: DataFrame, condition: Column | str, reason: str, _source: str | None
 ) -> DataFrame:
-    """The frame without the rows for which the condition is true, which are handed over; NULL is not true."""
+    """Pass the rows for which the condition is true to ``take``, and return the others; NULL is not true."""
     holds = F.coalesce(F.expr(condition) if isinstance(condition, str) else condition, F.lit(False))  # noqa: FBT003
     take(frame.where(holds), reason)
     return frame.where(~holds)

@@ -1,7 +1,7 @@
-"""Pinned Parquet files as frames: read by path and never listed, with the partition taken from the path. Reads.
+"""Read pinned Parquet files as frames, by path and without listing.
 
-When the partition column is not in the files it is taken from their paths through the file pattern, and that reading
-is held against the partition each file was pinned for.
+If the partition column is not in the files, it is extracted from their paths with the file pattern, and the result is
+checked against the partition that each file was pinned for.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from errata.model.manifest import InputPin, SourceFile
 from errata.model.partition import NULL, Grain, value_from_text
 
 FilesPart = Mapping[str, tuple[SourceFile, ...]]
-"""The pinned files of an input, by partition; the key does not matter for an input that is read whole."""
+"""Pinned files of an input by partition; the key does not matter for an input that is read whole."""
 
 _READ_OPTIONS = {
     "ignoreCorruptFiles": "false",
     "ignoreMissingFiles": "false",
-    # where writers left checksums in their pages, a flipped bit is an error and not another number
+    # if writers stored page checksums, a flipped bit is an error instead of a wrong number
     "parquet.page.verify-checksum.enabled": "true",
 }
 _GLOB = re.compile(r"([][*?{}\\])")
 
 
 def load_files_part(pin: InputPin, parts: Mapping[str, bytes]) -> FilesPart:
-    """The pinned files of an input, from the part that its pin names."""
+    """The pinned files of an input, from the manifest part named by its pin."""
     return from_plain(Mapping[str, tuple[SourceFile, ...]], json.loads(parts[str(pin.files_part)]))  # type: ignore[type-abstract]
 
 
 def select_files(pin: InputPin, part: FilesPart, partitions: Sequence[str]) -> dict[str, tuple[SourceFile, ...]]:
-    """The files of these partitions, or all of an input that is read whole."""
+    """The files of these partitions, or all files of an input that is read whole."""
     keys = list(part) if pin.partition is None else [name for name in partitions if name in part]
     return {key: part[key] for key in keys}
 
 
 def read_files(session: SparkSession, pin: InputPin, paths: Sequence[str], schema: str | None = None) -> DataFrame:
-    """Exactly these files; with a schema they are read by it, without one by what all of them have together."""
-    # above the threshold Spark starts a job to list what needs no listing
+    """Read exactly these files, with the given schema or, without one, with their merged schema."""
+    # above the threshold Spark would start a job to list files that need no listing
     session.conf.set("spark.sql.sources.parallelPartitionDiscovery.threshold", str(2**31 - 1))
-    # a pinned path is a path, also with [ or * in it; Spark's own switch for that reads such files twice
+    # escape [ and * because a pinned path is literal; Spark's own option for that reads such files twice
     literal = [_GLOB.sub(r"\\\1", to_s3a(path)) for path in paths]
-    # files of different ages may differ in columns; which file comes first must not decide
+    # older and newer files may differ in columns, and the schema must not depend on which file comes first
     reader = (
         session.read.options(**_READ_OPTIONS, mergeSchema="true")
         if schema is None
@@ -72,12 +72,12 @@ def read_files(session: SparkSession, pin: InputPin, paths: Sequence[str], schem
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, without its stack."""
+    """The first line of an error's message, without its stack trace."""
     return str(error).strip().partition("\n")[0]
 
 
 def add_partition_column(files: DataFrame, pin: InputPin, part: FilesPart, grain: Grain, column_type: str) -> DataFrame:
-    """The frame with its partition column: the files' own, or what their paths say."""
+    """The frame with its partition column: the files' own column, or the value in their paths."""
     if pin.partition is None or pin.partition.lower() in (name.lower() for name in files.columns):
         return files
     reading = _PathReader(pin)
@@ -87,7 +87,7 @@ def add_partition_column(files: DataFrame, pin: InputPin, part: FilesPart, grain
 
 
 class _PathReader:
-    """Takes the partition out of a file's path, in Python and in Spark alike."""
+    """Extracts the partition from a file's path, in Python and in Spark."""
 
     def __init__(self, pin: InputPin) -> None:
         self.pin = pin
@@ -106,7 +106,10 @@ class _PathReader:
         self.pattern = "/" + _regex_from_glob(segment) + "([^/]+?)" + _regex_from_glob(rest) + "$"
 
     def is_escaped(self, grain: Grain, files: FilesPart) -> bool:
-        """Whether directory names write special characters as %XX (Hive style); raises when a file is elsewhere."""
+        """Whether directory names escape special characters as %XX (Hive style).
+
+        Raises ``SourceChanged`` if a file's path does not match the partition it was pinned for.
+        """
         escaped = False
         for partition, pinned in files.items():
             expected = partition if grain.is_time or partition == NULL else value_from_text(partition)
@@ -126,7 +129,7 @@ class _PathReader:
         return escaped
 
     def column(self, *, escaped: bool) -> Column:
-        """The text between the pattern's literals; NULL stands for the partition of rows without a value."""
+        """The partition's text from the path; NULL for the partition of rows without a value."""
         path = _decode_url(F.col("_metadata.file_path"))
         text = F.regexp_extract(path, self.pattern, 1)
         return F.nullif(_decode_url(text) if escaped else text, F.lit(NULL))
@@ -139,5 +142,5 @@ def _regex_from_glob(glob: str) -> str:
 
 
 def _decode_url(text: Column) -> Column:
-    # url_decode also turns + into a space, which a path does not mean
+    # url_decode would turn + into a space, but in a path + is literal
     return F.url_decode(F.replace(text, F.lit("+"), F.lit("%2B")))

@@ -1,8 +1,8 @@
-"""One grouped aggregate over a frame, and one more for uniqueness: how a scan's numbers come about. Reads only.
+"""Compute a scan's measurements with one grouped aggregate, and one more for uniqueness. Read-only.
 
-The number of Spark jobs depends on neither the number of checks nor that of partitions. Partitions without rows are
-measured too, by evaluating the same aggregates over no rows. All aggregates go to Spark as one text, because each
-column that is built from Python is a call into the JVM.
+The number of Spark jobs depends on neither the number of checks nor the number of partitions. Partitions without rows
+are measured too, by evaluating the same aggregates over no rows. All aggregates are passed to Spark as one SQL text,
+because each column built from Python is a call into the JVM.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from errata.model.partition import Grain
 from errata.model.partition_sql import quoted
 from errata.ports.measure import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT, ContentDigest, Measurement, Scan
 
-_DATA_EXCEPTION = "22"  # SQL's class of states for values that an operation cannot take
+_DATA_EXCEPTION = "22"  # SQLSTATE class "data exception": a value that an operation cannot process
 _SAFE_PARAMETERS = {
     "sourceType": "from {}",
     "targetType": "to {}",
@@ -33,14 +33,14 @@ _SAFE_PARAMETERS = {
     "scale": "scale {}",
     "functionName": "in {}",
 }
-"""What of Spark's message parameters may be told: types and functions. The others may be values of a row."""
+"""Spark's message parameters that may be shown: types and functions. The others may contain values of a row."""
 _UNIT, _PARTITION, _ALL = "__errata_unit", "__errata_partition", "__errata_all"
 _STORED_GROUPING_SETTINGS = (
     "spark.sql.iceberg.planning.preserve-data-grouping",
     "spark.sql.sources.v2.bucketing.enabled",
 )
 _MIN_ROWS_PER_TASK = 20_000
-"""Rows of a partition. Starting a task costs about what sending 6,000 keys to another one does."""
+"""Minimum average rows per partition. Starting a task costs about as much as shuffling 6,000 keys."""
 
 
 def digest_partitions(
@@ -57,7 +57,7 @@ def digest_partitions(
 def find_filled_columns(
     rows: DataFrame, pin: TargetPin, columns: Mapping[str, str | None]
 ) -> dict[str, tuple[str, ...]]:
-    """Partitions in which some of these columns hold anything but their default, and which do."""
+    """Partitions in which some of these columns differ from their default, with the names of those columns."""
     by = PartitionGrouping(pin.column, pin.column_type, pin.grain)
     wanted = [
         F.bool_or(
@@ -76,7 +76,7 @@ def find_filled_columns(
 
 
 class PartitionGrouping:
-    """How rows fall into partitions: grouped by a cheap value, named by text only once per group."""
+    """Groups rows by partition: by a cheap value, with the partition's text computed once per group."""
 
     def __init__(self, column: str, column_type: str, grain: Grain) -> None:
         self.unit = partition_unit(column, column_type, grain).alias(_UNIT)
@@ -85,7 +85,7 @@ class PartitionGrouping:
         self.text = partition_text(_UNIT, unit_type, grain).alias(_PARTITION)
 
     def within(self, key: Sequence[str]) -> tuple[str, ...]:
-        """The columns of a key that tell rows of one partition apart."""
+        """The key columns that can differ between rows of one partition."""
         return tuple(name for name in key if name != self.column)
 
 
@@ -96,13 +96,13 @@ def measure_scan(
     partitions: Sequence[str],
     inputs: Mapping[str, DataFrame] | None = None,
 ) -> list[Measurement]:
-    """Every number of the scan, for each of these partitions and for whatever else the rows hold.
+    """All measurements of the scan, for these partitions and for any other partition found in the rows.
 
-    ``inputs`` are those that the scan's look-ups name.
+    ``inputs`` are the inputs named by the scan's look-ups.
     """
     with translate_spark_errors(scan.scope):
         wide, aggregates = _prepare_scan(scan, rows, inputs or {})
-        # one structure of all aggregates; its fields are taken by position
+        # one struct of all aggregates; its fields are read by position
         together = F.expr(f"struct({', '.join(aggregates.values())})").alias(_ALL)
         named = wide.groupBy(by.unit).agg(together).select(by.text, _ALL)
         found: dict[str, Any] = {row[_PARTITION]: row[_ALL] for row in named.collect()}
@@ -128,11 +128,11 @@ def measure_scan(
 
 
 def _prepare_scan(scan: Scan, rows: DataFrame, inputs: Mapping[str, DataFrame]) -> tuple[DataFrame, dict[str, str]]:
-    """The rows with what aggregates need besides the columns that are there, and the aggregates by name."""
+    """The rows with the additional columns that aggregates need, and the aggregates by name."""
     aggregates = dict(scan.aggregates)
     if scan.content:
         first, second = row_hash_sql({field.name: field.dataType for field in rows.schema.fields}, scan.content)
-        # before the join, so that only the hashes are carried through it
+        # before the look-up joins, so that they carry only the hashes
         rows = rows.withColumns({CONTENT_A: F.expr(first), CONTENT_B: F.expr(second)})
         aggregates |= {name: hash_sum_sql(name) for name in (CONTENT_A, CONTENT_B)}
     rows, looked_up = join_lookups(rows, scan.lookups, inputs)
@@ -140,7 +140,7 @@ def _prepare_scan(scan: Scan, rows: DataFrame, inputs: Mapping[str, DataFrame]) 
 
 
 def format_measured(value: Any) -> str | None:
-    """A measured value as it is stored."""
+    """A measured value as stored text."""
     match value:
         case None:
             return None
@@ -157,7 +157,7 @@ def format_measured(value: Any) -> str | None:
 def _count_duplicates(
     scan: Scan, rows: DataFrame, by: PartitionGrouping, counts: Sequence[int]
 ) -> dict[tuple[tuple[str, ...], bool], dict[str, int]]:
-    """Rows beyond the first of each key, by key (within partitions, or over all of them) and partition: one scan."""
+    """Number of duplicate rows by key (within partitions, or over all of them) and partition, in one scan."""
     within = {(by.within(key), True) for key in scan.unique.values()}
     keys = sorted(within | {(key, False) for key in scan.unique_in_run.values()})
     if not keys:
@@ -189,7 +189,7 @@ def _count_duplicates(
 
 @contextmanager
 def _keep_stored_grouping(session: SparkSession, counts: Sequence[int]) -> Iterator[None]:
-    """Has each partition, of so many rows, read by one task, so that equal keys meet there: where that is worth it."""
+    """Read each partition in one task, so that equal keys meet without a shuffle; only if row counts make it pay."""
     wanted = _STORED_GROUPING_SETTINGS if _is_worth_own_tasks(counts, session.sparkContext.defaultParallelism) else ()
     before = {name: session.conf.get(name, None) for name in wanted}
     for name in wanted:
@@ -205,7 +205,7 @@ def _keep_stored_grouping(session: SparkSession, counts: Sequence[int]) -> Itera
 
 
 def _is_worth_own_tasks(counts: Sequence[int], cores: int) -> bool:
-    """Whether no core would wait for the largest partition, and no task be started for a handful of rows."""
+    """Whether the partitions are even enough to keep all cores busy, and large enough for a task each."""
     total = sum(counts)
     return total > 0 and max(counts) * cores <= total and total >= _MIN_ROWS_PER_TASK * len(counts)
 
@@ -217,7 +217,7 @@ def _compute_grouping_id(key: Sequence[str], columns: Sequence[str]) -> int:
 
 @contextmanager
 def translate_spark_errors(scope: str) -> Iterator[None]:
-    """Turns Spark's refusals into ours: an expression that does not fit, a file that is gone, what may pass."""
+    """Translate Spark's errors: a wrong expression or value, an unreadable file, any other failure."""
     try:
         yield
     except PySparkException as error:
@@ -228,18 +228,18 @@ def translate_spark_errors(scope: str) -> Iterator[None]:
         about_values = (error.getSqlState() or "").startswith(_DATA_EXCEPTION)
         if isinstance(error, AnalysisException) or about_values:
             message = f"a check cannot be measured on {scope}: {reason}"
-            # a trace would print the value
+            # without the cause, because its traceback would print the value
             raise UsageError(message, hint="errata check", scope=scope) from None if about_values else error
         raise EngineError(f"{scope} cannot be measured: {reason}", scope=scope) from error
 
 
 def _describe_without_values(error: PySparkException) -> str:
-    """What Spark says is wrong, without the values of rows that it quotes: those may be classified."""
+    """Spark's error message without the row values that it quotes, since they may be classified."""
     condition = error.getCondition() or ""
     if isinstance(error, AnalysisException) or condition.startswith("FAILED_READ_FILE"):
-        return str(error).strip().partition("\n")[0]  # about expressions and files; no row has been read
+        return str(error).strip().partition("\n")[0]  # about expressions or files; quotes no row
     if not condition:
-        # the failure of a task is quoted after these words, with whatever it was about
+        # after these words Spark quotes the task's failure, which may contain values
         said = str(error).strip().partition("\n")[0].partition(", most recent failure")[0]
         return said or type(error).__name__
     given = error.getMessageParameters() or {}

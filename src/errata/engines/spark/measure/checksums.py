@@ -1,7 +1,7 @@
-"""Content checksums as SQL text: two hashes of a row, and their exact sums. No actions.
+"""Content checksums as SQL text: two hashes of a row, and their exact sums. Runs no Spark action.
 
-Text, because every part of a column built from Python is a call into the JVM: a table of forty columns took hundreds of
-them, a good part of a small gate. What a row hashes to is evidence that outlives releases and must never change.
+SQL text, because every part of a column built from Python is a call into the JVM: a table of forty columns took
+hundreds of calls, a good part of a small gate. A row's hash is evidence that outlives releases and must never change.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _JSON_OPTIONS = (
 def row_hash_sql(kinds: Mapping[str, T.DataType], columns: Sequence[str]) -> tuple[str, str]:
     """Two 64-bit hashes of a row over these columns and over which of them are NULL.
 
-    Spark's hashes leave the seed unchanged on NULL, also inside arrays and structs, so nested values are hashed as
-    their JSON text with NULLs written out. The NULL flags of many columns are one number: hashing each one costs more.
+    Spark's hashes skip NULL, even inside arrays and structs, so nested values are hashed as JSON text with explicit
+    NULLs. The NULL flags of many columns are packed into one number, because hashing each flag costs more.
     """
     parts = [_hash_input_sql(_quoted(name), kinds[name]) for name in columns]
     parts += [
@@ -35,8 +35,8 @@ def row_hash_sql(kinds: Mapping[str, T.DataType], columns: Sequence[str]) -> tup
 def hash_sum_sql(column: str) -> str:
     """The exact sum of a column of 64-bit hashes as decimal(38,0).
 
-    Each half is summed as a long, which costs less than half of decimal addition; the low half is signed, so
-    that the sum stays in range for 2^32 rows, and ANSI mode raises beyond that.
+    Each half is summed as a long, which costs less than half as much as adding decimals. The low half is signed, so
+    that the sum stays in range for 2^32 rows; beyond that, ANSI mode raises an error.
     """
     value = _quoted(column)
     low = f"SUM(shiftright(shiftleft({value}, 32), 32))"
@@ -53,7 +53,7 @@ def _hash_input_sql(value: str, kind: T.DataType) -> str:
 
 
 def comparable_sql(value: str, kind: T.DataType, depth: int = 0) -> str:
-    """The value in a form in which equal means equal: one zero, one NaN, maps as entries sorted by key."""
+    """The value normalized so that equal values compare equal: one zero, one NaN, maps as entries sorted by key."""
     item = f"x{depth}"
     match kind:
         case T.FloatType() | T.DoubleType():

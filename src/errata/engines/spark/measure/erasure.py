@@ -1,7 +1,7 @@
-"""Which partitions hold rows of erased subjects. Reads only.
+"""Find partitions that contain rows of erased subjects. Read-only.
 
-Ids are hashed where they are read, in Python workers: a key in a SQL expression would be printed in every plan. Each id
-of a partition is hashed once.
+Ids are hashed in Python workers, because a key in a SQL expression would be printed in every query plan. Each id of a
+partition is hashed once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PARTITION, _ID, _HASH = "__errata_partition", "__errata_id", "__errata_hash"
 
 
 class SparkSuppressions:
-    """The list, held against tables whose products name ``subjects``: columns by table."""
+    """Looks up the erasure list in tables; ``subjects`` maps each table to the columns that identify data subjects."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class SparkSuppressions:
         return tuple(sorted(found))
 
     def _columns(self, table: str, rows: DataFrame, snapshot: str) -> tuple[str, ...]:
-        """Where ids stand; rows without such a column may be anyone's."""
+        """The columns with subject ids; raises if the snapshot lacks one, because its rows could be anyone's."""
         missing = [name for name in self._subjects[table] if name not in rows.columns]
         if missing:
             raise StateRefused(
@@ -66,7 +66,7 @@ class SparkSuppressions:
 
 
 def _select_ids(rows: DataFrame, target: TargetPin, columns: Sequence[str]) -> DataFrame:
-    """Partition and id, each pair once."""
+    """Distinct pairs of partition and subject id."""
     partition = partition_text(target.column, target.column_type, target.grain).alias(_PARTITION)
     each = [rows.select(partition, F.col(quoted(name)).cast("string").alias(_ID)) for name in columns]
     return reduce(DataFrame.unionAll, each).where(F.col(_ID).isNotNull()).distinct()

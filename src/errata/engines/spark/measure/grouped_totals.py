@@ -1,8 +1,8 @@
-"""Totals of balances in groups: all groupings of a table in one aggregate over grouping sets. Reads only.
+"""Grouped totals for reconcile rules: all groupings of a table in one aggregate over grouping sets. Read-only.
 
-Values of groups are compared as text between tables whose types may differ, so they have one spelling: decimals
-without trailing zeros, midnight as its date. What comes back is cut in Spark, so that a key with millions of values
-ends in an error and not in a driver without memory.
+Group values are compared as text between tables whose types may differ, so they are normalized: decimals without
+trailing zeros, midnight as a date. The result is limited in Spark, so that a key with millions of values ends in an
+error instead of exhausting the driver's memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from errata.errors import UsageError
 from errata.ports.measure import GroupedTotal, Measurement, Scan, group_count_measure, group_measure
 
 MAX_GROUPS = 100_000
-"""Groups of one rule on one side; a group counts once for each partition it is in."""
+"""Maximum number of groups of one rule on one side; a group counts once per partition."""
 
 _SET, _UNIT, _PARTITION = "__errata_set", "__errata_unit", "__errata_partition"
 _TIMES = (T.TimestampType, T.TimestampNTZType)
@@ -29,7 +29,7 @@ _KEYS = (T.StringType, T.IntegralType, T.DecimalType, T.DateType, T.BooleanType,
 def measure_groups(
     scan: Scan, rows: DataFrame, by: PartitionGrouping | None, partitions: Sequence[str], most: int = MAX_GROUPS
 ) -> list[Measurement]:
-    """Every group of every total, and how many there are in each partition; ``by`` None: rows without partitions."""
+    """All groups of all totals, and the number of groups per partition; ``by`` is None for rows without partitions."""
     with translate_spark_errors(scan.scope):
         table = _GroupedTable(scan, rows, by)
         found = table.collect(most)
@@ -50,7 +50,7 @@ def measure_groups(
         counts = dict.fromkeys(partitions if total.per_partition else ("",), 0)
         for row in mine:
             place = row[_PARTITION] if total.per_partition else ""
-            # rows that a filter leaves out make no group; partitions outside the run are the rule foreign's affair
+            # rows that a filter excludes form no group; partitions outside the run are reported by the foreign rule
             if place in counts and row[f"rows_{n}"]:
                 counts[place] += 1
                 values = [table.text(row, key) for key in total.keys]
@@ -68,7 +68,7 @@ def _build_measurement(scope: str, partition: str, name: str, row: Row, n: int) 
 
 
 class _GroupedTable:
-    """The rows with what they are grouped by as columns of their own, and the grouping set of each total."""
+    """The rows with the grouping keys as additional columns, and the grouping set of each total."""
 
     def __init__(self, scan: Scan, rows: DataFrame, by: PartitionGrouping | None) -> None:
         self._totals, self._by = scan.groups, by
@@ -94,7 +94,7 @@ class _GroupedTable:
         return sum(1 << n for n, name in enumerate(reversed(self._columns)) if name not in mine)
 
     def collect(self, most: int) -> list[Row]:
-        """One row per group of every grouping set; at most one more than are allowed, so that it is seen."""
+        """One row per group of every grouping set; at most one more than allowed, so that an excess is noticed."""
         sets = {self.compute_grouping_id(total): self._grouped_by(total) for total in self._totals}
         if len(sets) == 1:
             ((number, columns),) = sets.items()
@@ -105,20 +105,20 @@ class _GroupedTable:
             grouped = grouping.agg(*self._aggregates(), F.grouping_id().alias(_SET))
         shown = [name for name in self._columns if name in grouped.columns]
         order = [F.col(_SET), *(F.col(name) for name in shown)]
-        # sorting and cutting in one keeps no more than that in any one place, and is still one job
+        # sort and limit together keep at most that many rows in memory, and are still one job
         cut = grouped.orderBy(*order).limit(most * len(sets) + 1)
         return cut.select(
             _SET, *self._iterate_texts(shown), *(name for name in grouped.columns if "_errata_" not in name)
         ).collect()
 
     def total_no_rows(self) -> Row:
-        """The totals of no rows at all."""
+        """The totals over no rows."""
         row = self._rows.limit(0).agg(*self._aggregates()).first()
         assert row is not None  # noqa: S101 - an aggregate without groups has one row
         return row
 
     def text(self, row: Row, key: str) -> str | None:
-        """The value of a group as text."""
+        """The value of a grouping key as normalized text."""
         value: str | None = row[self._names[key]]
         if value is None or not isinstance(self._kinds[key], T.DecimalType):
             return value

@@ -1,6 +1,6 @@
-"""Keys that must be in an input: one left join with its distinct keys, inside the grouped scan. Reads only.
+"""Look up keys in an input: one left join with its distinct keys, as part of the grouped scan. Read-only.
 
-The rows are not read again for it. A key with a NULL in it refers to nothing and is not looked up.
+The rows are not read a second time. A key that contains a NULL refers to nothing and is not looked up.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FAMILIES: tuple[tuple[type[T.DataType], ...], ...] = (
 def join_lookups(
     rows: DataFrame, lookups: Mapping[str, Lookup], inputs: Mapping[str, DataFrame]
 ) -> tuple[DataFrame, dict[str, str]]:
-    """The rows with a mark where a key was found, and the aggregates that count the rows where it was not."""
+    """The rows with a mark where the key was found, and the aggregates that count rows without a match."""
     counts: dict[str, str] = {}
     marks: dict[Lookup, str] = {}
     for name, lookup in lookups.items():
@@ -51,7 +51,7 @@ def _join_lookup(rows: DataFrame, lookup: Lookup, held: DataFrame, mark: str) ->
 
 
 def _refuse_types(rows: DataFrame, held: DataFrame, lookup: Lookup) -> None:
-    """Comparing text with numbers would cast row by row, and fail on the first text that is none."""
+    """Refuse keys of different type families: comparing text with numbers would fail on the first non-numeric text."""
     ours = {field.name: field.dataType for field in rows.schema.fields}
     theirs = {field.name: field.dataType for field in held.schema.fields}
     for column, key in zip(lookup.columns, lookup.keys, strict=True):

@@ -1,4 +1,4 @@
-"""The measurer: a scan per table of a measure plan, checksums of partitions, old against new. Reads only."""
+"""The measurer: runs the scans of a measure plan, computes partition checksums, and diffs old and new. Read-only."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from errata.ports.measure import (
 )
 
 FilesOf = Callable[[TargetPin, str, Sequence[str]], Sequence[DataFile]]
-"""The data files of a snapshot of the target in these partitions, with the delete files that apply to them."""
+"""Returns the data files of a target snapshot in these partitions, with the delete files that apply to them."""
 
 
 class SparkMeasurer:
-    """Measures through a Spark session; ``part`` hands over the bytes of a manifest's part by digest.
+    """Measures through a Spark session; ``part`` returns the bytes of a manifest part by digest.
 
-    With ``files_of`` a scan that only counts rows is answered from table metadata where that is exact. ``unwritten``
-    are rows under the name of a snapshot that no table has: those of a trial.
+    With ``files_of``, a scan that only counts rows is answered from table metadata if that is exact. ``unwritten`` maps
+    names to rows that are in no table, such as a trial's output, to be read like snapshots.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class SparkMeasurer:
                 found += measure_groups(scan, rows, by, partitions)
         for piece in alike:
             for pin in piece.inputs:
-                # what is read whole is read once, as the plan has it
+                # an input that is read whole is measured once, as planned
                 if pin.is_screened and (piece.partitions if pin.partition else piece is alike[0]):
                     parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
                     found += measure_accounts(self._session, piece, pin, parts)
@@ -132,7 +132,7 @@ class SparkMeasurer:
         columns = sorted(set(pin.columns) - set(manifest.lineage_columns))
         before = self._rows(pin, prior_snapshot, partitions)
         after = self._rows(pin.staging, candidate_snapshot, partitions)
-        # a new column is a change of the schema and not of every row, so rows are the same when the others are
+        # a new column is a schema change, not a change of every row, so only the other columns are compared
         shared = sorted(set(columns) - {new.name for new in pin.new_columns})
         new = _digests_from_measurements(measurements)
         if shared != columns or not set(partitions) <= set(new):
@@ -144,7 +144,7 @@ class SparkMeasurer:
         return compare_snapshots(before.where(cut), after.where(cut), manifest, columns, partitions, old, new, sample)
 
     def _counted(self, scan: Scan, pin: TargetPin, partitions: Sequence[str], snapshot_id: str) -> list[Measurement]:
-        """Row counts from metadata; nothing when more is asked for, or when a file is not in one partition whole."""
+        """Row counts from metadata; empty if the scan measures more, or deletes or shared files make them inexact."""
         more = scan.unique or scan.unique_in_run or scan.lookups or scan.content or scan.groups
         if self._files_of is None or set(scan.aggregates) != {ROW_COUNT} or more:
             return []
@@ -166,7 +166,7 @@ class SparkMeasurer:
         )
 
     def _read_lookups(self, alike: Sequence[Manifest], scan: Scan) -> dict[str, DataFrame]:
-        """The inputs that keys are looked up in, with what was read before and after the partitions."""
+        """The inputs in which keys are looked up, including look-back and look-ahead."""
         found = {}
         for name in sorted({lookup.input for lookup in scan.lookups.values()}):
             pin = _find_pin(alike[0], name)
@@ -178,7 +178,7 @@ class SparkMeasurer:
         return found
 
     def _input(self, alike: Sequence[Manifest], name: str) -> tuple[DataFrame, str | None, str]:
-        """The rows of an input, each partition as it is pinned."""
+        """Rows, partition column and column type of an input; each partition is read as pinned."""
         first = _find_pin(alike[0], name)
         kind = first.column_type or alike[0].target.column_type
         cut = [one for one in alike if one.partitions] if first.partition else alike[:1]
@@ -198,7 +198,7 @@ _conforms: type[Measurer] = SparkMeasurer
 
 
 def _select_pin(scan: Scan, manifest: Manifest) -> TargetPin:
-    """Where the rows of a scan of the target are: a candidate is where staged output is."""
+    """The table for a scan of the target: the staging table for a candidate, otherwise the target."""
     return manifest.target.staging if scan.scope == CANDIDATE else manifest.target
 
 
@@ -207,7 +207,7 @@ def _build_scope_condition(pin: TargetPin, partitions: Sequence[str]) -> Column:
 
 
 def _digests_from_measurements(measurements: Sequence[Measurement]) -> dict[str, ContentDigest]:
-    """What the gate measured of the candidate."""
+    """Candidate digests from the gate's measurements, for partitions that have them."""
     values: dict[str, dict[str, str]] = {}
     for one in measurements:
         if one.scope == CANDIDATE:

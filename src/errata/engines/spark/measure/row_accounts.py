@@ -1,4 +1,4 @@
-"""What became of every row of a screened input: one grouped count over the pinned input. Reads only."""
+"""Count the rows of a screened input by outcome, in one grouped count over the pinned input. Read-only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from errata.ports.measure import ROWS_IN, ROWS_USED, Measurement, input_scope, t
 def measure_accounts(
     session: SparkSession, manifest: Manifest, pin: InputPin, parts: Mapping[str, bytes]
 ) -> list[Measurement]:
-    """Rows in, used, and taken out by each rule, per partition of the run, also where there are none."""
+    """Rows in, rows used, and rows removed by each rule, per partition of the run, including zeros."""
     grain, scope = manifest.target.grain, input_scope(pin.name)
     kind = pin.column_type or manifest.target.column_type
     with translate_spark_errors(scope):
@@ -43,7 +43,7 @@ def _build_measurements(
     scope: str, pin: InputPin, partition: str, found: Sequence[tuple[str | None, str | None, int]]
 ) -> list[Measurement]:
     counts = {(action, reason): count for action, reason, count in found}
-    # rules are named also where they took nothing, so that a number that is missing is missed
+    # list rules that removed nothing too, so that a missing number is noticed
     rules = {(rule.action, rule.name) for rule in pin.row_rules} | {fate for fate in counts if fate != (None, None)}
     numbers = {ROWS_IN: sum(counts.values()), ROWS_USED: counts.get((None, None), 0)}
     for action, reason in sorted((str(action), str(reason)) for action, reason in rules):

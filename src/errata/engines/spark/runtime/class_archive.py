@@ -1,8 +1,8 @@
-"""A class archive for the JVM: Spark's and Iceberg's classes read once, parsed and verified, and mapped from then on.
+"""A JVM class-data archive: Spark's and Iceberg's classes are parsed and verified once and memory-mapped afterwards.
 
-Starting a session loads some 15,000 classes; with the archive that takes about a third of the time. It is a cache, made
-on request, named after the Java, the Spark and the jars it was made with, and ignored by the JVM when they differ.
-``ERRATA_CLASS_ARCHIVE=off`` leaves it out.
+Starting a session loads about 15,000 classes; the archive cuts that to about a third of the time. It is a cache, built
+on request, named after the Java, Spark and jars it was built with, and ignored by the JVM if they differ.
+``ERRATA_CLASS_ARCHIVE=off`` disables it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from errata.errors import SetupError
 _TIMEOUT_SECONDS = 300
 _MAX_ARCHIVES = 3
 _BUILD = "ERRATA_CLASS_ARCHIVE_BUILD"
-# what a correction touches: a catalog, a table, a branch, a scan with aggregates, Iceberg's Java API
+# everything a correction uses: a catalog, a table, a branch, a scan with aggregates, Iceberg's Java API
 _WORKLOAD = """
 import sys, tempfile
 from pathlib import Path
@@ -53,18 +53,18 @@ gateway.proc.wait(timeout=200)
 
 
 def archive_path(cache: Path, jars: Sequence[Path]) -> Path:
-    """Where the archive of this Java, this Spark and these jars is, or would be."""
+    """Path of the archive for this Java, this Spark and these jars, whether or not it exists."""
     import pyspark
 
     java = Path(shutil.which("java", path=_java_bin()) or "java").resolve()
-    # the JVM holds an archive against its class path, so where pyspark is installed counts as well
+    # the JVM compares an archive with its class path, so the location of pyspark matters as well
     made_of = [str(java), str(java.stat().st_mtime_ns) if java.exists() else "", pyspark.__version__, pyspark.__file__]
     made_of += [f"{jar.name}:{jar.stat().st_size}" for jar in jars]
     return cache / f"classes-{hashlib.sha256(chr(0).join(made_of).encode()).hexdigest()[:16]}.jsa"
 
 
 def archive_options(cache: Path, jars: Sequence[Path]) -> str:
-    """JVM options that use the archive if it is there; empty otherwise."""
+    """JVM options that use the archive; empty if it does not exist or is disabled."""
     if building := os.environ.get(_BUILD):
         return f"-XX:ArchiveClassesAtExit={building}"
     if os.environ.get("ERRATA_CLASS_ARCHIVE") == "off":
@@ -74,7 +74,7 @@ def archive_options(cache: Path, jars: Sequence[Path]) -> str:
 
 
 def build_archive(cache: Path, jars: Sequence[Path]) -> Path:
-    """Run a small workload once and keep its classes; an archive that is there already is left alone."""
+    """Run a small workload once and archive its classes; an existing archive is left unchanged."""
     import tempfile
 
     place = archive_path(cache, jars)

@@ -1,4 +1,4 @@
-"""What an attempt's Spark jobs took, from Spark's own status store."""
+"""Cost of an attempt's Spark jobs, from Spark's status store."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _WAIT_MS = 5000
 
 
 def read_job_costs(context: Any, group: str) -> Mapping[str, int]:
-    """Jobs, tasks, milliseconds on cores, bytes read, shuffled and written by the jobs of a group; empty if unknown."""
+    """Jobs, tasks, core time, rows and bytes read, bytes shuffled and written by a job group; empty if unknown."""
     tracker = context.statusTracker()
     scala = context._jsc.sc()  # noqa: SLF001  the status store has no Python side
     total = dict.fromkeys(
         ("jobs", "tasks", "core_ms", "cpu_ms", "input_bytes", "input_rows", "shuffle_bytes", "output_bytes"), 0
     )
     try:
-        # events arrive in their own thread; what has not arrived would be missing
+        # events arrive asynchronously; without waiting, the last ones would be missing
         scala.listenerBus().waitUntilEmpty(_WAIT_MS)
         for job in tracker.getJobIdsForGroup(group):
             info = tracker.getJobInfo(job)
@@ -26,7 +26,7 @@ def read_job_costs(context: Any, group: str) -> Mapping[str, int]:
             for stage in info.stageIds if info else ():
                 _add_stage(total, scala.statusStore().lastStageAttempt(stage))
     except Py4JError:
-        # numbers for people; a chunk does not fail for want of them
+        # informational only; a chunk must not fail without them
         return {}
     return total
 

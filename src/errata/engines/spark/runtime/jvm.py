@@ -1,8 +1,8 @@
-"""The JVM that Spark and Iceberg run in: one per process, started without a SparkContext.
+"""Start the JVM for Spark and Iceberg: one per process, without a SparkContext.
 
-Commands that only commit metadata stop here; those that compute build a session in the same JVM. Everything Java
-prints goes to a log file, so that stdout stays data and stderr stays narration. A driver that ``spark-submit`` started
-has its JVM already, with settings, jars and a log of its own.
+Commands that only commit metadata need no more; commands that compute build a session in the same JVM. Java's output
+goes to a log file, so that stdout carries only data and stderr only narration. A driver started by ``spark-submit``
+already has a JVM, with its own settings, jars and log.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from errata.text.secrets import hide_passwords, is_secret_name
 SUPPORTED_JAVA = (17, 21)
 _GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
 _JVM_PREFIXES = ("spark.driver.", "spark.jars", "spark.master")
-"""What the JVM itself is started by; a session would come too late for it."""
+"""Settings needed to start the JVM itself, which a session cannot change later."""
 
 
 def java_version() -> int | None:
-    """The major version of the Java that Spark would use; None when there is none."""
+    """Major version of the Java that Spark would use; None if there is none."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None or not Path(java).exists():
@@ -42,9 +42,9 @@ def java_version() -> int | None:
 
 
 def start_jvm(conf: Mapping[str, str], log: Path, redact: Callable[[str], str] = hide_passwords) -> Any:
-    """The gateway of this process's JVM, started with these settings unless it runs already.
+    """The gateway of this process's JVM, started with these settings unless it is already running.
 
-    ``redact`` takes secrets out of a text; settings that it would change are not put on the command line.
+    ``redact`` removes secrets from a text; settings that it would change are not put on the command line.
     """
     from pyspark import SparkConf, SparkContext
 
@@ -61,7 +61,7 @@ def start_jvm(conf: Mapping[str, str], log: Path, redact: Callable[[str], str] =
 
 
 def public_settings(conf: Mapping[str, str], redact: Callable[[str], str] = hide_passwords) -> dict[str, str]:
-    """What may be on the JVM's command line, for everyone on the machine to read; the session is given the rest."""
+    """Settings allowed on the JVM's command line, which everyone on the machine can read; the session gets the rest."""
     return {
         key: value
         for key, value in conf.items()
@@ -70,12 +70,12 @@ def public_settings(conf: Mapping[str, str], redact: Callable[[str], str] = hide
 
 
 def is_submitted() -> bool:
-    """Whether ``spark-submit`` started this process, so that its JVM is there already."""
+    """Whether ``spark-submit`` started this process, so that a JVM is already running."""
     return _GATEWAY_PORT in os.environ
 
 
 def submitted_settings() -> dict[str, str] | None:
-    """What ``spark-submit`` set, from its command line and the cluster's defaults; None without ``spark-submit``."""
+    """Settings from ``spark-submit``'s command line and the cluster's defaults; None without ``spark-submit``."""
     if not is_submitted():
         return None
     from pyspark import SparkConf
@@ -85,7 +85,7 @@ def submitted_settings() -> dict[str, str] | None:
 
 
 def class_path(gateway: Any) -> tuple[Path, ...]:
-    """The files that the JVM takes classes from: its own class path, and the jars that came with ``spark-submit``."""
+    """Files that the JVM loads classes from: its class path and the jars shipped with ``spark-submit``."""
     jvm = gateway.jvm
     found = [Path(text) for text in jvm.System.getProperty("java.class.path").split(os.pathsep)]
     loader = jvm.Thread.currentThread().getContextClassLoader()
@@ -106,7 +106,7 @@ def _require_java() -> None:
 
 @contextmanager
 def _redirect_output(log: Path) -> Iterator[None]:
-    """Start children with stdout and stderr going to the log; this process keeps its own."""
+    """Redirect stdout and stderr to the log, so that child processes inherit it; restored on exit."""
     log.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()

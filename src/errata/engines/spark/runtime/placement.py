@@ -1,7 +1,7 @@
-"""Spark settings for where a driver runs: this machine, a cluster joined from here, or under ``spark-submit``. Pure.
+"""Spark settings by where the driver runs: this machine, a cluster joined from here, or under ``spark-submit``. Pure.
 
-Whoever starts the driver with ``spark-submit`` has the last word: what the command line and the cluster's defaults set
-is kept, and the project's settings fill in the rest.
+``spark-submit`` wins: settings from its command line and the cluster's defaults are kept, and the project's settings
+fill in the rest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from errata.model.product import Project
 from errata.model.product.cluster import build_core_settings, cap_master, classify_master
 
 LOCAL_FILES = {"fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"}
-"""Local files without a forked chmod each; the jar must be on the driver's class path."""
+"""Avoids forking a chmod for each local file; the jar must be on the driver's class path."""
 
 REDACTED = "(?i)secret|passw|token|credential|authorization|(api|access|private|account)[._-]?key"
 _DEFAULTS = {
@@ -21,10 +21,10 @@ _DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-    # 1,000s of pinned files are listed by the driver; a Spark job with a task per path costs more than it saves
+    # the driver lists even thousands of pinned files: a Spark job with a task per path costs more than it saves
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.log.level": "WARN",
-    # what Spark's own pages and event logs hide; catalogs have more names for credentials than Spark knows
+    # hidden in Spark's UI and event logs; catalogs have more names for credentials than Spark knows
     "spark.redaction.regex": REDACTED,
 }
 _ONE_MACHINE = {
@@ -37,7 +37,7 @@ _ONE_MACHINE = {
 def build_driver_settings(
     project: Project, jars: Sequence[Path], submitted: Mapping[str, str] | None = None, *, available: int = 1
 ) -> dict[str, str]:
-    """Everything that is set before the session; ``submitted`` is what a ``spark-submit`` brought, and wins."""
+    """All settings made before the session starts; those from ``spark-submit`` (``submitted``) win."""
     conf, cores = project.spark_conf, project.throttle.cores
     master = (submitted or {}).get("spark.master", project.spark_master)
     kind = classify_master(master)
@@ -55,7 +55,7 @@ def build_driver_settings(
 
 
 def _class_path(kind: str, jars: Sequence[Path], conf: Mapping[str, str]) -> dict[str, str]:
-    """The driver reads the jars where they are; executors on other machines are sent them by the driver."""
+    """Jar settings: the driver reads jars in place and sends them to executors on other machines."""
     sent = [*(map(str, jars) if kind != "local" else ()), *filter(None, [conf.get("spark.jars")])]
     found = {"spark.driver.extraClassPath": ":".join(map(str, jars))}
     return found | ({"spark.jars": ",".join(sent)} if sent else {})

@@ -1,4 +1,4 @@
-"""Spark for one project: settings, catalogs, and a session that is started only when something must be computed."""
+"""Spark for one project: settings, catalogs, and a session that is started only when rows must be computed."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 _SESSION_DEFAULTS = {"spark.sql.shuffle.partitions": "16"}
 _SESSION_FIXED = {
-    # Iceberg sets it on whichever session is active when files are first written under a name; ours may be another
+    # Iceberg sets this only on the session that is active when files are first written under a name
     "spark.sql.catalog.default_rewrite_catalog": "org.apache.iceberg.spark.SparkRewriteTableCatalog",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
-    # Spark would put ${env:NAME} and ${spark.x} into SQL, also inside literals: a partition's value is not a template
+    # Spark would expand ${env:NAME} and ${spark.x} in SQL, even in literals, but a partition value is not a template
     "spark.sql.variable.substitute": "false",
 }
 
 
 class SparkRuntime:
-    """One JVM, and one session with this project's catalogs, each made when first asked for."""
+    """One JVM and one session with this project's catalogs, each started on first use."""
 
     def __init__(self, project: Project, jars: Sequence[Path], log: Path, session: SparkSession | None = None) -> None:
         self._project = project
@@ -45,12 +45,12 @@ class SparkRuntime:
 
     @property
     def log(self) -> Path:
-        """Where Java's own chatter goes."""
+        """Log file for Java's output."""
         return self._log
 
     @cached_property
     def gateway(self) -> Any:
-        """The py4j gateway; a JVM, but no SparkContext."""
+        """The py4j gateway; starts a JVM but no SparkContext."""
         if self._given is not None:
             return self._given.sparkContext._gateway  # noqa: SLF001  as in jvm.py
         return start_jvm(self._settings, self._log, self._redact_text)
@@ -60,23 +60,23 @@ class SparkRuntime:
 
     @property
     def exit_code(self) -> int | None:
-        """How the JVM that was started here ended; None while it lives."""
+        """Exit code of the JVM that was started here; None while it runs."""
         process = getattr(self.__dict__.get("gateway"), "proc", None)
         return None if process is None else process.poll()
 
     def hold_to(self, throttle: Throttle) -> None:
-        """The limits of the run at hand instead of the project's; a session that is there already keeps its cores."""
+        """Use the limits of the current run instead of the project's; an existing session keeps its cores."""
         self._project = replace(self._project, throttle=throttle)
         self.__dict__.pop("_settings", None)
 
     @property
     def pool(self) -> str | None:
-        """The scheduler pool of chunks when the session is the caller's; an application of our own needs none."""
+        """The scheduler pool for chunks in a session given by the caller; None in Errata's own application."""
         return self._project.throttle.pool if self._given is not None else None
 
     @cached_property
     def session(self) -> SparkSession:
-        """A session of its own: catalogs, UTC, ANSI; other sessions of the same application are not changed."""
+        """A separate session with catalogs, UTC and ANSI; other sessions of the application are not changed."""
         base = self._given or self._base()
         own = base.newSession()
         for key, value in build_session_settings(self._project, self.submitted or {}).items():
@@ -101,7 +101,7 @@ class SparkRuntime:
 
     @cached_property
     def submitted(self) -> Mapping[str, str] | None:
-        """What ``spark-submit`` started this driver with; None when Errata starts its own JVM."""
+        """The settings with which ``spark-submit`` started this driver; None otherwise."""
         return None if self._given is not None else submitted_settings()
 
     @cached_property
@@ -114,7 +114,7 @@ class SparkRuntime:
 
 
 def build_session_settings(project: Project, submitted: Mapping[str, str]) -> dict[str, str]:
-    """What every session of a project runs with; users may set the first group, the rest is fixed."""
+    """Settings of every session of a project; users may override the defaults, the rest is fixed."""
     settings = {k: submitted.get(k, project.spark_conf.get(k, v)) for k, v in _SESSION_DEFAULTS.items()}
     settings |= _SESSION_FIXED
     settings |= to_hadoop_settings(project.s3)

@@ -1,1 +1,1 @@
-"""Write rows that Spark computed: appends, rewrites, side tables, quarantine."""
+"""Write rows computed by Spark: appends, rewrites, side tables, quarantine."""

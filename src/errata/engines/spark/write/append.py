@@ -1,7 +1,7 @@
-"""Rows appended to an Iceberg table: Spark writes the files, and one compare-and-swap of ours lists them.
+"""Append rows to an Iceberg table: Spark writes the files, and Errata commits them in one compare-and-swap.
 
 Spark's own append would commit through Iceberg's retries, which after a lost answer delete the manifest list of the
-commit that landed. Files are written the way Iceberg's own rewrites write them: under a name, without a commit.
+commit that landed. Files are therefore written as in Iceberg's rewrites: under a name, without a commit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from errata.engines.iceberg.commits.refs import append_written_files
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# one task per 64 MB of output instead of Iceberg's 384 MB: a typical chunk would otherwise be written by one core
+# one task per 64 MB of output instead of Iceberg's 384 MB, with which one core would write a typical chunk
 WRITE_OPTIONS = {"fanout-enabled": "false", "advisory-partition-size": str(64 * 1024 * 1024)}
 
 
@@ -34,13 +34,13 @@ class SparkWriter:
         mark: tuple[str, str],
         properties: Mapping[str, str] | None = None,
     ) -> str:
-        """Append to a branch, or to main; answers the snapshot, which carries the mark as a property.
+        """Append to a branch, or to main; returns the snapshot, which carries the mark as a property.
 
-        One mark, one append, ever: of two with the same mark, the first one is the answer.
+        A mark is appended at most once, ever: a second append with the same mark returns the first one's snapshot.
         """
         bulk, handle, name = self._java.bulk, self._java.load(table), f"errata_{uuid.uuid4().hex}"
         bulk.openWrite(handle, name)
-        # Iceberg finds the name in the catalogs of the thread's active session, and a worker's thread has none
+        # Iceberg resolves the name in the catalogs of the thread's active session, and a worker's thread has none
         session = rows.sparkSession._jsparkSession  # noqa: SLF001  there is no other way to name a session to Java
         self._java.jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session)
         try:

@@ -1,8 +1,9 @@
-"""Rows that a chunk sets aside: one append to the run's quarantine table, named after the attempt, counted on the way.
+"""Write and count a chunk's quarantined rows, in one append to the run's quarantine table, marked with the attempt.
 
-One more read of the chunk's own partitions of every screened input, without look-back: each row is written by the one
-chunk that publishes its partition, so rows of two chunks never meet. An input that is read whole is accounted for by
-the chunk that has the first partition to be computed. What a transform sets aside itself joins the same append.
+Every screened input is read once more, for the chunk's own partitions and without look-back: each row is written by the
+one chunk that publishes its partition, so two chunks never write the same row. An input that is read whole is accounted
+for by the chunk with the first partition to be computed. Rows that the transform quarantines are part of the same
+append.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from errata.ports.compute import ChunkWork
 
 @dataclass(slots=True)
 class TransformQuarantine:
-    """What a transform sets aside, kept until its output is written; nothing is computed here."""
+    """Collects the rows that a transform quarantines until they are written. Runs no Spark action."""
 
     manifest: Manifest
     rows: list[tuple[InputPin, str, DataFrame]] = field(default_factory=list)
 
     def __call__(self, frame: DataFrame, condition: Column | str, reason: str, source: str | None) -> DataFrame:
-        """The frame without the rows for which the condition is true; NULL is not true."""
+        """Quarantine the rows for which the condition is true, and return the others; NULL is not true."""
         pin = self._input(source)
         if str(pin.partition).lower() not in (name.lower() for name in frame.columns):
             raise TransformFailed(
@@ -59,7 +60,7 @@ class TransformQuarantine:
 
 
 def is_owned_by_chunk(pin: InputPin, manifest: Manifest, partitions: Sequence[str]) -> bool:
-    """Whether a chunk of these partitions accounts for rows of this input."""
+    """Whether a chunk of these partitions accounts for the rows of this input."""
     first = manifest.chunks[0].partitions[0] if manifest.chunks else manifest.partitions[0]
     return pin.partition is not None or first in partitions
 
@@ -71,7 +72,7 @@ def write_quarantine(
     aside: TransformQuarantine,
     ensure: Callable[[str], None],
 ) -> Mapping[str, int]:
-    """Append what is set aside and say how many rows were read, used, quarantined and suppressed, by input."""
+    """Append the quarantined rows; returns counts of rows read, used, quarantined and suppressed, by input."""
     pieces = [*_iterate_screened(session, work), *_iterate_set_aside(work, aside)]
     if not pieces:
         return {}
@@ -120,7 +121,7 @@ def _iterate_set_aside(work: ChunkWork, aside: TransformQuarantine) -> Iterator[
     manifest, grain = work.manifest, work.manifest.target.grain
     for pin, reason, frame in aside.rows:
         kind, seen = pin.column_type or manifest.target.column_type, Observation()
-        # look-back rows are the business of the chunk that publishes their partition
+        # look-back rows are written by the chunk that publishes their partition
         own = frame.where(in_partitions(str(pin.partition), kind, grain, work.chunk.partitions))
         counted = own.observe(seen, F.count(F.lit(1)).alias("rows_set_aside"))
         partition = partition_text(str(pin.partition), kind, grain)

@@ -1,8 +1,8 @@
-"""Rows of a table in new files on a branch of it: those of partitions, or those that only share files with them.
+"""Rewrite rows of a table to new files on a branch: rows of partitions, or rows that only share files with them.
 
-This is the only place where publishing writes data. Files are read as the table of now reads them: a column that was
-renamed since is the same column. What was written is read back: rows on the branch must be the rows that were meant, by
-count and by two checksums over every column, or nothing is published.
+This is the only place where publishing writes data. Files are read with the table's current schema, so a renamed column
+is the same column. The written rows are read back and must match by count and by two checksums over every column, or
+nothing is published.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _A, _B = "__errata_a", "__errata_b"
 
 
 class SparkRewriter:
-    """Writes rows anew, through one Spark session."""
+    """Rewrites rows through one Spark session."""
 
     def __init__(self, runtime: SparkRuntime, writer: SparkWriter) -> None:
         self._runtime = runtime
         self._writer = writer
 
     def find_files_with_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> frozenset[str]:
-        """See the port: bounds say what a file may hold, only its rows say what it does; one column is read."""
+        """See the port. Reads one column, because bounds only tell which rows a file may contain."""
         rows = read_snapshot(self._runtime.session, target.table, snapshot_id, len(partitions))
         inside = in_partitions(target.column, target.column_type, target.grain, partitions)
         return frozenset(row[_FILE] for row in rows.where(inside).select(_FILE).distinct().collect())
@@ -43,10 +43,10 @@ class SparkRewriter:
     def copy_rows(
         self, target: TargetPin, table: Any, staged: str, partitions: Sequence[str], branch: str, *, inside: bool
     ) -> str:
-        """See the port: exactly the files of the staged scan, with their deletes applied."""
+        """See the port. Reads exactly the files of the staged scan, with their deletes applied."""
         names = [F.col(quoted(str(field.name()))) for field in table.schema().columns()]
         in_scope = _build_scope_condition(target, partitions)
-        # of format 3 these are the table's columns and the ids of the rows, which rows keep that way
+        # in format 3 the frame also has the row ids, which the rows keep when written back
         wanted = self._runtime.session.read.format("iceberg").load(staged).where(in_scope if inside else ~in_scope)
         return self._write(target, wanted, names, branch)
 
@@ -70,7 +70,7 @@ def _build_scope_condition(target: TargetPin, partitions: Sequence[str]) -> Colu
 
 
 def _compute_digest(rows: DataFrame) -> tuple[int, str, str]:
-    """Row count and the exact sums of two hashes over every column."""
+    """Row count, and the exact sums of two hashes over every column."""
     kinds = {field.name: field.dataType for field in rows.schema.fields}
     first, second = row_hash_sql(kinds, rows.columns)
     hashed = rows.select(F.expr(first).alias(_A), F.expr(second).alias(_B))

@@ -1,8 +1,8 @@
-"""Rows of the tables beside a target: what changed key by key, the reverse of it, and versions side by side.
+"""Write the rows of side tables: corrections by key, their reversals, and versions side by side.
 
-Everything is appended to a branch that nobody reads. Values are JSON of the row without its key and lineage; decimals
-are text in it, so that every digit is kept. A key that is there twice cannot be paired: its old rows are removed and
-its new ones added.
+Everything is appended to a staging branch that readers do not see. Values are JSON of the row without its key and
+lineage; decimals are text, so that every digit is kept. A key that occurs twice cannot be paired: its old rows are
+reported as removed and its new rows as added.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _EARLIER = "struct<order:int,json:string>"
 
 
 class SparkSideTables:
-    """Writes for tables beside targets."""
+    """Writes rows of side tables."""
 
     def __init__(self, runtime: SparkRuntime, writer: SparkWriter) -> None:
         self._runtime = runtime
@@ -44,7 +44,7 @@ class SparkSideTables:
         return self._runtime.session
 
     def create(self, statements: Sequence[str]) -> None:
-        """See the port; the statements are those that the plan showed."""
+        """See the port. The statements are those shown in the plan."""
         for statement in statements:
             self._repeat(statement)
 
@@ -69,7 +69,7 @@ class SparkSideTables:
         self._append(build_corrections(old, new, target, columns, stamp, held), place)
 
     def _read_earlier(self, table: str, told: EarlierCorrections) -> DataFrame:
-        """Everything that was told of these partitions, numbered by who came later."""
+        """Earlier corrections of these partitions, numbered in publication order."""
         number = F.array_position(F.array(*map(F.lit, told.publications)), F.col("publication_id")).cast("int")
         rows = self._session.read.table(quote_table(table)).where(_build_partition_filter(told.partitions))
         return rows.withColumn(ORDER, number).where(F.col(ORDER) > 0)
@@ -122,12 +122,12 @@ class SparkSideTables:
         self._repeat(f"DROP VIEW IF EXISTS {quote_table(view)}")
 
     def _repeat(self, statement: str) -> None:
-        """Run a statement that changes nothing the second time, until the catalog answers clearly."""
+        """Run an idempotent statement, with retries until the catalog answers clearly."""
         retry_commit(lambda: self._session.sql(statement))
 
 
 def _build_partition_filter(partitions: Sequence[str]) -> Column:
-    """Rows of a table of corrections about these partitions; there a partition is a text, also that of NULL."""
+    """A filter for corrections of these partitions; in that table a partition is always text, even ``null``."""
     return in_partitions("partition", "string", Grain.VALUE, map(value_to_text, partitions))
 
 
@@ -139,9 +139,9 @@ def build_corrections(
     stamp: Stamp,
     told: DataFrame | None = None,
 ) -> DataFrame:
-    """One row for each key whose values differ; ``columns`` are those that count.
+    """One correction for each key whose values differ in ``columns``.
 
-    ``told`` are earlier corrections, each with its number (:data:`ORDER`): the last of them on a key say what it holds.
+    ``told`` are earlier corrections, each with its number (:data:`ORDER`): the last ones for a key are its old values.
     """
     kinds = {field.name: field.dataType for field in after.schema.fields}
     values = [name for name in columns if name not in pin.key]
@@ -180,7 +180,7 @@ def build_corrections(
 
 
 def _decimals_as_text(value: str, kind: T.DataType, depth: int = 0) -> str:
-    """The value with every decimal as text: most readers of JSON take numbers for floating point."""
+    """SQL that converts every decimal in a value to text, because most JSON readers parse numbers as floating point."""
     item = f"x{depth}"
     match kind:
         case T.DecimalType():
@@ -214,7 +214,7 @@ def _collect_side(side: int) -> Column:
 
 
 def _build_events(old: Column, new: Column, told: Column) -> Column:
-    """What happened to one key: from its rows of before, or what was told of it last, to its rows of after."""
+    """The corrections of one key: from its old rows, or the last earlier corrections, to its new rows."""
 
     def one(kind: str, before: Column | None, after: Column | None) -> Column:
         sides = [F.lit(None).cast("string") if side is None else side for side in (before, after)]
@@ -223,7 +223,7 @@ def _build_events(old: Column, new: Column, told: Column) -> Column:
     last = F.array_max(F.transform(told, lambda x: x["order"]))
     left = F.filter(told, lambda x: (x["order"] == last) & x["json"].isNotNull())
     is_told, after = F.size(told) > 0, F.transform(new, lambda x: x["json"])
-    # rows that were told are text, so they are compared as text
+    # earlier corrections are stored as text, so they are compared as text
     before = F.when(is_told, F.array_sort(F.transform(left, lambda x: x["json"]))).otherwise(
         F.transform(old, lambda x: x["json"])
     )
@@ -238,7 +238,7 @@ def _build_events(old: Column, new: Column, told: Column) -> Column:
 
 
 def build_reversals(told: DataFrame, key: Sequence[str], stamp: Stamp) -> DataFrame:
-    """The same corrections taken back: what was added is removed, and old and new change places."""
+    """The reverse of corrections: additions become removals and vice versa, and old and new values are swapped."""
     kind = F.col("kind")
     back = F.when(kind == ADDED, F.lit(REMOVED)).when(kind == REMOVED, F.lit(ADDED)).otherwise(kind)
     columns = [F.col(quoted(name)) for name in key]
